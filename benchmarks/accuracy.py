@@ -28,7 +28,7 @@ from dpsql.compile import ReleaseStep, compile_query
 from dpsql.dataset import open_dataset
 from dpsql.exact import Exact
 from dpsql.plan.recipes import Mean, Recipe
-from dpsql.post.estimates import estimate
+from dpsql.post.estimates import estimate_measure
 from dpsql.privacy.release import perturb
 from dpsql.session import Session
 from dpsql.types import BIGINT
@@ -121,7 +121,7 @@ def runs_of(session: Session, case: Case, runs: int) -> Iterator[Floats]:
 
 def _fresh(session: Session, step: ReleaseStep, exact: Exact, recipes: list[Recipe]) -> Floats:
     release = perturb(exact, step.calibrated.spec, session.sampler)
-    values = [estimate(recipe, release, step.calibrated.columns).values for recipe in recipes]
+    values = [estimate_measure(recipe, release, step.calibrated.columns).values for recipe in recipes]
     return _by_region([str(key[0]) for key in release.keys], values)
 
 

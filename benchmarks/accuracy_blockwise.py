@@ -16,9 +16,9 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from dpsql.calibrate import Noise
+from dpsql.calibrate import NoiseKind
 from dpsql.compile import compile_query
-from dpsql.engines.scratch import ScratchEngine
+from dpsql.engines.scratch import InMemoryEngine
 from dpsql.plan.recipes import BlockMean
 from dpsql.privacy.mechanisms import Laplace
 from dpsql.privacy.sampling import ExactSampler
@@ -56,9 +56,9 @@ def resolved() -> Resolved:
 
 def main() -> None:
     costs = np.clip(np.random.default_rng(7).lognormal(6, 0.8, UNITS), 0, 5000)
-    engine = ScratchEngine(2)
+    engine = InMemoryEngine(2)
     rows = [(str(pid), repr(float(cost))) for pid, cost in enumerate(costs)]
-    engine.fill("visits", [("pid", "BIGINT"), ("cost", "DOUBLE")], rows)
+    engine.fill_table("visits", [("pid", "BIGINT"), ("cost", "DOUBLE")], rows)
     print("| statistic | blocks | bias | " + " | ".join(f"ε = {float(e):g}" for e in EPSILONS) + " |")
     print("|---" * (3 + len(EPSILONS)) + "|")
     for statistic, (low, high) in ASKED.items():
@@ -68,11 +68,11 @@ def main() -> None:
             bias = 0.0
             for epsilon in EPSILONS:
                 sql = f"SELECT BLOCKWISE({statistic}, {low}, {high}, blocks => {blocks}) AS b FROM visits"
-                compiled = compile_query(sql, resolved(), Settings(epsilon, Fraction(0), None, None, Noise.LAPLACE))
+                compiled = compile_query(sql, resolved(), Settings(epsilon, Fraction(0), None, None, NoiseKind.LAPLACE))
                 (step,), recipe = compiled.steps, compiled.tables[0].measures[0].recipe
                 mechanism = step.calibrated.bundles[0].mechanism
                 assert isinstance(recipe, BlockMean) and isinstance(mechanism, Laplace)
-                cell = int(engine.release(step.sql, 0, {}).reveal().cells[0][0])
+                cell = int(engine.run_release(step.sql, 0, {}).reveal().cells[0][0])
                 worth = float(step.calibrated.grids[0] * recipe.terms[0][1])
                 found = (cell + ExactSampler().laplace(DRAWS, mechanism.scale)) * worth + float(recipe.center)
                 bias = (cell * worth + float(recipe.center)) / exact - 1

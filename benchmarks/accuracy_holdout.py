@@ -25,9 +25,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsql.exact import Exact
-from dpsql.privacy.release import judge
+from dpsql.privacy.release import evaluate_threshold_query
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.threshold import Question, Verdict, Watch, above_threshold, thresholdout_under
+from dpsql.privacy.threshold import ThresholdQuery, ThresholdAnswer, SparseVectorState, calibrate_above_threshold, calibrate_thresholdout
 
 Coins = npt.NDArray[np.int8]
 
@@ -38,15 +38,15 @@ GOOD = 0.005
 """One standard deviation of a mean of coins."""
 
 
-def put(watch: Watch, value: int, question: Question, number: int) -> Verdict:
-    return judge(Exact([()], [np.array([value], np.int64)]), question, watch, number)
+def put(watch: SparseVectorState, value: int, question: ThresholdQuery, number: int) -> ThresholdAnswer:
+    return evaluate_threshold_query(Exact([()], [np.array([value], np.int64)]), question, watch, number)
 
 
 def all_right(epsilon: Fraction, margin: int) -> bool:
-    watch = Watch(above_threshold(Fraction(THRESHOLD), Fraction(1), epsilon, 1), ExactSampler())
+    watch = SparseVectorState(calibrate_above_threshold(Fraction(THRESHOLD), Fraction(1), epsilon, 1), ExactSampler())
     counts = [THRESHOLD - margin] * (QUESTIONS - 1) + [THRESHOLD + margin]
     for number, count in enumerate(counts, 1):
-        if put(watch, count, Question(Fraction(1), 1), number).above:
+        if put(watch, count, ThresholdQuery(Fraction(1), 1), number).above:
             return number == QUESTIONS
     return False
 
@@ -62,7 +62,7 @@ def thresholds(runs: int) -> None:
         epsilon = Fraction(text)
         shares = {margin: share_right(epsilon, margin, runs) for margin in (8, 64, 512)}
         least = next(m for m in (2**k for k in range(20)) if share_right(epsilon, m, runs) >= 0.9)
-        claimed = above_threshold(Fraction(THRESHOLD), Fraction(1), epsilon, 1).reach(QUESTIONS, 0.1)
+        claimed = calibrate_above_threshold(Fraction(THRESHOLD), Fraction(1), epsilon, 1).accuracy_margin(QUESTIONS, 0.1)
         print(f"{text:>8} " + f"{shares[8]:11.0%} {shares[64]:7.0%} {shares[512]:7.0%} {least:8} {claimed:8.0f}")
 
 
@@ -80,7 +80,7 @@ class Reused:
 
 class Reusable:
     def __init__(self, epsilon: Fraction) -> None:
-        self.watch = Watch(thresholdout_under(APART, Fraction(1, UNITS), epsilon, OVERFITS), ExactSampler())
+        self.watch = SparseVectorState(calibrate_thresholdout(APART, Fraction(1, UNITS), epsilon, OVERFITS), ExactSampler())
         self.number = self.overfits = 0
 
     @property
@@ -91,7 +91,7 @@ class Reusable:
         if self.refused:
             return beside
         self.number += 1
-        question = Question(Fraction(1, UNITS), 1, Fraction(beside))
+        question = ThresholdQuery(Fraction(1, UNITS), 1, Fraction(beside))
         verdict = put(self.watch, int(rows.sum(dtype=np.int64)), question, self.number)
         self.overfits += verdict.above
         return beside if verdict.value is None else float(verdict.value)

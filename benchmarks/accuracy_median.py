@@ -17,17 +17,17 @@ from fractions import Fraction
 import numpy as np
 
 from dpsql.exact import Cells
-from dpsql.privacy.choice import Contribution, Rank, choose_bins, picks_under_epsilon
-from dpsql.privacy.ptr import NOTHING, calibrate_proposed, tested_medians
+from dpsql.privacy.choice import UnitContribution, Rank, choose_bins, calibrate_picks_by_epsilon
+from dpsql.privacy.ptr import NO_ANSWER, calibrate_propose_test_release, release_tested_medians
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.smooth import Reached, calibrate_smooth, noisy_medians
+from dpsql.privacy.smooth import BlockReach, calibrate_smooth_median, release_noisy_medians
 
 EPSILONS = (Fraction(1, 10), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(5), Fraction(10))
 DELTA = Fraction(1, 10**6)
 UNITS = (100, 1_000, 10_000)
 BINS = 1_001
 PROPOSAL = 20
-ONE = Reached(steps=1, blocks=1)
+ONE = BlockReach(steps=1, blocks=1)
 
 
 def histogram(units: int) -> tuple[Cells, int]:
@@ -41,16 +41,16 @@ def answers(how: str, counts: Cells, epsilon: Fraction, draws: int) -> Cells:
     sampler, blocks = ExactSampler(), np.tile(counts, (draws, 1))
     match how:
         case "smooth":
-            return noisy_medians(calibrate_smooth(epsilon, DELTA, ONE, BINS), blocks, sampler)
+            return release_noisy_medians(calibrate_smooth_median(epsilon, DELTA, ONE, BINS), blocks, sampler)
         case "ptr":
-            return tested_medians(calibrate_proposed(epsilon / 2, DELTA, PROPOSAL, ONE), blocks, sampler)
+            return release_tested_medians(calibrate_propose_test_release(epsilon / 2, DELTA, PROPOSAL, ONE), blocks, sampler)
         case _:
-            (pick,) = picks_under_epsilon((Rank(Fraction(1, 2)),), Contribution(1, True, True), BINS, epsilon)
+            (pick,) = calibrate_picks_by_epsilon((Rank(Fraction(1, 2)),), UnitContribution(1, True, True), BINS, epsilon)
             return choose_bins(pick, blocks, sampler)
 
 
 def figure(found: Cells, exact: int) -> str:
-    there = found[found != NOTHING]
+    there = found[found != NO_ANSWER]
     error = f"{np.abs(there - exact).mean():8.1f}" if len(there) else "       -"
     return error if len(there) == len(found) else f"{error} ({len(there) / len(found):.0%})"
 

@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.privacy.accounting import rho_from
-from dpsql.privacy.design import Categories, Design, Scale
+from dpsql.privacy.accounting import epsilon_to_rho
+from dpsql.privacy.design import CategoricalAxis, FeatureDesign, NumericAxis
 from dpsql.privacy.mechanisms import standard_error
-from dpsql.privacy.minimiser import minimise
-from dpsql.privacy.moments import moments_under_epsilon, moments_under_rho, solve, sums_of
-from dpsql.privacy.objective import objective_under_epsilon, objective_under_rho
-from dpsql.privacy.regression import output_under_epsilon, output_under_rho, problem
+from dpsql.privacy.minimiser import minimize_loss
+from dpsql.privacy.moments import calibrate_moments_by_epsilon, calibrate_moments_by_rho, solve_moments, sum_moments
+from dpsql.privacy.objective import calibrate_objective_by_epsilon, calibrate_objective_by_rho
+from dpsql.privacy.regression import calibrate_output_by_epsilon, calibrate_output_by_rho, build_problem
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.tally import Axes, Tally, UnitMass
+from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
 
 Codes = npt.NDArray[np.int64]
 Floats = npt.NDArray[Any]
@@ -35,7 +35,7 @@ Floats = npt.NDArray[Any]
 ROWS = 10_000
 EPSILONS = ("0.1", "0.3", "1", "3", "10")
 DELTA = Fraction(1, 10**6)
-DESIGN = Design((Scale(71), Scale(1001), Categories(2)))
+DESIGN = FeatureDesign((NumericAxis(71), NumericAxis(1001), CategoricalAxis(2)))
 AXES = Axes((0, 0, 0, 0), (2, 71, 1001, 2))
 LINEAR = Axes((0, 0, 0, 0), (1001, 71, 1001, 2))
 MASS = UnitMass(1, 1, True, 1, False)
@@ -48,7 +48,7 @@ def features(rng: np.random.Generator) -> Codes:
 
 
 def scores(codes: Codes) -> Floats:
-    z = DESIGN.numerators(codes) / (1 << 15)
+    z = DESIGN.feature_numerators(codes) / (1 << 15)
     found: Floats = z @ np.array([0.5, 2.0, 1.5, -0.4, 0.4])
     return found
 
@@ -59,13 +59,13 @@ def labels(codes: Codes, rng: np.random.Generator) -> Codes:
 
 
 def right(coefficients: Floats, codes: Codes, truth: Codes) -> float:
-    z = DESIGN.numerators(codes) / (1 << 15)
+    z = DESIGN.feature_numerators(codes) / (1 << 15)
     return 100 * float(np.mean((z @ coefficients > 0) == (truth == 1)))
 
 
-def minimiser(tally: Tally, ridge: Fraction) -> Floats:
+def minimiser(tally: WeightedRows, ridge: Fraction) -> Floats:
     """The model without noise."""
-    found = minimise(problem(DESIGN, MASS, tally, ridge, np.zeros(DESIGN.width)))
+    found = minimize_loss(build_problem(DESIGN, MASS, tally, ridge, np.zeros(DESIGN.width)))
     return np.array([float(one) for one in found])
 
 
@@ -73,7 +73,7 @@ def logistic(runs: int) -> None:
     rng, sampler = np.random.default_rng(1), ExactSampler()
     codes, others = features(rng), features(rng)
     label, truth = labels(codes, rng), labels(others, rng)
-    tally = AXES.tally((label, *codes.T, np.ones(ROWS, np.int64)))
+    tally = AXES.to_weighted_rows((label, *codes.T, np.ones(ROWS, np.int64)))
     print(f"logistic, {ROWS} rows, {runs} runs: accuracy in percent (free: "
           f"{right(minimiser(tally, Fraction(1, 64)), others, truth):.1f})")  # fmt: skip
     print(f"{'lambda':>7} {'epsilon':>7} {'without':>8} {'output':>8} {'objective':>10} {'output, zCDP':>13} "
@@ -81,15 +81,15 @@ def logistic(runs: int) -> None:
     for strength in (Fraction(1, 100), Fraction(1, 1000)):
         without = right(minimiser(tally, strength * ROWS), others, truth)
         for epsilon in EPSILONS:
-            pure, rho = Fraction(epsilon), rho_from(Fraction(epsilon), DELTA)
+            pure, rho = Fraction(epsilon), epsilon_to_rho(Fraction(epsilon), DELTA)
             studies = (
-                output_under_epsilon(DESIGN, AXES, MASS, strength, None, pure),
-                objective_under_epsilon(DESIGN, AXES, MASS, strength, None, pure),
-                output_under_rho(DESIGN, AXES, MASS, strength, None, rho),
-                objective_under_rho(DESIGN, AXES, MASS, strength, None, rho),
+                calibrate_output_by_epsilon(DESIGN, AXES, MASS, strength, None, pure),
+                calibrate_objective_by_epsilon(DESIGN, AXES, MASS, strength, None, pure),
+                calibrate_output_by_rho(DESIGN, AXES, MASS, strength, None, rho),
+                calibrate_objective_by_rho(DESIGN, AXES, MASS, strength, None, rho),
             )
             found = [
-                np.mean([right(s.fit(s.perform(tally, sampler)[0]).coefficients, others, truth) for _ in range(runs)])
+                np.mean([right(s.released_model(s.perform(tally, sampler)[0]).coefficients, others, truth) for _ in range(runs)])
                 for s in studies
             ]
             print(f"{float(strength):>7} {epsilon:>7} {without:>8.1f} {found[0]:>8.1f} {found[1]:>10.1f} "
@@ -100,22 +100,22 @@ def linear(runs: int) -> None:
     rng, sampler = np.random.default_rng(2), ExactSampler()
     codes, others = features(rng), features(rng)
     label = np.clip(500 + 100 * scores(codes) + rng.normal(0, 80, ROWS), 0, 1000).astype(np.int64)
-    tally = LINEAR.tally((label, *codes.T, np.ones(ROWS, np.int64)))
-    z, v = DESIGN.numerators(others) / (1 << 15), 2 * label / 1000 - 1
-    exact = moments_under_epsilon(DESIGN, LINEAR, MASS, Fraction(0), Fraction(1000))
+    tally = LINEAR.to_weighted_rows((label, *codes.T, np.ones(ROWS, np.int64)))
+    z, v = DESIGN.feature_numerators(others) / (1 << 15), 2 * label / 1000 - 1
+    exact = calibrate_moments_by_epsilon(DESIGN, LINEAR, MASS, Fraction(0), Fraction(1000))
     unit = 1 / (1 << 30 - exact.shift)
-    best = solve(DESIGN, np.array(sums_of(exact, tally)) * unit, 0.0, 1e-12).coefficients
+    best = solve_moments(DESIGN, np.array(sum_moments(exact, tally)) * unit, 0.0, 1e-12).coefficients
     print(f"linear, {ROWS} rows, {runs} runs: error of predictions, as a part of the label's standard deviation")
     print(f"{'epsilon':>7} {'pure':>8} {'zCDP':>8}   noise of a moment, pure, in rows")
     for epsilon in EPSILONS:
-        pure, rho = Fraction(epsilon), rho_from(Fraction(epsilon), DELTA)
+        pure, rho = Fraction(epsilon), epsilon_to_rho(Fraction(epsilon), DELTA)
         studies = (
-            moments_under_epsilon(DESIGN, LINEAR, MASS, Fraction(0), pure),
-            moments_under_rho(DESIGN, LINEAR, MASS, Fraction(0), rho),
+            calibrate_moments_by_epsilon(DESIGN, LINEAR, MASS, Fraction(0), pure),
+            calibrate_moments_by_rho(DESIGN, LINEAR, MASS, Fraction(0), rho),
         )
         errors = []
         for study in studies:
-            fits = [study.fit(study.perform(tally, sampler)[0]).coefficients for _ in range(runs)]
+            fits = [study.released_model(study.perform(tally, sampler)[0]).coefficients for _ in range(runs)]
             errors.append(np.sqrt(np.mean([np.mean((z @ (fit - best)) ** 2) for fit in fits])) / np.std(v))
         noise = standard_error(studies[0].noise) / (1 << 30 - studies[0].shift)
         print(f"{epsilon:>7} {errors[0]:>8.4f} {errors[1]:>8.4f}   {noise:.1f}")

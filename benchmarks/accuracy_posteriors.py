@@ -19,26 +19,26 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.post.latent import Noise
-from dpsql.post.posteriors import Level, NormalPrior, Share, level, share
+from dpsql.post.latent import SumNoise
+from dpsql.post.posteriors import MeanPosterior, NormalPrior, ProportionPosterior, infer_mean, infer_proportion
 from dpsql.privacy.mechanisms import Sensitivity
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.scores import STEPS, Drawing, Moves, draw_shares, scale_under_epsilon, span
+from dpsql.privacy.scores import SHARE_STEPS, PosteriorDraws, CellMoves, draw_shares, calibrate_scale_by_epsilon, penalty_span
 
 Floats = npt.NDArray[np.float64]
-Told = Share | Level
+Told = ProportionPosterior | MeanPosterior
 
 RUNS, QUICK_RUNS, GROUPS = 4_000, 400, 10_000
 EPSILONS, ROWS = (0.1, 0.3, 1.0, 3.0, 10.0), (30, 300, 10_000)
 STEP = 1 << 16
 """What a row weighs in a cell."""
-SURE = Noise(False, 1e-9)
+SURE = SumNoise(False, 1e-9)
 
 
-def noise(epsilon: float, sensitivity: float, columns: int, runs: int) -> tuple[Noise, Floats]:
+def noise(epsilon: float, sensitivity: float, columns: int, runs: int) -> tuple[SumNoise, Floats]:
     scale = Fraction(sensitivity / epsilon).limit_denominator(1000)
     drawn = ExactSampler().laplace(runs * columns, scale * STEP)
-    return Noise(True, float(scale)), drawn.reshape(columns, runs) / STEP
+    return SumNoise(True, float(scale)), drawn.reshape(columns, runs) / STEP
 
 
 def shares(epsilon: float, rows: int, runs: int) -> tuple[float, float, float]:
@@ -48,8 +48,8 @@ def shares(epsilon: float, rows: int, runs: int) -> tuple[float, float, float]:
     how, drawn = noise(epsilon, 1.0, 2, runs)
     noisy = np.stack([ones, rows - ones]) + drawn
 
-    def told(sums: Floats, how: Noise) -> Share:
-        return share(sums[0], sums[1], (how, how), prior, prior, 0.95)
+    def told(sums: Floats, how: SumNoise) -> ProportionPosterior:
+        return infer_proportion(sums[0], sums[1], (how, how), prior, prior, 0.95)
 
     exact = told(np.stack([ones, rows - ones]), SURE)
     return figures(told(noisy, how), told(np.maximum(noisy, 0), SURE), exact, truth)
@@ -64,8 +64,8 @@ def means(epsilon: float, rows: int, runs: int) -> tuple[float, float, float]:
     sums = np.stack([rows - square, square, rows * mean])
     how, drawn = noise(epsilon, 2.0, 3, runs)
 
-    def told(sums: Floats, how: Noise) -> Level:
-        return level(sums[0], sums[1], sums[2], (how,) * 3, NormalPrior(), 0.95)
+    def told(sums: Floats, how: SumNoise) -> MeanPosterior:
+        return infer_mean(sums[0], sums[1], sums[2], (how,) * 3, NormalPrior(), 0.95)
 
     noisy = sums + drawn
     possible = np.stack([np.maximum(noisy[0], 2.5), np.maximum(noisy[1], 2.5), noisy[2]])
@@ -88,14 +88,14 @@ def draws(epsilon: float, rows: int, runs: int) -> tuple[float, float, float, fl
     ones = random.binomial(rows, truth)
     how, drawn = noise(epsilon, 1.0, 2, runs)
     noisy = np.stack([ones, rows - ones]) + drawn
-    mean = share(noisy[0], noisy[1], (how, how), prior, prior, 0.95).mean
-    first = STEPS // 20
-    unit = Moves(Sensitivity(STEP, STEP**2, STEP), non_negative=True, single=True)
-    scale = scale_under_epsilon(1, span(first), unit, Fraction(epsilon).limit_denominator(1000))
-    drawing = Drawing(scale, 1, first, Fraction(1), Fraction(1), STEP)
+    mean = infer_proportion(noisy[0], noisy[1], (how, how), prior, prior, 0.95).mean
+    first = SHARE_STEPS // 20
+    unit = CellMoves(Sensitivity(STEP, STEP**2, STEP), non_negative=True, single=True)
+    scale = calibrate_scale_by_epsilon(1, penalty_span(first), unit, Fraction(epsilon).limit_denominator(1000))
+    drawing = PosteriorDraws(scale, 1, first, Fraction(1), Fraction(1), STEP)
     (tempered,) = draw_shares(drawing, np.stack([ones, rows - ones], axis=1) * STEP, ExactSampler())
     exact = (ones + 1) / (rows + 2), random.beta(ones + 1.0, rows - ones + 1.0)
-    found = (mean, tempered / STEPS, *exact)
+    found = (mean, tempered / SHARE_STEPS, *exact)
     mean_error, draw_error, best, best_draw = (float(np.sqrt(np.mean((one - truth) ** 2))) for one in found)
     return mean_error, draw_error, best, best_draw
 
@@ -104,9 +104,9 @@ def seconds() -> None:
     ones, prior = np.full(GROUPS, 300.0), np.ones(GROUPS)
     for name, scale in (("small", 1.0), ("large", 200.0)):
         started = time.process_time()
-        share(ones, 2 * ones, (Noise(True, scale),) * 2, prior, prior, 0.95)
+        infer_proportion(ones, 2 * ones, (SumNoise(True, scale),) * 2, prior, prior, 0.95)
         middle = time.process_time()
-        level(2 * ones, ones, ones / 10, (Noise(True, scale),) * 3, NormalPrior(), 0.95)
+        infer_mean(2 * ones, ones, ones / 10, (SumNoise(True, scale),) * 3, NormalPrior(), 0.95)
         ended = time.process_time()
         print(f"{GROUPS} groups, noise that is {name}: Beta {middle - started:.1f} s, normal {ended - middle:.1f} s")
 

@@ -17,10 +17,10 @@ import numpy as np
 
 from dpsql.exact import Exact
 from dpsql.plan.recipes import Debiased, Linear
-from dpsql.post.estimates import estimate
+from dpsql.post.estimates import estimate_measure
 from dpsql.privacy.mechanisms import Laplace
-from dpsql.privacy.release import Bundle, Release, Spec, perturb
-from dpsql.privacy.response import respond
+from dpsql.privacy.release import NoiseBundle, Release, ReleaseSpec, perturb
+from dpsql.privacy.response import randomize_responses
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.schema.model import Randomized
 from dpsql.types import BIGINT
@@ -28,7 +28,7 @@ from dpsql.types import BIGINT
 PEOPLE, RUNS, QUICK_RUNS = 10_000, 200, 20
 EPSILONS = ("0.1", "0.2", "0.5", "1", "1.0986", "2", "5", "10")
 SHARES = {2: (0.3, 0.7), 4: (0.3, 0.4, 0.2, 0.1)}
-SPEC = Spec((Fraction(1),), (Bundle((0,), Laplace(Fraction(1))),))
+SPEC = ReleaseSpec((Fraction(1),), (NoiseBundle((0,), Laplace(Fraction(1))),))
 COUNT = Linear((("c", Fraction(1)),), BIGINT)
 
 
@@ -44,9 +44,9 @@ def shares(epsilon: str, answers: int, runs: int, sampler: ExactSampler) -> tupl
     recipe = Debiased(COUNT, ((0, how),), BIGINT)
     truth, errors, biases, held = SHARES[answers][0] * PEOPLE, [], [], 0
     for _ in range(runs):
-        told = respond(own, answers, how.epsilon, sampler)
+        told = randomize_responses(own, answers, how.epsilon, sampler)
         noisy = release(np.bincount(told, minlength=answers), sampler)
-        found = estimate(recipe, noisy, ("c",))
+        found = estimate_measure(recipe, noisy, ("c",))
         errors.append(found.values[0] - truth)
         biases.append(int(noisy.cells[0][0]) - truth)
         held += found.low[0] <= truth <= found.high[0]

@@ -19,13 +19,13 @@ import numpy.typing as npt
 
 from dpsql.privacy.mechanisms import Sensitivity
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.scores import Moves, Ranking, rank, scale_under_epsilon
+from dpsql.privacy.scores import CellMoves, Ranking, rank_candidates, calibrate_scale_by_epsilon
 
 Counts = npt.NDArray[np.int64]
 
 EPSILONS = (Fraction(1, 10), Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(5), Fraction(10))
 VALUES = 20
-ONE = Moves(Sensitivity(1, 1, 1), non_negative=True, single=True)
+ONE = CellMoves(Sensitivity(1, 1, 1), non_negative=True, single=True)
 
 
 def zipf() -> Counts:
@@ -45,8 +45,8 @@ def draws(counts: Counts, epsilon: Fraction, how: str, n: int) -> Counts:
         noise = sampler.laplace(n * len(counts), 1 / epsilon).reshape(n, -1)
         noisy: Counts = np.argmax(counts + noise, axis=1)
         return noisy
-    ranking = Ranking(scale_under_epsilon(1, 1, ONE, epsilon), 1, how == "flips", 0)
-    return rank(ranking, np.tile(counts, (n, 1)), sampler)[:, 0]
+    ranking = Ranking(calibrate_scale_by_epsilon(1, 1, ONE, epsilon), 1, how == "flips", 0)
+    return rank_candidates(ranking, np.tile(counts, (n, 1)), sampler)[:, 0]
 
 
 def figures(counts: Counts, places: Counts) -> tuple[float, float]:

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.synthesis import ROW, Method
-from dpsql.privacy.synthesis_shares import Wanted, under_epsilon
-from dpsql.privacy.tally import Axes, Tally, UnitMass
+from dpsql.privacy.synthesis import ROW, SynthesisMethod
+from dpsql.privacy.synthesis_shares import SynthesisRequest, calibrate_synthesis_by_epsilon
+from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
 
 Rows = npt.NDArray[np.int64]
 
@@ -52,9 +52,9 @@ def error(rows: Rows, synthetic: Rows, marginals: tuple[tuple[int, ...], ...]) -
     return float(np.mean(off)) / PATIENTS
 
 
-def made(method: Method, epsilon: Fraction, tally: Tally) -> Rows:
+def made(method: SynthesisMethod, epsilon: Fraction, tally: WeightedRows) -> Rows:
     axes = Axes((0,) * len(SIZES), SIZES)
-    study = under_epsilon(Wanted(method, axes, UnitMass(1, 1, True, 1, False), ((),) * len(SIZES), 100_000), epsilon)
+    study = calibrate_synthesis_by_epsilon(SynthesisRequest(method, axes, UnitMass(1, 1, True, 1, False), ((),) * len(SIZES), 100_000), epsilon)
     parts, _, *codes = study.perform(tally, ExactSampler())
     return np.stack([column[parts == ROW] for column in codes], axis=1)
 
@@ -65,12 +65,12 @@ def main() -> None:
     runs = 1 if parser.parse_args().quick else 5
     rows = patients()
     columns = tuple(np.ascontiguousarray(column) for column in rows.T)
-    tally = Axes((0,) * len(SIZES), SIZES).tally((*columns, np.ones(PATIENTS, np.int64)))
-    print("| epsilon | " + " | ".join(f"{method.value}, one-way | two-way" for method in Method) + " |")
-    print("|---|" + "---|" * (2 * len(Method)))
+    tally = Axes((0,) * len(SIZES), SIZES).to_weighted_rows((*columns, np.ones(PATIENTS, np.int64)))
+    print("| epsilon | " + " | ".join(f"{method.value}, one-way | two-way" for method in SynthesisMethod) + " |")
+    print("|---|" + "---|" * (2 * len(SynthesisMethod)))
     for epsilon in EPSILONS:
         figures = []
-        for method in Method:
+        for method in SynthesisMethod:
             tables = [made(method, epsilon, tally) for _ in range(runs)]
             for marginals in (ONES, PAIRS):
                 figures.append(f"{100 * np.mean([error(rows, table, marginals) for table in tables]):.1f} %")

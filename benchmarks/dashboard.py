@@ -102,10 +102,10 @@ def refresh(session: Session, number: int) -> int:
 
 def bill(session: Session) -> Bill:
     dataset, ledger = session.dataset, session.dataset.ledger
-    stored = ledger.answers()
-    paid = tuple(ledger.balance(dataset.account(analyst.name)).spent_rho for analyst in dataset.schema.analysts)
+    stored = ledger.list_releases()
+    paid = tuple(ledger.get_balance(dataset.find_account(analyst.name)).spent_rho for analyst in dataset.schema.analysts)
     rho = sum((one.loss.rho for one in stored), Fraction(0))
-    return Bill(ledger.balance(dataset_account(dataset.schema)).spent_rho, paid, rho, len(stored))
+    return Bill(ledger.get_balance(dataset_account(dataset.schema)).spent_rho, paid, rho, len(stored))
 
 
 # --- measuring -------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import duckdb
 
 from dpsql.compile import compile_query
 from dpsql.functions.table import FUNCTIONS
-from dpsql.rewrite.limit_work import cost
+from dpsql.rewrite.limit_work import character_cost
 from dpsql.settings import Settings
 from dpsql.verify.templates import TEMPLATES
 
@@ -45,7 +45,7 @@ def main() -> None:
         each = nanoseconds(database, call)
         base = base or each
         named = [name for name in known if f"{name}(" in call or f" {name.upper()} " in call]
-        weight = max(map(cost, [*named, "regexp_like" if " ~ " in call else "lower"]))
+        weight = max(map(character_cost, [*named, "regexp_like" if " ~ " in call else "lower"]))
         print(f"{call:<48}{each:>16.2f}{each / base:>10.1f}{weight:>8}")
 
 
@@ -55,7 +55,7 @@ def nanoseconds(database: duckdb.DuckDBPyConnection, call: str) -> float:
 
 
 def _least(database: duckdb.DuckDBPyConnection, call: str) -> float:
-    resolved = TEMPLATES[0].resolved
+    resolved = TEMPLATES[0].resolved_schema
     people, visits = resolved.schema.tables
     columns = tuple(replace(c, max_length=LENGTH + 9) if c.name == "note" else c for c in visits.columns)
     schema = replace(resolved.schema, tables=(people, replace(visits, columns=columns)))

@@ -27,8 +27,8 @@ from itertools import count
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
-from dpsql.ledger.base import Account, Asked, Binding, Statement
-from dpsql.ledger.books import Books
+from dpsql.ledger.base import Account, ReleaseRequest, Binding, ChargedStatement
+from dpsql.ledger.books import SqlLedger
 from dpsql.ledger.open import open_ledger
 from dpsql.privacy.loss import Loss
 from tests.support.postgres import find_binaries, start
@@ -42,25 +42,25 @@ BODY = bytes(2048)
 KEPT = 50
 """Releases that are asked for again and again."""
 
-Work = Callable[[Books, Account, int], object]
+Work = Callable[[SqlLedger, Account, int], object]
 
 
-def ask(plan: str) -> Asked:
-    return Asked(plan, 1, LOSS, (Fraction(1),))
+def ask(plan: str) -> ReleaseRequest:
+    return ReleaseRequest(plan, 1, LOSS, (Fraction(1),))
 
 
-def charge(ledger: Books, account: Account, number: int) -> int:
-    (claim,) = ledger.purchase(account, [ask(f"{account.name} {number}")], Statement("SELECT"), datetime.now(UTC))
+def charge(ledger: SqlLedger, account: Account, number: int) -> int:
+    (claim,) = ledger.purchase(account, [ask(f"{account.name} {number}")], ChargedStatement("SELECT"), datetime.now(UTC))
     assert claim.charged
     return claim.release
 
 
-def charge_and_store(ledger: Books, account: Account, number: int) -> None:
-    ledger.store(charge(ledger, account, number), BODY)
+def charge_and_store(ledger: SqlLedger, account: Account, number: int) -> None:
+    ledger.store_body(charge(ledger, account, number), BODY)
 
 
-def answer(ledger: Books, account: Account, number: int) -> None:
-    served = ledger.served(DATASET, [ask(f"kept {number % KEPT}")], datetime.now(UTC))
+def answer(ledger: SqlLedger, account: Account, number: int) -> None:
+    served = ledger.find_entitlements(DATASET, [ask(f"kept {number % KEPT}")], datetime.now(UTC))
     assert served is not None and served[0].body == BODY
 
 
@@ -71,13 +71,13 @@ TASKS: dict[str, Work] = {
 }
 
 
-def open_at(url: str) -> Books:
+def open_at(url: str) -> SqlLedger:
     ledger = open_ledger(url, BINDING, DATASET)
     if ledger.current_version() is None:
         ledger.register_version("files", "facts")
         for number in range(KEPT):
-            (claim,) = ledger.purchase(DATASET, [ask(f"kept {number}")], Statement("SELECT"), datetime.now(UTC))
-            ledger.store(claim.release, BODY)
+            (claim,) = ledger.purchase(DATASET, [ask(f"kept {number}")], ChargedStatement("SELECT"), datetime.now(UTC))
+            ledger.store_body(claim.release, BODY)
     return ledger
 
 
@@ -90,7 +90,7 @@ Done = tuple[float, float, int]
 """When a writer began and ended, by a clock that all processes share, and how often it did its task."""
 
 
-def work(ledger: Books, task: str, seconds: float) -> Done:
+def work(ledger: SqlLedger, task: str, seconds: float) -> Done:
     account = Account(f"{os.getpid()} {threading.get_ident()} {next(_numbers)}", Fraction(10**6), Fraction(0))
     start_, done = time.monotonic(), 0
     while time.monotonic() < start_ + seconds:
@@ -185,7 +185,7 @@ def print_table(title: str, url: str, seconds: float) -> bool:
                 print(f"{run(url, task, writers, seconds):>14,.0f}", end="", flush=True)
         print()
     ledger = open_at(url)
-    whole, entries = ledger.verify() == (), len(ledger.entries(DATASET.name))
+    whole, entries = ledger.verify_chains() == (), len(ledger.list_entries(DATASET.name))
     ledger.close()
     print(f"{entries:,} entries of the dataset; all chains are {'whole' if whole else 'BROKEN'}")
     return whole

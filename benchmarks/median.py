@@ -19,16 +19,16 @@ import numpy.typing as npt
 
 from benchmarks.workload import REGIONS, Payments, payments
 from dpsql.exact import Cells
-from dpsql.privacy.accounting import rho_from
+from dpsql.privacy.accounting import epsilon_to_rho
 from dpsql.privacy.choice import (
-    Contribution,
-    Extreme,
+    UnitContribution,
+    ExtremeTarget,
     Pick,
     Rank,
     Target,
     choose_bins,
-    picks_under_epsilon,
-    picks_under_rho,
+    calibrate_picks_by_epsilon,
+    calibrate_picks_by_rho,
 )
 from dpsql.privacy.sampling import ExactSampler
 
@@ -38,7 +38,7 @@ EPSILON, DELTA = Fraction(1), Fraction(1, 10**6)
 UPPER = 100.0
 WEIGHT = 16
 NORMS, BINS = (10, 20, 30, 60), (256, 4096, 65536)
-TARGETS: dict[str, Target] = {"median": Rank(Fraction(1, 2)), "p90": Rank(Fraction(9, 10)), "max": Extreme(True)}
+TARGETS: dict[str, Target] = {"median": Rank(Fraction(1, 2)), "p90": Rank(Fraction(9, 10)), "max": ExtremeTarget(True)}
 REGIONS_KEPT, ROWS_KEPT = 3, 20
 
 
@@ -82,7 +82,7 @@ def sampled(data: Payments) -> Cells:
 
 def exact(data: Payments, target: Target) -> Floats:
     values = [data.amount[data.region == region] for region in range(REGIONS)]
-    if isinstance(target, Extreme):
+    if isinstance(target, ExtremeTarget):
         return np.array([v.max() if target.high else v.min() for v in values])
     return np.array([np.quantile(v, float(target.fraction)) for v in values])
 
@@ -95,10 +95,10 @@ def errors(cells: Cells, pick: Pick, true: Floats, runs: int) -> float:
 
 def pick_for(target: Target, noise: str, norm: int, bins: int) -> Pick:
     if noise == "laplace":
-        by = Contribution(norm << WEIGHT, summed=True)
-        return picks_under_epsilon((target,), by, bins, EPSILON)[0]
-    by = Contribution(norm << WEIGHT, summed=False)
-    return picks_under_rho((target,), by, bins, rho_from(EPSILON, DELTA))[0]
+        by = UnitContribution(norm << WEIGHT, summed=True)
+        return calibrate_picks_by_epsilon((target,), by, bins, EPSILON)[0]
+    by = UnitContribution(norm << WEIGHT, summed=False)
+    return calibrate_picks_by_rho((target,), by, bins, epsilon_to_rho(EPSILON, DELTA))[0]
 
 
 def print_target(name: str, data: Payments, runs: int) -> None:
@@ -109,8 +109,8 @@ def print_target(name: str, data: Payments, runs: int) -> None:
             weight = weights(data, norm, noise == "laplace")
             found = [errors(histogram(data, weight, b), pick_for(target, noise, norm, b), true, runs) for b in BINS]
             print(f"{'epsilon' if noise == 'laplace' else 'rho':<14}{norm:>5}" + "".join(f"{e:>14.2f}" for e in found))
-    by = Contribution(REGIONS_KEPT * ROWS_KEPT, summed=True)
-    picks = [picks_under_epsilon((target,), by, bins, EPSILON)[0] for bins in BINS]
+    by = UnitContribution(REGIONS_KEPT * ROWS_KEPT, summed=True)
+    picks = [calibrate_picks_by_epsilon((target,), by, bins, EPSILON)[0] for bins in BINS]
     found = [errors(histogram(data, kept, b), p, true, runs) for b, p in zip(BINS, picks, strict=True)]
     print(f"{'sampled rows':<14}{by.norm:>5}" + "".join(f"{e:>14.2f}" for e in found), flush=True)
 

@@ -23,7 +23,7 @@ from benchmarks.accuracy import open_sessions
 from benchmarks.workload import payments
 from dpsql.compile import compile_query
 from dpsql.plan.recipes import Recipe
-from dpsql.post.estimates import estimate
+from dpsql.post.estimates import estimate_measure
 from dpsql.privacy.release import perturb
 from dpsql.session import Session
 
@@ -64,7 +64,7 @@ def measure_errors(session: Session, measure: str, exact: Floats, runs: int) -> 
     values, errors, inside = [], [], []
     for _ in range(runs):
         release = perturb(cells, step.calibrated.spec, session.sampler)
-        found = estimate(recipe, release, step.calibrated.columns)
+        found = estimate_measure(recipe, release, step.calibrated.columns)
         columns = (found.values, found.stderr, found.low, found.high)
         value, error, low, high = (np.array(column, dtype=np.float64) for column in columns)
         values.append(value)

@@ -150,7 +150,7 @@ def measure(case: Case, session: Session, folder: Path) -> Measured:
     dataset = session.dataset
     (step,) = compile_query(case.sql, dataset.resolved, session.settings.statement).steps
     tasks: dict[str, Callable[[int], object]] = {
-        "raw": lambda _: dataset.engine.public(case.raw_sql, {}),
+        "raw": lambda _: dataset.engine.execute_public(case.raw_sql, {}),
         "engine": lambda _: dataset.engine.execute(step.sql, len(step.keys), {}),
         "session": lambda number: _ask(session, case.sql, number),
     }
@@ -181,7 +181,7 @@ def print_peak(folder: Path, place: int, which: str) -> None:
     case = CASES[place]
     dataset = open_dataset(folder / f"{case.schema}.yaml")
     if which == "raw":
-        dataset.engine.public(case.raw_sql, {})
+        dataset.engine.execute_public(case.raw_sql, {})
     else:
         session = Session(dataset)
         (step,) = compile_query(case.sql, dataset.resolved, session.settings.statement).steps

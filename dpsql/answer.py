@@ -9,22 +9,22 @@ from fractions import Fraction
 
 from dpsql.catalog import shows
 from dpsql.catalog.rows import CatalogTable
-from dpsql.catalog.variables import spelled_name
+from dpsql.catalog.variables import canonical_name
 from dpsql.compiled import Compiled
 from dpsql.exact import Row
 from dpsql.figures import CellError, Charge
-from dpsql.ledger.base import Asked, Balance, Claim, Receipt
-from dpsql.plain import to_plain
-from dpsql.post.sandbox import OutputColumn, Rows
-from dpsql.privacy.loss import NO_LOSS, Loss, total
+from dpsql.ledger.base import ReleaseRequest, Balance, Entitlement, Receipt
+from dpsql.plain import to_json
+from dpsql.post.sandbox import OutputColumn, QueryRows
+from dpsql.privacy.loss import NO_LOSS, Loss, sum_losses
 from dpsql.schema.model import Schema
 from dpsql.settings import Settings
-from dpsql.state import Values
+from dpsql.state import SettingValues
 from dpsql.types import TEXT, Type
 
 
 @dataclass(frozen=True)
-class Answer:
+class StatementResult:
     """`loss` is what this statement was charged: nothing where all its releases were paid for before.
 
     `receipts` name the entries of the account by which its releases were paid, now or before. `warnings` are those of
@@ -41,34 +41,34 @@ class Answer:
     receipts: tuple[Receipt, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    def again(self) -> Answer:
+    def copy_uncharged(self) -> StatementResult:
         """The same answer for someone else to change, and for nothing."""
         return replace(self, rows=list(self.rows), errors=list(self.errors), loss=NO_LOSS)
 
 
-def query_answer(
-    compiled: Compiled, notices: tuple[str, ...], result: Rows, charged: Loss, receipts: tuple[Receipt, ...]
-) -> Answer:
+def build_query_result(
+    compiled: Compiled, notices: tuple[str, ...], result: QueryRows, charged: Loss, receipts: tuple[Receipt, ...]
+) -> StatementResult:
     """The asked columns of a result, and behind them its errors."""
-    asked = len(compiled.errors) if compiled.errors else len(result.columns)
-    errors = [tuple(_cell_error(row, bar) for bar in compiled.errors) for row in result.rows]
+    output_count = len(compiled.errors) if compiled.errors else len(result.columns)
+    errors = [tuple(_read_cell_error(row, bar) for bar in compiled.errors) for row in result.rows]
     if not compiled.errors:
-        errors = [(None,) * asked for _ in result.rows]
-    rows = [row[:asked] for row in result.rows]
-    notices = compiled.notices + notices + _notices_about(rows, errors)
-    return Answer(
-        result.columns[:asked], rows, errors, charged, notices, "SELECT", compiled.settings, receipts, compiled.warnings
+        errors = [(None,) * output_count for _ in result.rows]
+    rows = [row[:output_count] for row in result.rows]
+    notices = compiled.notices + notices + _wide_noise_notices(rows, errors)
+    return StatementResult(
+        result.columns[:output_count], rows, errors, charged, notices, "SELECT", compiled.settings, receipts, compiled.warnings
     )
 
 
-def _cell_error(row: Row, bar: object) -> CellError | None:
+def _read_cell_error(row: Row, bar: object) -> CellError | None:
     if bar is None:
         return None
-    stderr, low, high = (row[getattr(bar, place)] for place in ("stderr", "low", "high"))
+    stderr, low, high = (row[getattr(bar, field)] for field in ("stderr", "low", "high"))
     return None if stderr is None else CellError(stderr, low, high)
 
 
-def _notices_about(rows: list[Row], errors: list[tuple[CellError | None, ...]]) -> tuple[str, ...]:
+def _wide_noise_notices(rows: list[Row], errors: list[tuple[CellError | None, ...]]) -> tuple[str, ...]:
     """Noise wider than the value earns a notice; it says nothing that the answer does not."""
     cells = wide = 0
     for row, bars in zip(rows, errors, strict=True):
@@ -82,69 +82,69 @@ def _notices_about(rows: list[Row], errors: list[tuple[CellError | None, ...]]) 
 
 
 @dataclass(eq=False)
-class Charging:
+class PendingCharge:
     """A charge from before it is made: who is interrupted between the two asks the ledger whether it was."""
 
     settings: Settings
-    asked: Sequence[Asked]
+    asked: Sequence[ReleaseRequest]
     loss: Loss
     made: bool = False
 
 
-def loss_of(claims: Sequence[Claim]) -> Loss:
+def charged_loss(claims: Sequence[Entitlement]) -> Loss:
     """What is charged for these, each release once."""
-    return total(list({claim.release: claim.loss for claim in claims if claim.charged}.values()))
+    return sum_losses(list({claim.release: claim.loss for claim in claims if claim.charged}.values()))
 
 
-def charge_of(charges: Sequence[Charging]) -> Charge:
+def total_charge(charges: Sequence[PendingCharge]) -> Charge:
     """What a statement and its pilot were charged, together at most."""
-    asked, loss = [one.settings for one in charges], total([one.loss for one in charges])
-    epsilon, delta = sum((s.epsilon for s in asked), Fraction(0)), sum((s.delta for s in asked), Fraction(0))
+    settings, loss = [charge.settings for charge in charges], sum_losses([charge.loss for charge in charges])
+    epsilon, delta = sum((s.epsilon for s in settings), Fraction(0)), sum((s.delta for s in settings), Fraction(0))
     return Charge(epsilon, delta, loss.rho, loss.delta, loss.epsilon)
 
 
-def type_text(column: OutputColumn) -> str:
+def format_column_type(column: OutputColumn) -> str:
     return str(column.type) if column.type is not None else column.spelling.lower()
 
 
-def done(command: str) -> Answer:
-    return Answer((), [], [], command=command)
+def build_command_result(command: str) -> StatementResult:
+    return StatementResult((), [], [], command=command)
 
 
-def rows_answer(columns: tuple[tuple[str, Type], ...], rows: Sequence[Row], command: str) -> Answer:
+def build_rows_result(columns: tuple[tuple[str, Type], ...], rows: Sequence[Row], command: str) -> StatementResult:
     outputs = tuple(OutputColumn(name, type_, str(type_)) for name, type_ in columns)
-    return Answer(outputs, list(rows), [(None,) * len(columns) for _ in rows], command=command)
+    return StatementResult(outputs, list(rows), [(None,) * len(columns) for _ in rows], command=command)
 
 
-def catalog_answer(table: CatalogTable, command: str) -> Answer:
-    return rows_answer(table.columns, table.rows, command)
+def build_catalog_result(table: CatalogTable, command: str) -> StatementResult:
+    return build_rows_result(table.columns, table.rows, command)
 
 
-def text_answer(title: str, lines: list[str]) -> Answer:
-    return rows_answer(((title, TEXT),), [(line,) for line in lines], "EXPLAIN")
+def build_text_result(title: str, lines: list[str]) -> StatementResult:
+    return build_rows_result(((title, TEXT),), [(line,) for line in lines], "EXPLAIN")
 
 
-def json_answer(title: str, value: object, command: str) -> Answer:
+def build_json_result(title: str, value: object, command: str) -> StatementResult:
     """One value as JSON, exactly: `dpsql.plain` reads it back."""
-    return rows_answer(((title, TEXT),), [(json.dumps(to_plain(value)),)], command)
+    return build_rows_result(((title, TEXT),), [(json.dumps(to_json(value)),)], command)
 
 
-def show_answer(name: str, schema: Schema, account: str, now: Values, balance: Callable[[], Balance]) -> Answer:
+def build_show_result(name: str, schema: Schema, account: str, now: SettingValues, balance: Callable[[], Balance]) -> StatementResult:
     """SHOW: a setting, or what the schema and the account have to show."""
     match name:
         case "budget":
-            return budget_answer(balance())
+            return build_budget_result(balance())
         case "tables":
-            return catalog_answer(shows.tables(schema), "SHOW")
+            return build_catalog_result(shows.show_tables(schema), "SHOW")
         case "schemas":
-            return catalog_answer(shows.schemas(), "SHOW")
+            return build_catalog_result(shows.show_schemas(), "SHOW")
         case "all":
-            return rows_answer((("name", TEXT), ("setting", TEXT)), now.items(), "SHOW")
+            return build_rows_result((("name", TEXT), ("setting", TEXT)), now.items(), "SHOW")
         case "session_authorization":
-            return rows_answer(((name, TEXT),), [(account,)], "SHOW")
+            return build_rows_result(((name, TEXT),), [(account,)], "SHOW")
         case _:
-            return rows_answer(((spelled_name(name), TEXT),), [(now.show(name),)], "SHOW")
+            return build_rows_result(((canonical_name(name), TEXT),), [(now.show_value(name),)], "SHOW")
 
 
-def budget_answer(balance: Balance) -> Answer:
-    return rows_answer((("budget", TEXT),), [(line,) for line in str(balance).splitlines()], "SHOW")
+def build_budget_result(balance: Balance) -> StatementResult:
+    return build_rows_result((("budget", TEXT),), [(line,) for line in str(balance).splitlines()], "SHOW")

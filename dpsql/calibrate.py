@@ -12,63 +12,63 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 
-from dpsql.analysis.sensitivity import Claim, Neighboring, claims, groups_reached, selection_keys, unit_mass
-from dpsql.analysis.units import unit_facts
+from dpsql.analysis.sensitivity import SensitivityBound, Neighboring, derive_sensitivity_bounds, max_groups_reached, max_selection_keys, derive_unit_mass
+from dpsql.analysis.units import derive_unit_facts
 from dpsql.errors import InternalError, InvalidParameter
-from dpsql.medians import errors_of, is_local, picks_for
-from dpsql.plan.expr import ONE
+from dpsql.medians import pick_errors, uses_local_sensitivity, calibrate_picks
+from dpsql.plan.expr import ROW_WEIGHT
 from dpsql.plan.measures import Best, Posterior
 from dpsql.plan.nodes import CountBlocks, Distinct, Gather, Norm, Sum, SumBlocks, Tally, Weigh, cells_of
-from dpsql.plan.stages import VALUE, Axis
-from dpsql.privacy.accounting import rho_from
-from dpsql.privacy.choice import Contribution, Moved, UnitWeights, choice_loss
-from dpsql.privacy.loss import Loss, TooSmall, total
+from dpsql.plan.stages import VALUE_KEY, Axis
+from dpsql.privacy.accounting import epsilon_to_rho
+from dpsql.privacy.choice import UnitContribution, ChangedElements, UnitWeights, picks_loss
+from dpsql.privacy.loss import Loss, LossTooSmall, sum_losses
 from dpsql.privacy.mechanisms import (
     Mechanism,
     Sensitivity,
     calibrate_gaussian,
     calibrate_laplace,
-    loss,
+    noise_loss,
     scale_of,
 )
-from dpsql.privacy.records import Noised, write_record, write_study_record
-from dpsql.privacy.release import Bundle, KeySelection, Spec
-from dpsql.privacy.response import Response
+from dpsql.privacy.records import NoisedColumns, write_release_record, write_study_record
+from dpsql.privacy.release import NoiseBundle, KeySelection, ReleaseSpec
+from dpsql.privacy.response import RandomizedResponse
 from dpsql.privacy.scores import (
-    FINE,
-    STEPS,
-    Drawing,
-    Moves,
+    LIKELIHOOD_STEPS,
+    SHARE_STEPS,
+    PosteriorDraws,
+    CellMoves,
     Ranking,
     Scores,
-    scale_under_epsilon,
-    scale_under_rho,
+    calibrate_scale_by_epsilon,
+    calibrate_scale_by_rho,
     score_loss,
-    span,
+    penalty_span,
 )
-from dpsql.privacy.selection import Selection, choose_under_epsilon, choose_under_rho, units_needed
-from dpsql.privacy.spec import Choice
-from dpsql.privacy.tally import Axes, Study
-from dpsql.rewrite.choose import Choice as BinChoice
-from dpsql.rewrite.coarsen import coarsen, shift_for
+from dpsql.privacy.selection import Selection, calibrate_selection_by_epsilon, calibrate_selection_by_rho, units_needed
+from dpsql.privacy.spec import BinPicks
+from dpsql.privacy.tally import Axes, WeightedRowsMechanism
+from dpsql.rewrite.choose import BinSelection as BinChoice
+from dpsql.rewrite.coarsen import coarsen_bundles, shift_for
 
 SELECTION_SHARE = Fraction(1, 5)
 """Of a release's loss, where it also answers something. With more, groups would appear whose values drown in noise."""
 
-LEAST_STEPS = 10
+MIN_STEPS = 10
 """Coarsening leaves at least 2^10 steps to the largest row: its rounding must stay far below the row."""
 
 
-class Noise(Enum):
+class NoiseKind(Enum):
     LAPLACE = "laplace"
     GAUSSIAN = "gaussian"
 
 
 @dataclass(frozen=True)
-class Share:
+class LossShare:
     """What one release may lose: `epsilon` for Laplace, `rho` for Gaussian; `delta` and `delta_conv` if it selects."""
 
-    noise: Noise
+    noise: NoiseKind
     epsilon: Fraction
     rho: Fraction
     delta: Fraction
@@ -77,13 +77,13 @@ class Share:
 
 @dataclass(frozen=True)
 class NoisyBundle:
-    claim: Claim
+    claim: SensitivityBound
     mechanism: Mechanism
     loss: Loss
 
 
 @dataclass(frozen=True)
-class Calibrated:
+class CalibratedPlan:
     """The plan that runs, with its noise; `columns` are the engine's, behind the keys."""
 
     plan: Gather | Tally
@@ -92,12 +92,12 @@ class Calibrated:
     bundles: tuple[NoisyBundle, ...]
     selection: Selection | None
     loss: Loss
-    choice: Choice | None = field(default=None, kw_only=True)
-    counted: Claim | None = field(default=None, kw_only=True)  # the sensitivity of the counts that a choice looks at
+    choice: BinPicks | None = field(default=None, kw_only=True)
+    counted: SensitivityBound | None = field(default=None, kw_only=True)  # the sensitivity of the counts that a choice looks at
     weights: UnitWeights | None = field(default=None, kw_only=True)  # and what one unit may add to them, or change
-    study: Study | None = field(default=None, kw_only=True)  # of a tally
+    study: WeightedRowsMechanism | None = field(default=None, kw_only=True)  # of a tally
     scores: Scores | None = field(default=None, kw_only=True)  # of the cells that are `counted`
-    moves: Moves | None = field(default=None, kw_only=True)  # and how far neighbors move these
+    moves: CellMoves | None = field(default=None, kw_only=True)  # and how far neighbors move these
     errors: tuple[Fraction, ...]  # per bundle, then the selection: what a stored release is compared by
 
     @property
@@ -109,41 +109,41 @@ class Calibrated:
     @property
     def spends_delta(self) -> bool:
         """Whether a part of the statement's delta is for it, beside the conversion from rho: as that of selections."""
-        return self.selection is not None or (self.choice is not None and is_local(self.choice))
+        return self.selection is not None or (self.choice is not None and uses_local_sensitivity(self.choice))
 
     @property
     def record(self) -> str:
-        """Its mechanisms as the ledger keeps them: `loss` can be computed again from this text alone."""
+        """Its mechanisms as the ledger keeps them: `noise_loss` can be computed again from this text alone."""
         if self.study is not None:
             return write_study_record(self.study)
-        bundles = [Noised(len(b.claim.cells), b.claim.sensitivity, b.mechanism) for b in self.bundles]
+        bundles = [NoisedColumns(len(b.claim.cells), b.claim.sensitivity, b.mechanism) for b in self.bundles]
         picks = () if self.choice is None else self.choice.picks
         scores = None if self.scores is None or self.moves is None else (self.scores, self.moves)
-        return write_record(bundles, self.selection, picks, self.weights, scores)
+        return write_release_record(bundles, self.selection, picks, self.weights, scores)
 
     @property
-    def spec(self) -> Spec:
+    def spec(self) -> ReleaseSpec:
         if self.study is not None:
-            return Spec(self.grids, (), study=self.study)
+            return ReleaseSpec(self.grids, (), study=self.study)
         if self.scores is not None:
-            return Spec(self.grids, (), scores=self.scores)
+            return ReleaseSpec(self.grids, (), scores=self.scores)
         if self.choice is not None:
-            return Spec(self.grids, (), None, self.choice)
-        places = {name: place for place, name in enumerate(self.columns)}
-        bundles = tuple(Bundle(tuple(places[c] for c in b.claim.cells), b.mechanism) for b in self.bundles)
+            return ReleaseSpec(self.grids, (), None, self.choice)
+        indexes = {name: index for index, name in enumerate(self.columns)}
+        bundles = tuple(NoiseBundle(tuple(indexes[c] for c in b.claim.cells), b.mechanism) for b in self.bundles)
         selection = None
         if self.selection is not None and self.gather.selection is not None:
             selected = self.gather.selection
-            selection = KeySelection(places[selected.cell], self.selection, len(selected.keys))
-        return Spec(self.grids, bundles, selection)
+            selection = KeySelection(indexes[selected.cell], self.selection, len(selected.keys))
+        return ReleaseSpec(self.grids, bundles, selection)
 
 
-def conversion(delta: Fraction, selects: bool) -> Fraction:
+def delta_for_conversion(delta: Fraction, selects: bool) -> Fraction:
     """The part of a statement's δ that is for the conversion from ρ."""
     return delta * Fraction(9, 10) if selects else delta
 
 
-class Takes(Enum):
+class LossNeed(Enum):
     """What a release takes of its statement's loss. The list of public groups, beside which others tell, takes none."""
 
     NOTHING = "nothing"
@@ -151,152 +151,152 @@ class Takes(Enum):
     DELTA = "epsilon and delta"
 
 
-def taken(gather: Gather, relation: Neighboring) -> Takes:
+def loss_needed(gather: Gather, relation: Neighboring) -> LossNeed:
     if gather.selection is not None:
-        return Takes.DELTA
-    return Takes.EPSILON if claims(gather, relation) else Takes.NOTHING
+        return LossNeed.DELTA
+    return LossNeed.EPSILON if derive_sensitivity_bounds(gather, relation) else LossNeed.NOTHING
 
 
-def shares(noise: Noise, epsilon: Fraction, delta: Fraction, takes: tuple[Takes, ...]) -> tuple[Share, ...]:
+def split_loss(noise: NoiseKind, epsilon: Fraction, delta: Fraction, needs: tuple[LossNeed, ...]) -> tuple[LossShare, ...]:
     """A statement's loss, divided over the releases that lose; a tenth of δ is for selections, if there are any."""
-    releases = max(1, sum(one is not Takes.NOTHING for one in takes))
-    selections = sum(one is Takes.DELTA for one in takes)
-    delta_conv = conversion(delta, selections > 0)
+    releases = max(1, sum(need is not LossNeed.NOTHING for need in needs))
+    selections = sum(need is LossNeed.DELTA for need in needs)
+    delta_conv = delta_for_conversion(delta, selections > 0)
     delta_sel = delta - delta_conv
-    rho = rho_from(epsilon, delta_conv) if noise is Noise.GAUSSIAN else Fraction(0)
-    each = Share(noise, epsilon / releases, rho / releases, Fraction(0), Fraction(0))
+    rho = epsilon_to_rho(epsilon, delta_conv) if noise is NoiseKind.GAUSSIAN else Fraction(0)
+    each = LossShare(noise, epsilon / releases, rho / releases, Fraction(0), Fraction(0))
     selecting = replace(each, delta=delta_sel / max(1, selections), delta_conv=delta_conv / max(1, selections))
-    nothing = Share(noise, Fraction(0), Fraction(0), Fraction(0), Fraction(0))  # noise cannot be had for it
-    given = {Takes.NOTHING: nothing, Takes.EPSILON: each, Takes.DELTA: selecting}
-    return tuple(given[one] for one in takes)
+    nothing = LossShare(noise, Fraction(0), Fraction(0), Fraction(0), Fraction(0))  # noise cannot be had for it
+    share_by_need = {LossNeed.NOTHING: nothing, LossNeed.EPSILON: each, LossNeed.DELTA: selecting}
+    return tuple(share_by_need[need] for need in needs)
 
 
 @contextmanager
-def _can_be_drawn() -> Iterator[None]:
+def _require_drawable() -> Iterator[None]:
     """Refuses a share below the ledger's unit, and noise past what the sampler can draw."""
     try:
         yield
-    except TooSmall:
+    except LossTooSmall:
         raise InvalidParameter(
             "epsilon or delta is too small for this query", hint="SET epsilon or delta to a larger value."
         ) from None
 
 
-@_can_be_drawn()
-def calibrate(gather: Gather, share: Share, relation: Neighboring) -> Calibrated:
+@_require_drawable()
+def calibrate(gather: Gather, share: LossShare, relation: Neighboring) -> CalibratedPlan:
     """Choose the selection, then the resolution, then the noise: each from the plan as it then stands."""
-    count = len(claims(gather, relation))
+    count = len(derive_sensitivity_bounds(gather, relation))
     selecting = Fraction(0)
     selection = None
     if gather.selection is not None:
         selecting = SELECTION_SHARE if count else Fraction(1)
-        selection = _select(gather, _part(share, selecting), relation)
+        selection = _calibrate_selection(gather, _scale_share(share, selecting), relation)
         gather = replace(gather, selection=replace(gather.selection, weighted=selection.weighted))
-    each = _part(share, (1 - selecting) / max(1, count))
-    gather = coarsen(gather, _shifts(gather, each, relation))
-    bundles = tuple(_noisy(claim, each) for claim in claims(gather, relation))
+    each = _scale_share(share, (1 - selecting) / max(1, count))
+    gather = coarsen_bundles(gather, _coarsening_shifts(gather, each, relation))
+    bundles = tuple(_calibrate_bundle(claim, each) for claim in derive_sensitivity_bounds(gather, relation))
     columns = tuple(cell for part in gather.all_parts for cell in cells_of(part))
-    grids = _grids(gather)
+    grids = _cell_grids(gather)
     losses = [bundle.loss for bundle in bundles] + ([selection.loss] if selection is not None else [])
-    return Calibrated(
+    return CalibratedPlan(
         plan=gather,
         columns=columns,
         grids=tuple(grids[column] for column in columns),
         bundles=bundles,
         selection=selection,
-        loss=total(losses),
-        errors=_errors(bundles, grids, selection, gather),
+        loss=sum_losses(losses),
+        errors=_comparison_errors(bundles, grids, selection, gather),
     )
 
 
-@_can_be_drawn()
-def calibrate_choice(choice: BinChoice, share: Share, relation: Neighboring) -> Calibrated:
+@_require_drawable()
+def calibrate_choice(choice: BinChoice, share: LossShare, relation: Neighboring) -> CalibratedPlan:
     """Bins are chosen, one for each target in every group (SOUNDNESS 6)."""
     gather, bins = choice.gather, choice.bins
-    contribution, whole = _contribution(gather, relation)
-    rho = share.rho if share.noise is Noise.GAUSSIAN else None
-    picks = picks_for(choice.targets, choice.local, bins, contribution, share.delta, rho, share.epsilon)
-    return Calibrated(
+    contribution, row_weight = _unit_contribution(gather, relation)
+    rho = share.rho if share.noise is NoiseKind.GAUSSIAN else None
+    picks = calibrate_picks(choice.targets, choice.local, bins, contribution, share.delta, rho, share.epsilon)
+    return CalibratedPlan(
         plan=gather,
         columns=tuple(cell for part in gather.parts for cell in cells_of(part)),
         grids=tuple(bins.grid for _ in picks),
         bundles=(),
         selection=None,
-        loss=choice_loss(picks, contribution),
-        errors=tuple(error for pick in picks for error in errors_of(pick, whole)),
-        choice=Choice(picks, bins.lower, bins.upper, whole),
-        counted=claims(gather, relation)[0],
+        loss=picks_loss(picks, contribution),
+        errors=tuple(error for pick in picks for error in pick_errors(pick, row_weight)),
+        choice=BinPicks(picks, bins.lower, bins.upper, row_weight),
+        counted=derive_sensitivity_bounds(gather, relation)[0],
         weights=contribution,
     )
 
 
-@_can_be_drawn()
-def calibrate_scores(gather: Gather, asked: Best | Posterior, share: Share, relation: Neighboring) -> Calibrated:
+@_require_drawable()
+def calibrate_scores(gather: Gather, measure: Best | Posterior, share: LossShare, relation: Neighboring) -> CalibratedPlan:
     """The best candidates, or draws from a posterior, of every group: `privacy/scores` has the claim.
 
     Where epsilon itself is what is charged, the best are found by permute-and-flip, else by the exponential mechanism
     (SOUNDNESS 6).
     """
-    (claim,), (part,) = claims(gather, relation), gather.parts
-    is_best, pure = isinstance(asked, Best), share.noise is Noise.LAPLACE
+    (claim,), (part,) = derive_sensitivity_bounds(gather, relation), gather.parts
+    is_best, pure = isinstance(measure, Best), share.noise is NoiseKind.LAPLACE
     non_negative = not isinstance(part, Sum) or all(bundle.non_negative for bundle in part.bundles)
     single = len(gather.keys) == (1 if is_best else 0)  # the candidates alone, or no key at all
-    moves = Moves(claim.sensitivity, non_negative, single, relation.group_size, relation.change_one)
-    rounds, width = (asked.most, 1) if isinstance(asked, Best) else (asked.draws, span(asked.first))
+    moves = CellMoves(claim.sensitivity, non_negative, single, relation.group_size, relation.change_one)
+    rounds, width = (measure.most, 1) if isinstance(measure, Best) else (measure.draws, penalty_span(measure.first))
     if pure:
-        scale = scale_under_epsilon(rounds, width, moves, share.epsilon)
+        scale = calibrate_scale_by_epsilon(rounds, width, moves, share.epsilon)
     elif share.rho > 0:
-        scale = scale_under_rho(rounds, width, moves, share.rho)
+        scale = calibrate_scale_by_rho(rounds, width, moves, share.rho)
     else:
         raise InvalidParameter("gaussian noise needs a delta above 0", hint="SET delta = 1e-9.")
-    grid, whole = _grids(gather)[claim.cells[0]], ONE if isinstance(part, Sum) and part.weighted else 1
+    grid, row_weight = _cell_grids(gather)[claim.cells[0]], ROW_WEIGHT if isinstance(part, Sum) and part.weighted else 1
     scores: Scores
-    if isinstance(asked, Best):
-        scores = Ranking(scale, asked.most, pure, [key.name for key in gather.keys].index(VALUE))
+    if isinstance(measure, Best):
+        scores = Ranking(scale, measure.most, pure, [key.name for key in gather.keys].index(VALUE_KEY))
     else:
         # At a temper of 1 the draws are those of the posterior itself: a sharper one is no posterior.
-        scale = max(scale, Fraction(FINE * whole))
-        scores = Drawing(scale, asked.draws, asked.first, asked.alpha, asked.beta, whole)
+        scale = max(scale, Fraction(LIKELIHOOD_STEPS * row_weight))
+        scores = PosteriorDraws(scale, measure.draws, measure.first, measure.alpha, measure.beta, row_weight)
     lost = score_loss(scores, moves)
     if not pure and lost.epsilon is not None and lost.epsilon > share.epsilon:
         lost = replace(lost, epsilon=None)  # over many groups rho is the better figure, and the one that was asked for
-    return Calibrated(
+    return CalibratedPlan(
         plan=gather,
         columns=claim.cells,
-        grids=(Fraction(1),) if is_best else (Fraction(1, STEPS),) * rounds,
+        grids=(Fraction(1),) if is_best else (Fraction(1, SHARE_STEPS),) * rounds,
         bundles=(),
         selection=None,
         loss=lost,
-        errors=(scale * grid,) if is_best else (scale / (FINE * whole),),
+        errors=(scale * grid,) if is_best else (scale / (LIKELIHOOD_STEPS * row_weight),),
         counted=claim,
         scores=scores,
         moves=moves,
     )
 
 
-def calibrate_study(tally: Tally, study: Study, relation: Neighboring) -> Calibrated:
+def calibrate_study(tally: Tally, study: WeightedRowsMechanism, relation: Neighboring) -> CalibratedPlan:
     """A study that was made for what one unit adds to the tally that runs (law 2).
 
     It is stored under all of its parameters, so there is no error to compare it by.
     """
-    if study.mass != unit_mass(tally, relation):
+    if study.mass != derive_unit_mass(tally, relation):
         raise InternalError("the study was made for another tally")
-    return Calibrated(tally, tally.columns, study.grids, (), None, study.loss, errors=(), study=study)
+    return CalibratedPlan(tally, tally.columns, study.grids, (), None, study.loss, errors=(), study=study)
 
 
-def respond(tally: Tally, axis: Axis, epsilon: Fraction, relation: Neighboring) -> Calibrated:
+def calibrate_response(tally: Tally, axis: Axis, epsilon: Fraction, relation: Neighboring) -> CalibratedPlan:
     """One randomized answer for each unit: it loses the epsilon that it was asked with, and has no other noise."""
-    mass = unit_mass(tally, relation)
+    mass = derive_unit_mass(tally, relation)
     if not (mass.one_row and mass.change_one):
         raise InternalError("these rows are not one for each unit")
-    return calibrate_study(tally, Response(Axes((axis.lower,), (axis.size,)), mass, epsilon), relation)
+    return calibrate_study(tally, RandomizedResponse(Axes((axis.lower,), (axis.size,)), mass, epsilon), relation)
 
 
-def _contribution(gather: Gather, relation: Neighboring) -> tuple[UnitWeights, int]:
+def _unit_contribution(gather: Gather, relation: Neighboring) -> tuple[UnitWeights, int]:
     """What one unit adds to the bins of a group, over all groups; and what a whole row weighs."""
     (part,) = gather.parts
     if isinstance(part, CountBlocks):
-        return Moved(groups_reached(part, gather), relation.group_size, relation.change_one), 1
+        return ChangedElements(max_groups_reached(part, gather), relation.group_size, relation.change_one), 1
     if not isinstance(part, Sum) or isinstance(part.input, Distinct):
         raise InternalError("bins are counted in rows")
     single = len(gather.keys) == 1  # the bin alone
@@ -305,42 +305,42 @@ def _contribution(gather: Gather, relation: Neighboring) -> tuple[UnitWeights, i
         groups = {key.name for key in gather.keys[:-1]}
         if not set(part.input.keys) <= groups:
             raise InternalError("a unit's rows are weighed over the bins of a group together")
-        norm, summed = part.input.rows * ONE, part.input.norm is Norm.L1 or not part.input.keys
-        return Contribution(norm, summed, single, k, change_one), ONE
-    rows = unit_facts(part.input).rows
+        norm, summed = part.input.rows * ROW_WEIGHT, part.input.norm is Norm.L1 or not part.input.keys
+        return UnitContribution(norm, summed, single, k, change_one), ROW_WEIGHT
+    rows = derive_unit_facts(part.input).rows
     if rows is None:
         raise InternalError("the rows that one privacy unit adds have no bound")
-    return Contribution(rows, True, single, k, change_one), 1
+    return UnitContribution(rows, True, single, k, change_one), 1
 
 
-def _part(share: Share, part: Fraction) -> Share:
+def _scale_share(share: LossShare, part: Fraction) -> LossShare:
     return replace(share, epsilon=share.epsilon * part, rho=share.rho * part)
 
 
-def _select(gather: Gather, share: Share, relation: Neighboring) -> Selection:
+def _calibrate_selection(gather: Gather, share: LossShare, relation: Neighboring) -> Selection:
     if share.delta == 0:
         raise InvalidParameter(
             "the groups asked for are not public, and finding them needs a delta above 0",
             hint="SET delta = 1e-9, or group by a column whose values the schema declares.",
         )
-    l0, k, change_one = selection_keys(gather), relation.group_size, relation.change_one
+    l0, k, change_one = max_selection_keys(gather), relation.group_size, relation.change_one
     weights = gather.selection is not None and gather.selection.may_be_weighted
-    if share.noise is Noise.GAUSSIAN:
-        return choose_under_rho(
+    if share.noise is NoiseKind.GAUSSIAN:
+        return calibrate_selection_by_rho(
             share.rho, share.delta, l0=l0, group_size=k, change_one=change_one, weights=weights
         )
-    return choose_under_epsilon(
+    return calibrate_selection_by_epsilon(
         share.epsilon, share.delta, share.delta_conv, l0=l0, group_size=k, change_one=change_one, weights=weights
     )
 
 
-def _noisy(claim: Claim, share: Share) -> NoisyBundle:
-    mechanism = _mechanism(claim.sensitivity, share)
-    return NoisyBundle(claim, mechanism, loss(mechanism, claim.sensitivity))
+def _calibrate_bundle(claim: SensitivityBound, share: LossShare) -> NoisyBundle:
+    mechanism = _calibrate_mechanism(claim.sensitivity, share)
+    return NoisyBundle(claim, mechanism, noise_loss(mechanism, claim.sensitivity))
 
 
-def _mechanism(sensitivity: Sensitivity, share: Share) -> Mechanism:
-    if share.noise is Noise.LAPLACE:
+def _calibrate_mechanism(sensitivity: Sensitivity, share: LossShare) -> Mechanism:
+    if share.noise is NoiseKind.LAPLACE:
         return calibrate_laplace(sensitivity, share.epsilon)
     if share.rho <= 0:
         raise InvalidParameter(
@@ -349,20 +349,20 @@ def _mechanism(sensitivity: Sensitivity, share: Share) -> Mechanism:
     return calibrate_gaussian(sensitivity, share.rho)
 
 
-def _shifts(gather: Gather, share: Share, relation: Neighboring) -> dict[str, int]:
+def _coarsening_shifts(gather: Gather, share: LossShare, relation: Neighboring) -> dict[str, int]:
     """By how much each bundle is finer than its noise needs, keyed by its first cell."""
     limits = {
-        bundle.cells[0]: (bundle.row_linf * (ONE if part.weighted else 1)).bit_length() - 1 - LEAST_STEPS
+        bundle.cells[0]: (bundle.row_linf * (ROW_WEIGHT if part.weighted else 1)).bit_length() - 1 - MIN_STEPS
         for part in gather.parts
         if isinstance(part, Sum)
         for bundle in part.bundles
     }
     result: dict[str, int] = {}
-    for claim in claims(gather, relation):
+    for claim in derive_sensitivity_bounds(gather, relation):
         limit = limits.get(claim.cells[0], 0)
         if limit > 0:
             sensitivity = claim.sensitivity
-            if share.noise is Noise.GAUSSIAN:
+            if share.noise is NoiseKind.GAUSSIAN:
                 scale_squared = sensitivity.l2_squared / (2 * share.rho) if share.rho else Fraction(0)
             else:
                 scale_squared = (sensitivity.l1 / share.epsilon) ** 2
@@ -370,12 +370,12 @@ def _shifts(gather: Gather, share: Share, relation: Neighboring) -> dict[str, in
     return result
 
 
-def _grids(gather: Gather) -> dict[str, Fraction]:
+def _cell_grids(gather: Gather) -> dict[str, Fraction]:
     """What one step of each cell is worth, in the units of its values."""
     grids: dict[str, Fraction] = {}
     for part in gather.all_parts:
         if isinstance(part, Sum):
-            weight = Fraction(1, ONE) if part.weighted else Fraction(1)
+            weight = Fraction(1, ROW_WEIGHT) if part.weighted else Fraction(1)
             for bundle in part.bundles:
                 grids |= dict.fromkeys(bundle.cells, bundle.grid * weight * (1 << bundle.shift))
         elif isinstance(part, SumBlocks):
@@ -383,11 +383,11 @@ def _grids(gather: Gather) -> dict[str, Fraction]:
         elif isinstance(part, CountBlocks):
             grids[part.cell] = Fraction(1)
         else:
-            grids[part.cell] = Fraction(1, ONE) if part.weighted else Fraction(1)
+            grids[part.cell] = Fraction(1, ROW_WEIGHT) if part.weighted else Fraction(1)
     return grids
 
 
-def _errors(
+def _comparison_errors(
     bundles: tuple[NoisyBundle, ...],
     grids: dict[str, Fraction],
     selection: Selection | None,
@@ -396,4 +396,4 @@ def _errors(
     noise = tuple(scale_of(bundle.mechanism) * grids[bundle.claim.cells[0]] for bundle in bundles)
     if selection is None:
         return noise
-    return (*noise, Fraction(units_needed(selection, selection_keys(gather))))
+    return (*noise, Fraction(units_needed(selection, max_selection_keys(gather))))

@@ -11,79 +11,79 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from dpsql.accuracy import Aims, Goal, aimed_at, even_aims, least_epsilon, out_of_reach
-from dpsql.analysis.canon import canonicalise
+from dpsql.accuracy import ErrorAims, ErrorGoal, find_linear_answers, even_aims, least_epsilon, unreachable_error
+from dpsql.analysis.canon import canonicalize
 from dpsql.analysis.sensitivity import Neighboring
 from dpsql.calibrate import (
-    Calibrated,
-    Noise,
-    Share,
-    Takes,
+    CalibratedPlan,
+    NoiseKind,
+    LossShare,
+    LossNeed,
     calibrate,
     calibrate_choice,
     calibrate_scores,
-    respond,
-    shares,
-    taken,
+    calibrate_response,
+    split_loss,
+    loss_needed,
 )
 from dpsql.catalog.identity import Identity
-from dpsql.compiled import Answered, Chosen, Compiled, Counted, PublicStep, Ranked, ReleaseStep, Responses, TableStep
-from dpsql.derive.describe import describe
+from dpsql.compiled import MeasureSource, SelectedBins, Compiled, CountedValues, PublicStep, RankedValues, ReleaseStep, RandomizedResponses, TableStep
+from dpsql.derive.describe import describe_release
 from dpsql.errors import Error, LimitExceeded
-from dpsql.free import LISTED, made_up, needed
-from dpsql.medians import by_setting, compared, few_blocks
-from dpsql.plan.measures import Best, Blockwise, Extreme, Frequent, Posterior, Quantile, SharesPosterior, stands_apart
+from dpsql.free import LISTED_GROUPS_NOTICE, dummy_tables, releases_needed
+from dpsql.medians import apply_median_setting, comparison_notices, few_blocks_notices
+from dpsql.plan.measures import Best, Blockwise, Extreme, Frequent, Posterior, Quantile, SharesPosterior, needs_own_step
 from dpsql.plan.nodes import Aggregate, Gather, Listed, ListedHole, Norm
 from dpsql.plan.relations import PublicTable, RowsHole
 from dpsql.plan.stages import Hole, Shape
-from dpsql.rewrite.choose import Choice, choose
-from dpsql.rewrite.choose_blocks import choose_blocks
-from dpsql.rewrite.debias import debias, debias_counts, recorded
+from dpsql.rewrite.choose import BinSelection, bin_quantile
+from dpsql.rewrite.choose_blocks import bin_block_median
+from dpsql.rewrite.debias import debias, debias_counts, recorded_notices
 from dpsql.rewrite.limit_work import limit_conditions
-from dpsql.rewrite.pipeline import Rewritten, rewrite
-from dpsql.rewrite.policy import Policy
-from dpsql.rewrite.respond import respond_rows
-from dpsql.rewrite.scan_tables import scan_public
-from dpsql.rewrite.score import candidates, counts, key_columns, ranked, shares_of, weigh_truth
+from dpsql.rewrite.pipeline import RewrittenPlan, rewrite_plan
+from dpsql.rewrite.policy import ContributionPolicy
+from dpsql.rewrite.respond import prepare_randomized_rows
+from dpsql.rewrite.scan_tables import scan_public_table
+from dpsql.rewrite.score import score_by_value, count_by_value, release_key_columns, rank_candidates, share_bins_of, weigh_truth_values
 from dpsql.rewrite.snap_times import snap_times
 from dpsql.schema.model import Neighbors, Resolved
-from dpsql.settings import Settings, with_options, with_own_loss
+from dpsql.settings import Settings, apply_options, apply_release_epsilons
 from dpsql.sql.block import ErrorBar
-from dpsql.sql.blocks import BoundHole, BoundRelease, PublicRead
-from dpsql.sql.holes import hole_domain
-from dpsql.sql.parameters import Parameter, is_null
-from dpsql.sql.parse import read_query
-from dpsql.sql.post import render_post, tables_read
+from dpsql.sql.blocks import BoundRuntimeParameter, BoundRelease, PublicRead
+from dpsql.sql.holes import parameter_domain
+from dpsql.sql.parameters import Parameter, is_null_parameter
+from dpsql.sql.parse import parse_query_with_options
+from dpsql.sql.post import render_postprocessing, tables_read_by
 from dpsql.sql.predict import expand_predictions
-from dpsql.sql.previews import NOTICE as MADE_UP
-from dpsql.sql.render import holes_read, render
+from dpsql.sql.previews import PREVIEW_NOTICE as MADE_UP
+from dpsql.sql.render import find_runtime_parameters, render_release
 from dpsql.sql.render_rows import render_rows
-from dpsql.sql.slips import refuse_slips
-from dpsql.sql.split import NOBODY, Split, split
-from dpsql.store_keys import behind_names, declarations, plan_hash
+from dpsql.sql.slips import refuse_null_comparisons
+from dpsql.sql.split import ANONYMOUS, SplitQuery, split_query
+from dpsql.store_keys import source_identities, list_declarations, hash_plan
 
 __all__ = [
-    "Answered",
-    "Chosen",
+    "MeasureSource",
+    "SelectedBins",
     "Compiled",
-    "Counted",
+    "CountedValues",
     "PublicStep",
-    "Ranked",
+    "RankedValues",
     "ReleaseStep",
-    "Responses",
+    "RandomizedResponses",
     "Settings",
     "TableStep",
     "compile_query",
-    "relation_of",
+    "neighboring_of",
 ]
 
-FRAMES = 12_000
+MIN_RECURSION_LIMIT = 12_000
 """The parser takes some twenty frames for a parenthesis, and statements may be 200 deep whatever the caller's stack."""
 
-MOST_GROUPS = 10_000
+MAX_SELECTED_GROUPS = 10_000
 """Selected groups for which a quantile is chosen."""
 
-KEYS_HOLE = "keys"
+KEYS_PARAMETER = "keys"
 """The hole that a choice's groups come from, where they were selected."""
 
 
@@ -93,20 +93,20 @@ def compile_query(
     settings: Settings,
     parameters: Sequence[Parameter] = (),
     now: dt.datetime | None = None,
-    who: Identity = NOBODY,
-    aims: Aims | None = None,
+    identity: Identity = ANONYMOUS,
+    aims: ErrorAims | None = None,
 ) -> Compiled:
     """`aims` are what a pilot has found the errors may be; without them `max_relative_error` compiles to its pilot."""
-    if sys.getrecursionlimit() < FRAMES:  # a process's limit; it is only ever raised
-        sys.setrecursionlimit(FRAMES)
+    if sys.getrecursionlimit() < MIN_RECURSION_LIMIT:  # a process's limit; it is only ever raised
+        sys.setrecursionlimit(MIN_RECURSION_LIMIT)
     try:
-        parsed = read_query(sql, parameters)
-        if not any(map(is_null, parameters)):  # a program may well pass NULL
-            refuse_slips(parsed.query)
-        settings = with_options(settings, resolved.schema, parsed.options)
+        parsed = parse_query_with_options(sql, parameters)
+        if not any(map(is_null_parameter, parameters)):  # a program may well pass NULL
+            refuse_null_comparisons(parsed.query)
+        settings = apply_options(settings, resolved.schema, parsed.options)
         query = expand_predictions(parsed.query, resolved.schema)
-        parts = split(query, resolved.schema, now, who, settings.ranges)
-        return _Compiler(resolved, settings, who, aims).compile(sql, parts)
+        parts = split_query(query, resolved.schema, now, identity, settings.ranges)
+        return _Compiler(resolved, settings, identity, aims).compile(sql, parts)
     except Error as error:
         error.statement = sql
         raise
@@ -115,22 +115,22 @@ def compile_query(
 
 
 @dataclass(frozen=True)
-class _Draft:
+class _StepDraft:
     """A step before its share of the loss is known."""
 
     name: str
     plan_hash: str
     aggregate: Aggregate
-    rewritten: Rewritten | None
-    choice: Choice | None
+    rewritten: RewrittenPlan | None
+    choice: BinSelection | None
     holes: tuple[Hole, ...]
     after: tuple[int, ...]
     scored: Best | Posterior | None = None
-    study: Calibrated | None = None  # its loss is its own
+    study: CalibratedPlan | None = None  # its loss is its own
 
 
 @dataclass(frozen=True)
-class _Groups:
+class _PublicGroups:
     """The groups of a step, where they are public; its holes, what they read, and what stands behind their names."""
 
     listed: Listed | None
@@ -144,40 +144,40 @@ class _Groups:
 class _Compiler:
     resolved: Resolved
     settings: Settings
-    who: Identity = NOBODY
-    aims: Aims | None = None
+    who: Identity = ANONYMOUS
+    aims: ErrorAims | None = None
     reads: dict[str, PublicRead] = field(default_factory=dict)  # what the names of public tables stand for
     notices: list[str] = field(default_factory=list)
 
-    def compile(self, sql: str, parts: Split) -> Compiled:
-        drafts: list[_Draft] = []
+    def compile(self, sql: str, parts: SplitQuery) -> Compiled:
+        drafts: list[_StepDraft] = []
         tables: list[TableStep] = []
         self.reads.update((read.name, read) for read in parts.reads)
-        tables += made_up(parts, self.resolved.schema)
-        free = needed(parts, self.resolved, self._policy)
-        releases = [release for release in parts.releases if release.name in free]
+        tables += dummy_tables(parts, self.resolved.schema)
+        static_steps = releases_needed(parts, self.resolved, self._policy)
+        releases = [release for release in parts.releases if release.name in static_steps]
         for release in releases:
-            stands = free[release.name]
-            if stands is None:
-                tables.append(self._draft(release, drafts, tables))
-            elif isinstance(stands, TableStep):
-                tables.append(stands)
-        takes = tuple(self._takes(draft) for draft in drafts)
-        settings = self._accurate(drafts, tables, parts.errors, takes)
-        each = shares(settings.chosen_noise, settings.epsilon, settings.delta, takes)
-        settings = with_own_loss(settings, [d.study.loss.epsilon if d.study else None for d in drafts])
-        steps = tuple(self._step(draft, share) for draft, share in zip(drafts, each, strict=True))
+            static = static_steps[release.name]
+            if static is None:
+                tables.append(self._draft_release(release, drafts, tables))
+            elif isinstance(static, TableStep):
+                tables.append(static)
+        takes = tuple(self._loss_needed(draft) for draft in drafts)
+        settings = self._settings_for_accuracy(drafts, tables, parts.errors, takes)
+        each = split_loss(settings.chosen_noise, settings.epsilon, settings.delta, takes)
+        settings = apply_release_epsilons(settings, [d.study.loss.epsilon if d.study else None for d in drafts])
+        steps = tuple(self._calibrate_step(draft, share) for draft, share in zip(drafts, each, strict=True))
         notices = [notice for draft in drafts if draft.rewritten for notice in draft.rewritten.notices]
         notices += self.notices
         notices += [notice for release in releases for notice in release.notices]
         notices += [MADE_UP] * bool(parts.made_up)
-        notices += [LISTED] * any(free[release.name] is not None and release.aggregate.keys for release in releases)
+        notices += [LISTED_GROUPS_NOTICE] * any(static_steps[release.name] is not None and release.aggregate.keys for release in releases)
         return Compiled(
             statement=sql,
-            reads=(*map(self._read, parts.reads), *(one for one in free.values() if isinstance(one, PublicStep))),
+            reads=(*map(self._read_public_table, parts.reads), *(step for step in static_steps.values() if isinstance(step, PublicStep))),
             steps=steps,
             tables=tuple(tables),
-            post_sql=render_post(parts.post),
+            post_sql=render_postprocessing(parts.post),
             errors=parts.errors,
             settings=settings,
             notices=tuple(dict.fromkeys(notices)),
@@ -185,12 +185,12 @@ class _Compiler:
             pilot=self._is_pilot and bool(steps),
         )
 
-    def _takes(self, draft: _Draft) -> Takes:
+    def _loss_needed(self, draft: _StepDraft) -> LossNeed:
         if draft.choice is not None:
-            return Takes.EPSILON if draft.choice.local is None else Takes.DELTA
+            return LossNeed.EPSILON if draft.choice.local is None else LossNeed.DELTA
         if draft.rewritten is None or draft.scored is not None:
-            return Takes.EPSILON
-        return taken(draft.rewritten.gather, relation_of(self.resolved))
+            return LossNeed.EPSILON
+        return loss_needed(draft.rewritten.gather, neighboring_of(self.resolved))
 
     # --- accuracy first ----------------------------------------------------------------------------------------------
 
@@ -198,203 +198,203 @@ class _Compiler:
     def _is_pilot(self) -> bool:
         return self.settings.max_relative_error is not None and self.aims is None
 
-    def _accurate(
-        self, drafts: list[_Draft], tables: list[TableStep], bars: tuple[ErrorBar | None, ...], takes: tuple[Takes, ...]
+    def _settings_for_accuracy(
+        self, drafts: list[_StepDraft], tables: list[TableStep], bars: tuple[ErrorBar | None, ...], takes: tuple[LossNeed, ...]
     ) -> Settings:
         """The settings with the least epsilon that keeps what was asked for; as they are, where nothing was."""
-        if not self.settings.aiming or not drafts:
+        if not self.settings.has_error_goal or not drafts:
             return self.settings
-        answers = aimed_at(tables, bars, self.settings)
+        answers = find_linear_answers(tables, bars, self.settings)
         if self._is_pilot:
             return self.settings
         aims = self.aims or even_aims(answers, self.settings)
-        relation = relation_of(self.resolved)
+        relation = neighboring_of(self.resolved)
 
-        def goals_at(epsilon: Fraction) -> list[Goal]:
-            each = shares(self.settings.chosen_noise, epsilon, self.settings.delta, takes)
-            found: dict[int, Calibrated] = {}
-            for place in {answers[name].step for name, _ in aims.errors}:
-                rewritten = drafts[place].rewritten
+        def goals_at(epsilon: Fraction) -> list[ErrorGoal]:
+            each = split_loss(self.settings.chosen_noise, epsilon, self.settings.delta, takes)
+            calibrated: dict[int, CalibratedPlan] = {}
+            for index in {answers[name].step for name, _ in aims.errors}:
+                rewritten = drafts[index].rewritten
                 assert rewritten is not None
-                found[place] = calibrate(rewritten.gather, each[place], relation)
-            return [answers[name].goal(found[answers[name].step], most) for name, most in aims.errors]
+                calibrated[index] = calibrate(rewritten.gather, each[index], relation)
+            return [answers[name].error_goal(calibrated[answers[name].step], max_error) for name, max_error in aims.errors]
 
         epsilon = least_epsilon(goals_at, 1 - aims.confidence)
         if epsilon is None:
-            raise out_of_reach(self.settings)
+            raise unreachable_error(self.settings)
         return replace(self.settings, epsilon=epsilon)
 
     # --- releases ----------------------------------------------------------------------------------------------------
 
-    def _draft(self, release: BoundRelease, drafts: list[_Draft], tables: list[TableStep]) -> TableStep:
+    def _draft_release(self, release: BoundRelease, drafts: list[_StepDraft], tables: list[TableStep]) -> TableStep:
         """The steps of a release: one for groups and linear measures, one each for quantiles and counts of values."""
         if release.epsilon is not None:
-            return self._response(release, release.epsilon, drafts)
-        snapped = snap_times(canonicalise(release.aggregate), self.resolved.schema)
-        asked = canonicalise(snapped.aggregate)
+            return self._draft_response(release, release.epsilon, drafts)
+        snapped = snap_times(canonicalize(release.aggregate), self.resolved.schema)
+        aggregate = canonicalize(snapped.aggregate)
         self.notices.extend(snapped.notices)
-        limit_conditions(asked)
-        holes = tuple(_hole(hole) for hole in release.holes)
-        after = _after(release.holes, tables)
-        sources = behind_names(release.holes, tables, after, self.reads, self.resolved.schema, self.who)
-        linear = tuple(m for m in asked.measures if not stands_apart(m))
-        main = replace(asked, measures=linear)
-        rewritten = rewrite(main, self.resolved, self._policy)
-        place: int | None = None
-        if asked.keys or linear or not asked.measures:
-            place = len(drafts)
-            drafts.append(_Draft(release.name, self._hash(main, holes, sources), main, rewritten, None, holes, after))
-        beside = _Groups(None, holes, after, sources)
-        groups = self._groups(release.name, place, rewritten.gather, beside)
+        limit_conditions(aggregate)
+        holes = tuple(_render_parameter(hole) for hole in release.holes)
+        after = _steps_read(release.holes, tables)
+        sources = source_identities(release.holes, tables, after, self.reads, self.resolved.schema, self.who)
+        linear = tuple(m for m in aggregate.measures if not needs_own_step(m))
+        main = replace(aggregate, measures=linear)
+        rewritten = rewrite_plan(main, self.resolved, self._policy)
+        index: int | None = None
+        if aggregate.keys or linear or not aggregate.measures:
+            index = len(drafts)
+            drafts.append(_StepDraft(release.name, self._hash_plan(main, holes, sources), main, rewritten, None, holes, after))
+        ungrouped = _PublicGroups(None, holes, after, sources)
+        groups = self._list_public_groups(release.name, index, rewritten.gather, ungrouped)
         debiased = debias(main, rewritten, self.resolved.schema)
         self.notices.extend(debiased.notices)
         recipes = iter(debiased.recipes)
-        answers: list[Answered] = []
+        answers: list[MeasureSource] = []
         counted: dict[str, int] = {}
-        for number, measure in enumerate(asked.measures, 1):
+        for number, measure in enumerate(aggregate.measures, 1):
             name = f"{release.name}_m{number}"
             match measure:
-                case Quantile() | Extreme() | Blockwise() if stands_apart(measure):
-                    measure = by_setting(measure, self.settings.median, self.settings.proposal)
-                    drafts.append(self._choice(name, measure, asked, groups))
-                    self.notices.extend(recorded(drafts[-1].aggregate, self.resolved.schema))
+                case Quantile() | Extreme() | Blockwise() if needs_own_step(measure):
+                    measure = apply_median_setting(measure, self.settings.median, self.settings.proposal)
+                    drafts.append(self._draft_choice(name, measure, aggregate, groups))
+                    self.notices.extend(recorded_notices(drafts[-1].aggregate, self.resolved.schema))
                     choice = drafts[-1].choice
                     assert choice is not None
                     container = measure.container if isinstance(measure, Quantile) else None
-                    answers.append(Answered(len(drafts) - 1, Chosen(choice.bins, container)))
+                    answers.append(MeasureSource(len(drafts) - 1, SelectedBins(choice.bins, container)))
                 case Frequent() | SharesPosterior():
-                    among = counts(asked, measure)
-                    found, plan_hash = rewrite(among, self.resolved, self._policy), self._hash(among, holes, sources)
+                    counts_plan = count_by_value(aggregate, measure)
+                    counts_rewritten, plan_hash = rewrite_plan(counts_plan, self.resolved, self._policy), self._hash_plan(counts_plan, holes, sources)
                     if plan_hash not in counted:  # the same counts are paid once, whatever is read of them
                         counted[plan_hash] = len(drafts)
-                        drafts.append(_Draft(name, plan_hash, among, found, None, holes, after))
-                    told = debias_counts(among, measure, found, self.resolved.schema)
-                    self.notices.extend(told.notices)
-                    answers.append(Answered(counted[plan_hash], Counted(measure, told.recipes[0])))
+                        drafts.append(_StepDraft(name, plan_hash, counts_plan, counts_rewritten, None, holes, after))
+                    debiased_counts = debias_counts(counts_plan, measure, counts_rewritten, self.resolved.schema)
+                    self.notices.extend(debiased_counts.notices)
+                    answers.append(MeasureSource(counted[plan_hash], CountedValues(measure, debiased_counts.recipes[0])))
                 case Best():
-                    drafts.append(self._best(name, measure, asked, beside, drafts, tables))
-                    answers.append(Answered(len(drafts) - 1, Ranked(measure)))
+                    drafts.append(self._draft_best(name, measure, aggregate, ungrouped, drafts, tables))
+                    answers.append(MeasureSource(len(drafts) - 1, RankedValues(measure)))
                 case Posterior():
-                    alone = replace(asked, measures=(measure,))
-                    cells = weigh_truth(alone, groups.listed, self.resolved, self._policy)
-                    drafts.append(self._scored(name, measure, asked, groups, cells))
-                    answers.append(Answered(len(drafts) - 1, Chosen(shares_of(measure), measure.container)))
+                    alone = replace(aggregate, measures=(measure,))
+                    cells = weigh_truth_values(alone, groups.listed, self.resolved, self._policy)
+                    drafts.append(self._draft_scored(name, measure, aggregate, groups, cells))
+                    answers.append(MeasureSource(len(drafts) - 1, SelectedBins(share_bins_of(measure), measure.container)))
                 case _:
-                    assert place is not None
-                    answers.append(Answered(place, next(recipes)))
-        return TableStep(release.name, place, release.columns, tuple(answers))
+                    assert index is not None
+                    answers.append(MeasureSource(index, next(recipes)))
+        return TableStep(release.name, index, release.columns, tuple(answers))
 
-    def _response(self, release: BoundRelease, epsilon: Fraction, drafts: list[_Draft]) -> TableStep:
+    def _draft_response(self, release: BoundRelease, epsilon: Fraction, drafts: list[_StepDraft]) -> TableStep:
         """Randomized answers of all units: each release loses its own epsilon."""
-        asked = canonicalise(release.aggregate)
-        tallied = respond_rows(asked, self.resolved)
+        aggregate = canonicalize(release.aggregate)
+        tallied = prepare_randomized_rows(aggregate, self.resolved)
         (axis,) = tallied.axes
-        study = respond(tallied.tally, axis, epsilon, relation_of(self.resolved))
-        found = self._hash(asked, (), repr(("randomized", epsilon, axis)))
-        self.notices.extend(recorded(asked, self.resolved.schema))
-        drafts.append(_Draft(release.name, found, asked, None, None, (), (), study=study))
-        answers = tuple(Answered(len(drafts) - 1, Responses(axis, counts)) for counts in (False, True))
+        study = calibrate_response(tallied.tally, axis, epsilon, neighboring_of(self.resolved))
+        digest = self._hash_plan(aggregate, (), repr(("randomized", epsilon, axis)))
+        self.notices.extend(recorded_notices(aggregate, self.resolved.schema))
+        drafts.append(_StepDraft(release.name, digest, aggregate, None, None, (), (), study=study))
+        answers = tuple(MeasureSource(len(drafts) - 1, RandomizedResponses(axis, counts)) for counts in (False, True))
         return TableStep(release.name, len(drafts) - 1, release.columns, answers)
 
-    def _choice(self, name: str, measure: Quantile | Extreme | Blockwise, asked: Aggregate, groups: _Groups) -> _Draft:
+    def _draft_choice(self, name: str, measure: Quantile | Extreme | Blockwise, aggregate: Aggregate, groups: _PublicGroups) -> _StepDraft:
         """A quantile is chosen in public groups."""
-        alone = replace(asked, measures=(measure,))
+        alone = replace(aggregate, measures=(measure,))
         if isinstance(measure, Blockwise):
-            choice = choose_blocks(alone, measure, groups.listed, groups.selected, self.resolved, self._policy)
+            choice = bin_block_median(alone, measure, groups.listed, groups.selected, self.resolved, self._policy)
         else:
-            choice = choose(alone, measure, groups.listed, self.resolved, self._policy)
-        plan_hash = self._hash(alone, groups.holes, groups.sources)
-        return _Draft(name, plan_hash, alone, None, choice, groups.holes, groups.after)
+            choice = bin_quantile(alone, measure, groups.listed, self.resolved, self._policy)
+        plan_hash = self._hash_plan(alone, groups.holes, groups.sources)
+        return _StepDraft(name, plan_hash, alone, None, choice, groups.holes, groups.after)
 
-    def _groups(self, table: str, place: int | None, main: Gather, beside: _Groups) -> _Groups:
+    def _list_public_groups(self, table: str, index: int | None, main: Gather, base: _PublicGroups) -> _PublicGroups:
         """Public groups: those listed, or those that the step at `place`, which is `table`, has released."""
-        if main.selection is None or place is None:
-            return replace(beside, listed=main.listed, selected=main.selection is not None)
-        rows = RowsHole(KEYS_HOLE, main.keys, tuple(hole_domain(key.type) for key in main.keys), MOST_GROUPS)
+        if main.selection is None or index is None:
+            return replace(base, listed=main.listed, selected=main.selection is not None)
+        rows = RowsHole(KEYS_PARAMETER, main.keys, tuple(parameter_domain(key.type) for key in main.keys), MAX_SELECTED_GROUPS)
         listed = Listed((ListedHole(main.keys, rows, tuple(key.name for key in main.keys)),))
         columns = ", ".join(f'"{key.name}"' for key in main.keys)
         source = f"SELECT DISTINCT {columns} FROM {table}"
-        keys = Hole(KEYS_HOLE, Shape.ROWS, main.keys, MOST_GROUPS, source, rows.domains)
-        return _Groups(listed, (*beside.holes, keys), (*beside.after, place), beside.sources, selected=True)
+        keys = Hole(KEYS_PARAMETER, Shape.ROWS, main.keys, MAX_SELECTED_GROUPS, source, rows.domains)
+        return _PublicGroups(listed, (*base.holes, keys), (*base.after, index), base.sources, selected=True)
 
-    def _best(
-        self, name: str, measure: Best, asked: Aggregate, groups: _Groups, drafts: list[_Draft], tables: list[TableStep]
-    ) -> _Draft:
+    def _draft_best(
+        self, name: str, measure: Best, aggregate: Aggregate, groups: _PublicGroups, drafts: list[_StepDraft], tables: list[TableStep]
+    ) -> _StepDraft:
         """The best of public values: those listed, or those that a step of their own selects first."""
-        among = candidates(asked, measure)
-        found = rewrite(among, self.resolved, self._policy)
+        candidates_plan = score_by_value(aggregate, measure)
+        rewritten = rewrite_plan(candidates_plan, self.resolved, self._policy)
         groups = replace(groups, listed=None)
-        if found.gather.selection is not None:
-            keys, table, place = replace(among, measures=()), f"{name}_keys", len(drafts)
-            selected = rewrite(keys, self.resolved, self._policy)
-            plan_hash = self._hash(keys, groups.holes, groups.sources)
-            drafts.append(_Draft(table, plan_hash, keys, selected, None, groups.holes, groups.after))
-            tables.append(TableStep(table, place, key_columns(selected.gather), ()))
-            groups = self._groups(table, place, selected.gather, groups)
-        return self._scored(name, measure, asked, groups, ranked(found, measure, groups.listed))
+        if rewritten.gather.selection is not None:
+            keys, table, index = replace(candidates_plan, measures=()), f"{name}_keys", len(drafts)
+            selected = rewrite_plan(keys, self.resolved, self._policy)
+            plan_hash = self._hash_plan(keys, groups.holes, groups.sources)
+            drafts.append(_StepDraft(table, plan_hash, keys, selected, None, groups.holes, groups.after))
+            tables.append(TableStep(table, index, release_key_columns(selected.gather), ()))
+            groups = self._list_public_groups(table, index, selected.gather, groups)
+        return self._draft_scored(name, measure, aggregate, groups, rank_candidates(rewritten, measure, groups.listed))
 
-    def _scored(
-        self, name: str, measure: Best | Posterior, asked: Aggregate, groups: _Groups, cells: Rewritten
-    ) -> _Draft:
-        alone = replace(asked, measures=(measure,))
-        self.notices.extend(recorded(alone, self.resolved.schema))
-        plan_hash = self._hash(alone, groups.holes, groups.sources)
-        return _Draft(name, plan_hash, alone, cells, None, groups.holes, groups.after, measure)
+    def _draft_scored(
+        self, name: str, measure: Best | Posterior, aggregate: Aggregate, groups: _PublicGroups, cells: RewrittenPlan
+    ) -> _StepDraft:
+        alone = replace(aggregate, measures=(measure,))
+        self.notices.extend(recorded_notices(alone, self.resolved.schema))
+        plan_hash = self._hash_plan(alone, groups.holes, groups.sources)
+        return _StepDraft(name, plan_hash, alone, cells, None, groups.holes, groups.after, measure)
 
-    def _step(self, draft: _Draft, share: Share) -> ReleaseStep:
-        relation = relation_of(self.resolved)
+    def _calibrate_step(self, draft: _StepDraft, share: LossShare) -> ReleaseStep:
+        relation = neighboring_of(self.resolved)
         if draft.study is not None:
-            return ReleaseStep(draft.name, draft.plan_hash, render(draft.study.plan), (), draft.study)
+            return ReleaseStep(draft.name, draft.plan_hash, render_release(draft.study.plan), (), draft.study)
         if draft.choice is not None:
             calibrated = calibrate_choice(draft.choice, share, relation)
-            self.notices.extend(compared(calibrated.choice, draft.choice.bins, calibrated.weights))
-            self.notices.extend(few_blocks(calibrated.choice, draft.aggregate.measures))
+            self.notices.extend(comparison_notices(calibrated.choice, draft.choice.bins, calibrated.weights))
+            self.notices.extend(few_blocks_notices(calibrated.choice, draft.aggregate.measures))
         else:
             assert draft.rewritten is not None
             if draft.scored is not None:
                 calibrated = calibrate_scores(draft.rewritten.gather, draft.scored, share, relation)
             else:
                 calibrated = calibrate(draft.rewritten.gather, share, relation)
-        sql, keys = render(calibrated.plan), calibrated.gather.keys
-        read = holes_read(sql)
+        sql, keys = render_release(calibrated.plan), calibrated.gather.keys
+        read = find_runtime_parameters(sql)
         holes = tuple(hole for hole in draft.holes if hole.name in read)
         described = None
         if not draft.holes and not self._is_pilot:  # a pilot's answer is found again as it was
-            context = "\n".join(declarations(draft.aggregate, self.resolved, self.settings))
-            described = describe(draft.aggregate, calibrated, context, self.settings.rows)
+            context = "\n".join(list_declarations(draft.aggregate, self.resolved, self.settings))
+            described = describe_release(draft.aggregate, calibrated, context, self.settings.rows)
         return ReleaseStep(draft.name, draft.plan_hash, sql, keys, calibrated, holes, draft.after, described)
 
     # --- public tables -----------------------------------------------------------------------------------------------
 
-    def _read(self, read: PublicRead) -> PublicStep:
+    def _read_public_table(self, read: PublicRead) -> PublicStep:
         sql = None
         if not read.place:
             table = PublicTable(read.table, tuple((column.name, column) for column in read.columns))
-            sql = render_rows(scan_public(table, self.resolved))
+            sql = render_rows(scan_public_table(table, self.resolved))
         return PublicStep(read.name, read.place, read.table, read.columns, sql)
 
     # --- policy and keys of the store --------------------------------------------------------------------------------
 
     @property
-    def _policy(self) -> Policy:
-        norm = Norm.L2 if self.settings.chosen_noise is Noise.GAUSSIAN else Norm.L1
-        return Policy(self.settings.rows, self.settings.groups, norm)
+    def _policy(self) -> ContributionPolicy:
+        norm = Norm.L2 if self.settings.chosen_noise is NoiseKind.GAUSSIAN else Norm.L1
+        return ContributionPolicy(self.settings.rows, self.settings.groups, norm)
 
-    def _hash(self, aggregate: Aggregate, holes: tuple[Hole, ...], sources: str) -> str:
-        declared = declarations(aggregate, self.resolved, self.settings)
-        return plan_hash(aggregate, declared, holes, sources, pilot=self._is_pilot)
+    def _hash_plan(self, aggregate: Aggregate, holes: tuple[Hole, ...], sources: str) -> str:
+        declared = list_declarations(aggregate, self.resolved, self.settings)
+        return hash_plan(aggregate, declared, holes, sources, pilot=self._is_pilot)
 
 
-def relation_of(resolved: Resolved) -> Neighboring:
+def neighboring_of(resolved: Resolved) -> Neighboring:
     privacy = resolved.schema.privacy
     return Neighboring(privacy.neighbors is Neighbors.CHANGE_ONE, privacy.group_size)
 
 
-def _hole(hole: BoundHole) -> Hole:
-    return Hole(hole.name, hole.shape, hole.columns, hole.most, render_post(hole.source), hole.domains, hole.unique)
+def _render_parameter(hole: BoundRuntimeParameter) -> Hole:
+    return Hole(hole.name, hole.shape, hole.columns, hole.most, render_postprocessing(hole.source), hole.domains, hole.unique)
 
 
-def _after(holes: tuple[BoundHole, ...], tables: list[TableStep]) -> tuple[int, ...]:
+def _steps_read(holes: tuple[BoundRuntimeParameter, ...], tables: list[TableStep]) -> tuple[int, ...]:
     """The places of all steps that the holes' sources read."""
-    read = {name for hole in holes for name in tables_read(hole.source)}
-    return tuple(sorted({place for table in tables if table.name in read for place in table.steps}))
+    read = {name for hole in holes for name in tables_read_by(hole.source)}
+    return tuple(sorted({index for table in tables if table.name in read for index in table.steps}))

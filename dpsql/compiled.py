@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from dpsql.calibrate import Calibrated, Noise, conversion
-from dpsql.derive.describe import Described
+from dpsql.calibrate import CalibratedPlan, NoiseKind, delta_for_conversion
+from dpsql.derive.describe import DescribedRelease
 from dpsql.plan.measures import Best, Frequent, SharesPosterior
 from dpsql.plan.recipes import Recipe
 from dpsql.plan.relations import Field
 from dpsql.plan.stages import Axis, Bins, Hole, ReleaseColumn
-from dpsql.privacy.loss import Loss, total
+from dpsql.privacy.loss import Loss, sum_losses
 from dpsql.settings import Settings
 from dpsql.sql.block import ErrorBar
-from dpsql.sql.knobs import knobs_of
+from dpsql.sql.knobs import option_templates_of
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class ReleaseStep:
     plan_hash: str
     sql: str
     keys: tuple[Field, ...]  # in the engine's order
-    calibrated: Calibrated
+    calibrated: CalibratedPlan
     holes: tuple[Hole, ...] = ()
     after: tuple[int, ...] = ()
-    described: Described | None = None  # what else can be derived from it; None where nothing can
+    described: DescribedRelease | None = None  # what else can be derived from it; None where nothing can
 
     @property
     def loss(self) -> Loss:
@@ -48,7 +48,7 @@ class PublicStep:
 
 
 @dataclass(frozen=True)
-class Known:
+class StaticRows:
     """Rows that follow from the schema and the statement alone: neither data nor noise is in them."""
 
     names: tuple[str, ...]
@@ -56,7 +56,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SelectedBins:
     """The bins of a step, one for each fraction asked, read as values."""
 
     bins: Bins
@@ -64,7 +64,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedValues:
     """A step of counts per group and value, of which the most frequent ones are read, or their shares."""
 
     asked: Frequent | SharesPosterior
@@ -72,14 +72,14 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedValues:
     """A step of the best values of each group, with their places."""
 
     asked: Best
 
 
 @dataclass(frozen=True)
-class Responses:
+class RandomizedResponses:
     """Of randomized answers: each answer, or how often it was told (`counts`)."""
 
     axis: Axis
@@ -87,11 +87,11 @@ class Responses:
 
 
 @dataclass(frozen=True)
-class Answered:
+class MeasureSource:
     """Where a measure comes from: the place of its step, and how it is worked out from the step's release."""
 
     step: int
-    recipe: Recipe | Chosen | Counted | Ranked | Responses
+    recipe: Recipe | SelectedBins | CountedValues | RankedValues | RandomizedResponses
 
 
 @dataclass(frozen=True)
@@ -104,18 +104,18 @@ class TableStep:
     name: str
     step: int | None
     columns: tuple[ReleaseColumn, ...]
-    measures: tuple[Answered, ...]
-    known: Known | None = None
+    measures: tuple[MeasureSource, ...]
+    known: StaticRows | None = None
 
     @property
     def steps(self) -> frozenset[int]:
         """The places of all steps that it is made of."""
-        own = () if self.step is None else (self.step,)
-        return frozenset((*own, *(answer.step for answer in self.measures)))
+        main_step = () if self.step is None else (self.step,)
+        return frozenset((*main_step, *(answer.step for answer in self.measures)))
 
 
 @dataclass(frozen=True)
-class Making:
+class Postprocessing:
     """What a statement makes of its releases and public tables. It is looked up by it: its hash is worked out once."""
 
     post_sql: str
@@ -147,26 +147,26 @@ class Compiled:
 
     @property
     def loss(self) -> Loss:
-        return total([step.loss for step in self.steps])
+        return sum_losses([step.loss for step in self.steps])
 
     @property
     def epsilon(self) -> Fraction:
         """At most what all of it loses: what was asked for, or less where choices under rho need no delta after all."""
         loss = self.loss
-        if loss.rho > 0 and (loss.epsilon is None or self.settings.chosen_noise is Noise.LAPLACE):
+        if loss.rho > 0 and (loss.epsilon is None or self.settings.chosen_noise is NoiseKind.LAPLACE):
             return self.settings.epsilon
         return loss.epsilon or Fraction(0)
 
     @cached_property
-    def making(self) -> Making:
-        return Making(self.post_sql, self.reads, self.tables, self.errors, self.notices)
+    def postprocessing(self) -> Postprocessing:
+        return Postprocessing(self.post_sql, self.reads, self.tables, self.errors, self.notices)
 
     @property
     def knobs(self) -> tuple[str, str]:
         """How another epsilon and another delta are asked for."""
-        return knobs_of(self.statement)
+        return option_templates_of(self.statement)
 
     @property
     def conversion(self) -> Fraction:
         """The part of its delta that is for the conversion from rho."""
-        return conversion(self.settings.delta, any(step.calibrated.spends_delta for step in self.steps))
+        return delta_for_conversion(self.settings.delta, any(step.calibrated.spends_delta for step in self.steps))

@@ -11,12 +11,12 @@ from pathlib import Path
 from dpsql import pins, versions
 from dpsql.engines.base import Engine
 from dpsql.ledger.base import Account, Ledger
-from dpsql.payers import account_of, accounts_below, dataset_account, ledger_of
-from dpsql.runs import Runs, is_runs_thread
-from dpsql.schema.fingerprint import schema_hash
+from dpsql.payers import account_of, declared_accounts, dataset_account, open_declared_ledger
+from dpsql.runs import Runs, is_run_thread
+from dpsql.schema.fingerprint import hash_schema
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Resolved, Schema
-from dpsql.schema.values import schema_of
+from dpsql.schema.values import schema_from_dict
 from dpsql.sql.declared_statistics import check_statistics
 
 
@@ -40,12 +40,12 @@ class Dataset:
         """The owner's limit of what a release may take, in the engine and again after it."""
         return self.schema.limits.seconds
 
-    def account(self, user: str | None) -> Account:
+    def find_account(self, user: str | None) -> Account:
         return account_of(self.schema, user)
 
-    def accounts(self) -> tuple[Account, ...]:
+    def list_accounts(self) -> tuple[Account, ...]:
         """For the owner: the dataset's, the groups' and the analysts'."""
-        return (dataset_account(self.schema), *accounts_below(self.schema))
+        return (dataset_account(self.schema), *declared_accounts(self.schema))
 
     def check_current(self) -> None:
         """The version is still the one that is served; whether its files are as they were does not matter to what is
@@ -65,14 +65,14 @@ class Dataset:
 
         Ctrl-C stops them: their charges are redeemed later.
         """
-        if is_runs_thread():  # the garbage of others was collected there
+        if is_run_thread():  # the garbage of others was collected there
             threading.Thread(target=self.close, name="dpsql-close").start()
             return
         try:
-            self.runs.finish()
+            self.runs.wait_until_idle()
         finally:
             self.engine.close()
-            self.runs.finish(patience=1)  # those that were stopped; Python ends badly while the driver is at work
+            self.runs.wait_until_idle(patience=1)  # those that were stopped; Python ends badly while the driver is at work
             self.ledger.close()
 
 
@@ -87,17 +87,17 @@ def open_dataset(schema_or_path: str | Path | Mapping[str, object], folder: str 
     The paths of a schema that is given as a mapping are relative to `folder`.
     """
     where = schema_or_path
-    schema = schema_of(where, folder) if isinstance(where, Mapping) else load_schema(where)
+    schema = schema_from_dict(where, folder) if isinstance(where, Mapping) else load_schema(where)
     check_declarations(schema)
-    ledger = ledger_of(schema)
+    ledger = open_declared_ledger(schema)
     try:
         now = now_utc()
-        ledger.adopt(now, schema_hash(schema))
+        ledger.adopt_terms(now, hash_schema(schema))
         if schema.answers.retention is not None:
-            ledger.drop_answers(now - schema.answers.retention)
-        resolved = versions.register(schema, ledger, now=now)
+            ledger.drop_old_bodies(now - schema.answers.retention)
+        resolved = versions.register_data(schema, ledger, now=now)
         runs = Runs(schema.limits.min_latency, ledger=ledger.identity, most_of_one=schema.limits.running)
-        return Dataset(resolved, versions.engine_for(resolved), ledger, runs)
+        return Dataset(resolved, versions.open_engine(resolved), ledger, runs)
     except BaseException:
         ledger.close()
         raise

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
 
-from dpsql.compile import Answered, Chosen, Compiled, Counted, Ranked, ReleaseStep, Responses, TableStep
-from dpsql.derive.derive import Derived, derive, may_derive
-from dpsql.derive.shape import Shape, from_text
-from dpsql.ledger.base import Account, Asked, Ledger, OwnRelease, Quote, Receipt
+from dpsql.compile import MeasureSource, SelectedBins, Compiled, CountedValues, RankedValues, ReleaseStep, RandomizedResponses, TableStep
+from dpsql.derive.derive import DerivedRelease, derive_release, can_derive
+from dpsql.derive.shape import ReleaseShape, shape_from_text
+from dpsql.ledger.base import Account, ReleaseRequest, Ledger, OwnRelease, ReleaseQuote, Receipt
 from dpsql.plan.recipes import Recipe, Terms, map_terms
-from dpsql.privacy.release import Release, from_bytes
+from dpsql.privacy.release import Release, release_from_bytes
 
 
 @dataclass(frozen=True)
-class Source:
+class ReuseSource:
     """Where a derived release comes from: when the account was charged for that, and by which entry."""
 
     release: Release
@@ -32,18 +32,18 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Told:
+class ReusePlan:
     """A statement, with the releases that are derived, by the place of their step.
 
     `compiled` is the statement whose tables are worked out from these: its recipes read the cells that they have.
     """
 
     compiled: Compiled
-    sources: Mapping[int, Source] = field(default_factory=dict)
+    sources: Mapping[int, ReuseSource] = field(default_factory=dict)
 
     @property
     def releases(self) -> dict[int, Release]:
-        return {place: source.release for place, source in self.sources.items()}
+        return {index: source.release for index, source in self.sources.items()}
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -54,109 +54,109 @@ class Told:
     def receipts(self) -> tuple[Receipt, ...]:
         return tuple(source.receipt for source in self.sources.values())
 
-    def bought(self, asked: Sequence[Asked]) -> dict[int, Asked]:
+    def requests_to_charge(self, requests: Sequence[ReleaseRequest]) -> dict[int, ReleaseRequest]:
         """What has to be bought, by the place of its step; `after` counts places among what is bought."""
-        places = [place for place in range(len(asked)) if place not in self.sources]
-        return {p: replace(asked[p], after=tuple(places.index(before) for before in asked[p].after)) for p in places}
+        indexes = [index for index in range(len(requests)) if index not in self.sources]
+        return {p: replace(requests[p], after=tuple(indexes.index(before) for before in requests[p].after)) for p in indexes}
 
 
-def asked_for(compiled: Compiled, version: int) -> list[Asked]:
+def release_requests(compiled: Compiled, version: int) -> list[ReleaseRequest]:
     """The releases of a statement, as the ledger is asked for them."""
-    return [_asked(step, version) for step in compiled.steps]
+    return [_release_request(step, version) for step in compiled.steps]
 
 
-def _asked(step: ReleaseStep, version: int) -> Asked:
+def _release_request(step: ReleaseStep, version: int) -> ReleaseRequest:
     shape = None if step.described is None else step.described.shape
     rows, text = ("", "") if shape is None else (shape.rows, shape.text)
     calibrated = step.calibrated
-    return Asked(step.plan_hash, version, step.loss, calibrated.errors, step.after, calibrated.record, rows, text)
+    return ReleaseRequest(step.plan_hash, version, step.loss, calibrated.errors, step.after, calibrated.record, rows, text)
 
 
-def tell(compiled: Compiled, asked: Sequence[Asked], ledger: Ledger, account: Account) -> Told:
+def find_reusable(compiled: Compiled, requests: Sequence[ReleaseRequest], ledger: Ledger, account: Account) -> ReusePlan:
     """What the account's own releases tell of a statement. What it has paid for as it is, is not looked at.
 
     A release that fills holes of another is bought: the other is known by it.
     """
-    needed = {place for step in compiled.steps for place in step.after}
-    able = {place for place, step in enumerate(compiled.steps) if step.described is not None} - needed
+    needed = {index for step in compiled.steps for index in step.after}
+    able = {index for index, step in enumerate(compiled.steps) if step.described is not None} - needed
     if not able:
-        return Told(compiled)
-    quotes = ledger.quote(account, asked)
-    wanted = sorted(place for place in able if not quotes[place].paid)
-    known = _own(ledger, account, [asked[place] for place in wanted])
-    found = {place: best for place in wanted if (best := _best(compiled.steps[place], known)) is not None}
-    if not found:
-        return Told(compiled)
-    sources = {p: Source(derived.release, own.at, own.receipt) for p, (derived, own) in found.items()}
-    return Told(_reading(compiled, {place: derived for place, (derived, _) in found.items()}), sources)
+        return ReusePlan(compiled)
+    quotes = ledger.quote_releases(account, requests)
+    unpaid = sorted(index for index in able if not quotes[index].is_paid)
+    own_releases = _load_own_releases(ledger, account, [requests[index] for index in unpaid])
+    best_by_index = {index: best for index in unpaid if (best := _find_most_accurate(compiled.steps[index], own_releases)) is not None}
+    if not best_by_index:
+        return ReusePlan(compiled)
+    sources = {p: ReuseSource(derived.release, own_release.at, own_release.receipt) for p, (derived, own_release) in best_by_index.items()}
+    return ReusePlan(_read_from_derived(compiled, {index: derived for index, (derived, _) in best_by_index.items()}), sources)
 
 
-def _own(ledger: Ledger, account: Account, asked: Sequence[Asked]) -> list[tuple[Shape, OwnRelease]]:
-    if not asked:
+def _load_own_releases(ledger: Ledger, account: Account, requests: Sequence[ReleaseRequest]) -> list[tuple[ReleaseShape, OwnRelease]]:
+    if not requests:
         return []
-    stored = ledger.own_stored(account, sorted({one.rows for one in asked}), asked[0].version)
-    shapes = [(from_text(own.shape), own) for own in stored]
+    stored = ledger.list_own_stored(account, sorted({request.rows for request in requests}), requests[0].version)
+    shapes = [(shape_from_text(own.shape), own) for own in stored]
     return [(shape, own) for shape, own in shapes if shape is not None]
 
 
-def _best(step: ReleaseStep, known: list[tuple[Shape, OwnRelease]]) -> tuple[Derived, OwnRelease] | None:
+def _find_most_accurate(step: ReleaseStep, own_releases: list[tuple[ReleaseShape, OwnRelease]]) -> tuple[DerivedRelease, OwnRelease] | None:
     """The most accurate one; of equal ones the latest."""
     assert step.described is not None
-    found: list[tuple[Derived, OwnRelease]] = []
-    for shape, own in known:
-        if may_derive(step.described, shape):
-            derived = derive(step.described, step.calibrated, shape, from_bytes(own.body))
+    candidates: list[tuple[DerivedRelease, OwnRelease]] = []
+    for shape, own in own_releases:
+        if can_derive(step.described, shape):
+            derived = derive_release(step.described, step.calibrated, shape, release_from_bytes(own.body))
             if derived is not None:
-                found.append((derived, own))
-    return min(found, key=lambda pair: pair[0].noise, default=None)
+                candidates.append((derived, own))
+    return min(candidates, key=lambda pair: pair[0].noise, default=None)
 
 
-def origins(told: Told, quotes: Sequence[Quote]) -> tuple[str, ...]:
+def describe_origins(reuse: ReusePlan, quotes: Sequence[ReleaseQuote]) -> tuple[str, ...]:
     """Where each release of a statement will come from, in words."""
     return tuple(
-        f"derived from {told.sources[place]}, at no cost" if place in told.sources else _origin(quote)
-        for place, quote in enumerate(quotes)
+        f"derived from {reuse.sources[index]}, at no cost" if index in reuse.sources else _describe_origin(quote)
+        for index, quote in enumerate(quotes)
     )
 
 
-def _origin(quote: Quote) -> str:
-    return "your own release, paid for before" if quote.paid else "a run that has to be paid for"
+def _describe_origin(quote: ReleaseQuote) -> str:
+    return "your own release, paid for before" if quote.is_paid else "a run that has to be paid for"
 
 
 # --- recipes ---------------------------------------------------------------------------------------------------------
 
 
-def _reading(compiled: Compiled, derived: Mapping[int, Derived]) -> Compiled:
+def _read_from_derived(compiled: Compiled, derived: Mapping[int, DerivedRelease]) -> Compiled:
     """The statement with the columns and recipes of what is derived."""
     steps = tuple(
-        replace(step, calibrated=replace(step.calibrated, columns=derived[place].columns)) if place in derived else step
-        for place, step in enumerate(compiled.steps)
+        replace(step, calibrated=replace(step.calibrated, columns=derived[index].columns)) if index in derived else step
+        for index, step in enumerate(compiled.steps)
     )
-    return replace(compiled, steps=steps, tables=tuple(_table(table, derived) for table in compiled.tables))
+    return replace(compiled, steps=steps, tables=tuple(_rewrite_table(table, derived) for table in compiled.tables))
 
 
-def _table(table: TableStep, derived: Mapping[int, Derived]) -> TableStep:
-    return replace(table, measures=tuple(_answered(answer, derived) for answer in table.measures))
+def _rewrite_table(table: TableStep, derived: Mapping[int, DerivedRelease]) -> TableStep:
+    return replace(table, measures=tuple(_rewrite_measure(answer, derived) for answer in table.measures))
 
 
-def _answered(answer: Answered, derived: Mapping[int, Derived]) -> Answered:
+def _rewrite_measure(answer: MeasureSource, derived: Mapping[int, DerivedRelease]) -> MeasureSource:
     if answer.step not in derived:
         return answer
     terms = derived[answer.step].terms
 
-    def said(recipe: Recipe) -> Recipe:
-        return map_terms(recipe, lambda cells: _over(cells, terms))
+    def rewrite_recipe(recipe: Recipe) -> Recipe:
+        return map_terms(recipe, lambda cells: _substitute_terms(cells, terms))
 
     match answer.recipe:
-        case Chosen() | Ranked() | Responses():
+        case SelectedBins() | RankedValues() | RandomizedResponses():
             return answer
-        case Counted():
-            return replace(answer, recipe=replace(answer.recipe, recipe=said(answer.recipe.recipe)))
+        case CountedValues():
+            return replace(answer, recipe=replace(answer.recipe, recipe=rewrite_recipe(answer.recipe.recipe)))
         case _:
-            return replace(answer, recipe=said(answer.recipe))
+            return replace(answer, recipe=rewrite_recipe(answer.recipe))
 
 
-def _over(cells: Terms, terms: Mapping[str, Terms]) -> Terms:
+def _substitute_terms(cells: Terms, terms: Mapping[str, Terms]) -> Terms:
     """The same sum, of the cells that a derived release has."""
     result: dict[str, Fraction] = {}
     for cell, coefficient in cells:

@@ -39,8 +39,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
-from dpsql.figures import NOTHING
-from dpsql.span import Span, caret
+from dpsql.figures import NO_CHARGE
+from dpsql.span import Span, format_caret
 
 
 class Warning(builtins.Warning):
@@ -70,7 +70,7 @@ class Error(Exception):
         self.statement: str | None = None
         self.place: str | None = None
         """Where the statement stands, if it stands in a file: its name and line."""
-        self.charge = NOTHING
+        self.charge = NO_CHARGE
         """What the statement had been charged when it failed: it stands, and asking again is free."""
 
     @property
@@ -79,13 +79,13 @@ class Error(Exception):
         return None if self.span is None else self.span.start + 1
 
     def __str__(self) -> str:
-        return self.text()
+        return self.format_text()
 
-    def text(self, width: int | None = None) -> str:
+    def format_text(self, width: int | None = None) -> str:
         """For a screen of so many columns: the line that it points into is cut to what is around the caret."""
         lines = [self.message if self.place is None else f"{self.place}: {self.message}"]
         if self.statement is not None and self.span is not None:
-            lines.append(caret(self.statement, self.span, width))
+            lines.append(format_caret(self.statement, self.span, width))
         if self.detail:
             lines.append(f"DETAIL:  {self.detail}")
         if self.hint:
@@ -94,7 +94,7 @@ class Error(Exception):
 
 
 @contextmanager
-def part_of(statement: str, offset: int) -> Iterator[None]:
+def relocate_errors(statement: str, offset: int) -> Iterator[None]:
     """Around what is asked about a statement that starts at `offset` of another: errors point into the whole."""
     try:
         yield

@@ -14,7 +14,7 @@ Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Revealed:
+class ExactRows:
     """Exact rows: the keys of each group, and one array of integer cells per column."""
 
     keys: tuple[Row, ...]
@@ -29,9 +29,9 @@ class Exact:
     def __init__(self, keys: Sequence[Row], cells: Sequence[Cells]) -> None:
         if any(column.dtype != np.int64 or len(column) != len(keys) for column in cells):
             raise TypeError("exact cells must be 64-bit integers, one for each key")
-        self.__revealed = Revealed(tuple(keys), tuple(cells))
+        self.__revealed = ExactRows(tuple(keys), tuple(cells))
 
-    def reveal(self) -> Revealed:
+    def reveal(self) -> ExactRows:
         return self.__revealed
 
     def __repr__(self) -> str:

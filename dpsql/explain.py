@@ -7,26 +7,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.accuracy import Noise, noise_in, spread
-from dpsql.calibrate import Calibrated, NoisyBundle
+from dpsql.accuracy import NoiseTerms, release_noise, noise_stderr
+from dpsql.calibrate import CalibratedPlan, NoisyBundle
 from dpsql.compiled import Compiled, ReleaseStep
-from dpsql.figures import Printed, short_down, short_up
-from dpsql.ledger.how_many import MANY
-from dpsql.medians import told
+from dpsql.figures import TextRepr, format_rounded_down, format_rounded_up
+from dpsql.ledger.how_many import MAX_COUNTED
+from dpsql.medians import describe_pick
 from dpsql.plan.nodes import Tally
 from dpsql.plan.recipes import BlockMean, Linear
-from dpsql.plan.stages import VALUE
+from dpsql.plan.stages import VALUE_KEY
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.mechanisms import Gaussian, interval_factor, standard_error
-from dpsql.privacy.scores import STEPS, Drawing, Ranking, Scores, score_error
+from dpsql.privacy.scores import SHARE_STEPS, PosteriorDraws, Ranking, Scores, score_error
 from dpsql.privacy.selection import units_needed
-from dpsql.privacy.spec import Spec
+from dpsql.privacy.spec import ReleaseSpec
 from dpsql.schema.model import Files, Resolved
 from dpsql.sql.block import ErrorBar
-from dpsql.sql.literals import text as quoted
+from dpsql.sql.literals import render_text as quoted
 from dpsql.sql.render_rows import render_source
 
-PILOT = "this is the pilot of max_relative_error: what it answers decides the price of the statement, charged after it"
+PILOT_NOTE = "this is the pilot of max_relative_error: what it answers decides the price of the statement, charged after it"
 
 
 @dataclass(frozen=True)
@@ -91,13 +91,13 @@ class Offer:
     reason: str | None = None
 
     @property
-    def covered(self) -> int:
+    def affordable_count(self) -> int:
         """How many fresh ones could be asked, this one among them if it has to be paid for."""
         return 0 if self.refused else self.more + (not self.paid)
 
 
 @dataclass(frozen=True)
-class Explanation(Printed):
+class Explanation(TextRepr):
     """At most this is charged; what was paid for and stored before is free. Of a pilot, what follows comes on top."""
 
     releases: tuple[ExplainedRelease, ...]
@@ -116,18 +116,18 @@ class Explanation(Printed):
         """In figures for people; the fields are exact, and the text says more."""
         columns = ", ".join(name for name, _ in self.outputs)
         return (
-            f"Explanation(epsilon={short_up(self.epsilon)}, delta={short_up(self.delta)}, "
+            f"Explanation(epsilon={format_rounded_up(self.epsilon)}, delta={format_rounded_up(self.delta)}, "
             f"releases={len(self.releases)}, columns=({columns}))"
         )
 
     def __str__(self) -> str:
-        return "\n".join(_lines(self))
+        return "\n".join(_explanation_lines(self))
 
 
 def explain(compiled: Compiled, engine: str, outputs: Sequence[tuple[str, str]]) -> Explanation:
     impure = any(step.loss.epsilon is None for step in compiled.steps)
     return Explanation(
-        releases=tuple(_release(step, engine) for step in compiled.steps),
+        releases=tuple(_explain_release(step, engine) for step in compiled.steps),
         epsilon=compiled.epsilon,
         delta=compiled.settings.delta if impure else Fraction(0),
         post_sql=compiled.post_sql,
@@ -138,49 +138,49 @@ def explain(compiled: Compiled, engine: str, outputs: Sequence[tuple[str, str]])
     )
 
 
-def as_declared(explained: Explanation, resolved: Resolved) -> Explanation:
+def with_declared_sources(explained: Explanation, resolved: Resolved) -> Explanation:
     """Files as the schema writes them: how many match, and their names, are a fact about the data; where they stand, or
     the snapshot of a text file, a fact about the machine. Of Parquet, the SQL runs by hand in the schema's folder."""
     written: dict[str, str] = {}
     for table in resolved.schema.tables:
         if isinstance(table.source, Files):
-            written[render_source(resolved.relations[table.name])] = _as_written(table.source)
+            written[render_source(resolved.relations[table.name])] = _render_declared_source(table.source)
 
-    def declared(sql: str) -> str:
+    def restore_sources(sql: str) -> str:
         for files, source in written.items():
             sql = sql.replace(files, source)
         return sql
 
-    return replace(explained, releases=tuple(replace(one, sql=declared(one.sql)) for one in explained.releases))
+    return replace(explained, releases=tuple(replace(release, sql=restore_sources(release.sql)) for release in explained.releases))
 
 
-def _as_written(source: Files) -> str:
-    shown = replace(source, patterns=source.written or source.patterns)
-    if shown.format == "parquet":
-        return render_source(shown)
-    return f"read_{shown.format}([{', '.join(map(quoted, shown.patterns))}])"
+def _render_declared_source(source: Files) -> str:
+    declared = replace(source, patterns=source.written or source.patterns)
+    if declared.format == "parquet":
+        return render_source(declared)
+    return f"read_{declared.format}([{', '.join(map(quoted, declared.patterns))}])"
 
 
-def expected_errors(compiled: Compiled, delivered: Mapping[int, Spec] | None = None) -> tuple[float | None, ...]:
+def expected_errors(compiled: Compiled, delivered: Mapping[int, ReleaseSpec] | None = None) -> tuple[float | None, ...]:
     """The standard error of each output that is a sum of cells: it depends on noise alone.
 
     `delivered` is what was done to the releases that are there already, by the place of their step.
     """
-    noises = (_noise_of(compiled, bar, delivered or {}) for bar in compiled.errors)
-    return tuple(None if noise is None else spread(noise) for noise in noises)
+    noises = (_output_noise(compiled, bar, delivered or {}) for bar in compiled.errors)
+    return tuple(None if noise is None else noise_stderr(noise) for noise in noises)
 
 
-def expected_widths(compiled: Compiled, delivered: Mapping[int, Spec]) -> tuple[float | None, ...]:
+def expected_widths(compiled: Compiled, delivered: Mapping[int, ReleaseSpec]) -> tuple[float | None, ...]:
     """Half of the 95 % interval of each such output, as the answer will tell it."""
-    noises = (_noise_of(compiled, bar, delivered) for bar in compiled.errors)
-    return tuple(None if noise is None else spread(noise) * _factor(noise) for noise in noises)
+    noises = (_output_noise(compiled, bar, delivered) for bar in compiled.errors)
+    return tuple(None if noise is None else noise_stderr(noise) * _widest_factor(noise) for noise in noises)
 
 
-def _factor(noise: Noise) -> float:
+def _widest_factor(noise: NoiseTerms) -> float:
     return max((interval_factor(mechanism) for _, mechanism in noise), default=0.0)
 
 
-def _noise_of(compiled: Compiled, bar: ErrorBar | None, delivered: Mapping[int, Spec]) -> Noise | None:
+def _output_noise(compiled: Compiled, bar: ErrorBar | None, delivered: Mapping[int, ReleaseSpec]) -> NoiseTerms | None:
     if bar is None or bar.measure is None:
         return None
     table = next(table for table in compiled.tables if table.name == bar.release)
@@ -189,13 +189,13 @@ def _noise_of(compiled: Compiled, bar: ErrorBar | None, delivered: Mapping[int, 
         return None
     calibrated = compiled.steps[answer.step].calibrated
     spec = delivered.get(answer.step)
-    return noise_in(answer.recipe, calibrated.columns, calibrated.spec if spec is None else spec)
+    return release_noise(answer.recipe, calibrated.columns, calibrated.spec if spec is None else spec)
 
 
-def _release(step: ReleaseStep, engine: str) -> ExplainedRelease:
+def _explain_release(step: ReleaseStep, engine: str) -> ExplainedRelease:
     calibrated = step.calibrated
     if isinstance(calibrated.plan, Tally):
-        return _study(step, calibrated.plan, engine)
+        return _explain_study(step, calibrated.plan, engine)
     gather, selection = calibrated.gather, calibrated.selection
     if calibrated.scores is not None:
         grids = dict.fromkeys(calibrated.columns, _score_grid(calibrated.scores, calibrated))
@@ -209,9 +209,9 @@ def _release(step: ReleaseStep, engine: str) -> ExplainedRelease:
         holes=tuple(hole.name for hole in step.holes),
         keys=tuple(key.name for key in step.keys),
         columns=tuple(ExplainedColumn(name, grid) for name, grid in grids.items()),
-        bundles=tuple(_bundle(bundle, grids) for bundle in calibrated.bundles)
-        + _picks(calibrated)
-        + _scored(calibrated),
+        bundles=tuple(_explain_bundle(bundle, grids) for bundle in calibrated.bundles)
+        + _explain_picks(calibrated)
+        + _explain_scores(calibrated),
         selection=gather.selection.cell if gather.selection is not None else None,
         groups=gather.listed.count if gather.listed is not None and selection is None else None,
         units_to_appear=None if selection is None else units_needed(selection, 1),
@@ -221,7 +221,7 @@ def _release(step: ReleaseStep, engine: str) -> ExplainedRelease:
     )
 
 
-def _study(step: ReleaseStep, tally: Tally, engine: str) -> ExplainedRelease:
+def _explain_study(step: ReleaseStep, tally: Tally, engine: str) -> ExplainedRelease:
     study = step.calibrated.study
     assert study is not None
     *codes, weight = tally.columns
@@ -229,11 +229,11 @@ def _study(step: ReleaseStep, tally: Tally, engine: str) -> ExplainedRelease:
                ExplainedColumn(weight, Fraction(1, study.mass.whole)))  # fmt: skip
     return ExplainedRelease(
         step.sql, engine, (), (), columns, (), None, None, None, step.loss.epsilon, step.loss.rho, step.loss.delta,
-        study.told(),
+        study.explain_lines(),
     )  # fmt: skip
 
 
-def _bundle(bundle: NoisyBundle, grids: dict[str, Fraction]) -> ExplainedBundle:
+def _explain_bundle(bundle: NoisyBundle, grids: dict[str, Fraction]) -> ExplainedBundle:
     mechanism, sensitivity = bundle.mechanism, bundle.claim.sensitivity
     gaussian = isinstance(mechanism, Gaussian)
     return ExplainedBundle(
@@ -247,22 +247,22 @@ def _bundle(bundle: NoisyBundle, grids: dict[str, Fraction]) -> ExplainedBundle:
     )
 
 
-def _picks(calibrated: Calibrated) -> tuple[ExplainedBundle, ...]:
+def _explain_picks(calibrated: CalibratedPlan) -> tuple[ExplainedBundle, ...]:
     """One mechanism for each target, all on the same counts."""
     choice, counted = calibrated.choice, calibrated.counted
     if choice is None or counted is None:
         return ()
-    moved, found = counted.sensitivity, [told(pick, choice, calibrated.grids[0]) for pick in choice.picks]
+    moved, descriptions = counted.sensitivity, [describe_pick(pick, choice, calibrated.grids[0]) for pick in choice.picks]
     l2 = math.nextafter(math.sqrt(moved.l2_squared), math.inf)
-    return tuple(ExplainedBundle(counted.cells, how, scale, moved.l1, l2, moved.linf, off) for how, scale, off in found)
+    return tuple(ExplainedBundle(counted.cells, how, scale, moved.l1, l2, moved.linf, off) for how, scale, off in descriptions)
 
 
-def _score_grid(scores: Scores, calibrated: Calibrated) -> Fraction:
+def _score_grid(scores: Scores, calibrated: CalibratedPlan) -> Fraction:
     """What a step of a cell is worth, of which scores are made."""
-    return Fraction(1, scores.whole) if isinstance(scores, Drawing) else calibrated.errors[0] / scores.scale
+    return Fraction(1, scores.whole) if isinstance(scores, PosteriorDraws) else calibrated.errors[0] / scores.scale
 
 
-def _scored(calibrated: Calibrated) -> tuple[ExplainedBundle, ...]:
+def _explain_scores(calibrated: CalibratedPlan) -> tuple[ExplainedBundle, ...]:
     """The best candidates, with how far their scores are from the best at 95 %; or draws, with their temper."""
     scores, counted = calibrated.scores, calibrated.counted
     if scores is None or counted is None:
@@ -271,51 +271,51 @@ def _scored(calibrated: Calibrated) -> tuple[ExplainedBundle, ...]:
     match scores:
         case Ranking():
             name = "permute-and-flip" if scores.flips else "exponential mechanism"
-            within = score_error(scores, _candidates(calibrated)) * float(grid)
-            told = f"{name} on {on}: scores within {short_up(Fraction(within))} of the best that is left, at 95 %"
-        case Drawing():
-            name, ends = "posterior draws", f"{scores.first / STEPS:g} and {1 - scores.first / STEPS:g}"
-            temper = short_down(scores.temper)
-            told = f"{name} on {on}: {scores.draws} between {ends}, of the likelihood to the power of {temper}"
+            within = score_error(scores, _count_candidates(calibrated)) * float(grid)
+            description = f"{name} on {on}: scores within {format_rounded_up(Fraction(within))} of the best that is left, at 95 %"
+        case PosteriorDraws():
+            name, ends = "posterior draws", f"{scores.first / SHARE_STEPS:g} and {1 - scores.first / SHARE_STEPS:g}"
+            temper = format_rounded_down(scores.likelihood_power)
+            description = f"{name} on {on}: {scores.draws} between {ends}, of the likelihood to the power of {temper}"
     moved = counted.sensitivity
     l2 = math.nextafter(math.sqrt(moved.l2_squared), math.inf)
-    return (ExplainedBundle(counted.cells, name, scores.scale, moved.l1, l2, moved.linf, within, told),)
+    return (ExplainedBundle(counted.cells, name, scores.scale, moved.l1, l2, moved.linf, within, description),)
 
 
-def _candidates(calibrated: Calibrated) -> int:
+def _count_candidates(calibrated: CalibratedPlan) -> int:
     """How many there are in a group, at most."""
     listed = calibrated.gather.listed
     factors = () if listed is None else listed.factors
-    return max((f.count for f in factors if VALUE in [key.name for key in f.keys]), default=1)
+    return max((f.count for f in factors if VALUE_KEY in [key.name for key in f.keys]), default=1)
 
 
-def _lines(explanation: Explanation) -> list[str]:
-    lines = [f"Loss: {_loss(explanation)}"]
-    lines += [_price(explanation)] if explanation.offers else []
-    lines += [_offer(explanation.outputs, offer) for offer in explanation.offers]
-    for place, release in enumerate(explanation.releases):
-        paid = explanation.paid[place : place + 1] == (True,)
-        lines += _release_lines(release, place + 1, paid, explanation.sources[place : place + 1])
+def _explanation_lines(explanation: Explanation) -> list[str]:
+    lines = [f"Loss: {_format_loss(explanation)}"]
+    lines += [_format_price(explanation)] if explanation.offers else []
+    lines += [_format_offer(explanation.outputs, offer) for offer in explanation.offers]
+    for index, release in enumerate(explanation.releases):
+        paid = explanation.paid[index : index + 1] == (True,)
+        lines += _release_lines(release, index + 1, paid, explanation.sources[index : index + 1])
     lines.append("Post-processing (released):")
     lines += [f"    {line}" for line in explanation.post_sql.splitlines()]
-    lines += [f"Note: {PILOT}"] if explanation.undecided else []
+    lines += [f"Note: {PILOT_NOTE}"] if explanation.undecided else []
     lines += [f"Note: {notice}" for notice in explanation.notices]
     for (name, type_), error in zip(explanation.outputs, explanation.expected, strict=True):
-        lines.append(f"Output {name} {type_}" + ("" if error is None else f": {_error(error)}"))
+        lines.append(f"Output {name} {type_}" + ("" if error is None else f": {_format_error(error)}"))
     return lines
 
 
-def _loss(explanation: Explanation) -> str:
+def _format_loss(explanation: Explanation) -> str:
     if not explanation.releases:
         return "none, no private rows are read"
-    cost = f"epsilon {short_up(explanation.epsilon)}, delta {short_up(explanation.delta)}"
+    cost = f"epsilon {format_rounded_up(explanation.epsilon)}, delta {format_rounded_up(explanation.delta)}"
     return f"the pilot's {cost}, and then what it decides" if explanation.undecided else f"at most {cost}"
 
 
 def _release_lines(release: ExplainedRelease, number: int, paid: bool, source: tuple[str, ...]) -> list[str]:
     """What is there already has its own noise: the figures are those that it would have if it were run now."""
-    pure = "" if not release.epsilon else f", epsilon {short_up(release.epsilon)} without delta"
-    loss, fresh = ("nothing to pay", "a fresh one: ") if paid else (f"rho {short_up(release.rho)}{pure}", "")
+    pure = "" if not release.epsilon else f", epsilon {format_rounded_up(release.epsilon)} without delta"
+    loss, fresh = ("nothing to pay", "a fresh one: ") if paid else (f"rho {format_rounded_up(release.rho)}{pure}", "")
     lines = [f"Release {number} (owned rows, aggregated on {release.engine}): {loss}"]
     lines += [f"  from: {text}" for text in source]
     if release.keys:
@@ -324,14 +324,14 @@ def _release_lines(release: ExplainedRelease, number: int, paid: bool, source: t
     if release.selection is not None:
         lines.append(
             f"  {fresh}selection: a group appears in half of all runs with {release.units_to_appear} units"
-            f" that are in no other group; delta {short_up(release.delta)}"
+            f" that are in no other group; delta {format_rounded_up(release.delta)}"
         )
-    lines += [f"  {fresh}{_noise(bundle)}" for bundle in release.bundles]
+    lines += [f"  {fresh}{_format_noise(bundle)}" for bundle in release.bundles]
     lines += [f"  {fresh}{line}" for line in release.study]
     return lines + [f"    {line}" for line in release.sql.splitlines()]
 
 
-def _price(explanation: Explanation) -> str:
+def _format_price(explanation: Explanation) -> str:
     paid, price = explanation.paid, explanation.offers[0].price
     if explanation.undecided:
         return f"Price: {'nothing for the pilot' if all(paid) else 'that of the pilot'}, and then of what it decides"
@@ -340,29 +340,29 @@ def _price(explanation: Explanation) -> str:
         return "Price: nothing, it " + ("follows from what was paid for" if derived else "was paid for before")
     if not any(paid):
         return "Price: the whole loss"
-    epsilon = "" if price.epsilon is None else f"epsilon {short_up(price.epsilon)}, "
+    epsilon = "" if price.epsilon is None else f"epsilon {format_rounded_up(price.epsilon)}, "
     had = f"{paid.count(True)} of {len(paid)} releases {'was' if paid.count(True) == 1 else 'were'} paid for before"
-    return f"Price: {epsilon}rho {short_up(price.rho)}; {had}"
+    return f"Price: {epsilon}rho {format_rounded_up(price.rho)}; {had}"
 
 
-def _offer(outputs: tuple[tuple[str, str], ...], offer: Offer) -> str:
+def _format_offer(outputs: tuple[tuple[str, str], ...], offer: Offer) -> str:
     """For example: with gaussian noise: standard error 45.3, rho 0.0001; you could ask 39 more like this."""
     named = zip(outputs, offer.expected, strict=False)
     errors = [(name, error) for (name, _), error in named if error is not None]
-    shown = [_error(error) + (f" of {name}" if len(errors) > 1 else "") for name, error in errors]
-    rho = f"rho {short_up(offer.rho)}"
+    error_texts = [_format_error(error) + (f" of {name}" if len(errors) > 1 else "") for name, error in errors]
+    rho = f"rho {format_rounded_up(offer.rho)}"
     if not offer.paid and offer.price.rho < offer.rho:
-        rho = f"rho {short_up(offer.price.rho)} of {short_up(offer.rho)}"
-    asked = f"epsilon {short_up(offer.epsilon)}, {rho}"
-    figures = ", ".join(shown if offer.paid and shown else [*shown, asked])
+        rho = f"rho {format_rounded_up(offer.price.rho)} of {format_rounded_up(offer.rho)}"
+    request = f"epsilon {format_rounded_up(offer.epsilon)}, {rho}"
+    figures = ", ".join(error_texts if offer.paid and error_texts else [*error_texts, request])
     pilot = "a pilot with " if offer.undecided else ""
     kind = f"{'with' if offer.chosen else 'or with'} {offer.noise} noise"
-    return f"  {kind}: {pilot}{figures}; {_outlook(offer, asked)}"
+    return f"  {kind}: {pilot}{figures}; {_format_affordable_count(offer, request)}"
 
 
-def _outlook(offer: Offer, asked: str) -> str:
-    more = "over a million" if offer.more >= MANY else str(offer.more)
-    words = f"you could ask {more} more like this" + (f" at {asked}" if offer.paid else "")
+def _format_affordable_count(offer: Offer, request: str) -> str:
+    more = "over a million" if offer.more >= MAX_COUNTED else str(offer.more)
+    words = f"you could ask {more} more like this" + (f" at {request}" if offer.paid else "")
     if offer.refused:
         return f"it would be refused, and you could ask 0 more like this: {offer.reason}"
     if offer.undecided:
@@ -371,19 +371,19 @@ def _outlook(offer: Offer, asked: str) -> str:
     return ("free, and " if offer.paid else "") + words + because
 
 
-def _noise(bundle: ExplainedBundle) -> str:
+def _format_noise(bundle: ExplainedBundle) -> str:
     if bundle.told is not None:
         return bundle.told
     if bundle.mechanism == "exponential":
-        within = short_up(Fraction(bundle.stderr))
+        within = format_rounded_up(Fraction(bundle.stderr))
         (counted,) = bundle.columns  # rows, or blocks
         return f"exponential mechanism on {counted}: within {within} {counted} by rank, at 95 %"
     if bundle.mechanism == "smooth":
-        return f"noise by smooth sensitivity: {_error(bundle.stderr)} at most; what it is depends on the rows"
+        return f"noise by smooth sensitivity: {_format_error(bundle.stderr)} at most; what it is depends on the rows"
     if bundle.mechanism == "ptr":
-        return f"propose-test-release: no answer, or {_error(bundle.stderr)}"
-    return f"{bundle.mechanism} noise on {', '.join(bundle.columns)}: {_error(bundle.stderr)} each"
+        return f"propose-test-release: no answer, or {_format_error(bundle.stderr)}"
+    return f"{bundle.mechanism} noise on {', '.join(bundle.columns)}: {_format_error(bundle.stderr)} each"
 
 
-def _error(error: float) -> str:
-    return f"standard error {short_up(Fraction(error))}"
+def _format_error(error: float) -> str:
+    return f"standard error {format_rounded_up(Fraction(error))}"

@@ -12,12 +12,12 @@ from fractions import Fraction
 from html import escape
 from typing import Any
 
-_UP = Context(prec=3, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
-_CUT = Context(prec=12, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN)
-_DOWN = Context(prec=3, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_ROUND_UP = Context(prec=3, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_TRUNCATE = Context(prec=12, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_ROUND_DOWN = Context(prec=3, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
-class Printed:
+class TextRepr:
     """What reads best as its text: notebooks show that, and not its fields."""
 
     def _repr_html_(self) -> str:
@@ -27,7 +27,7 @@ class Printed:
         printer.text(str(self))
 
     def __init_subclass__(cls) -> None:
-        setattr(cls, "_repr_pretty_", Printed._repr_pretty_)  # noqa: B010  (IPython prefers a class's own __repr__)
+        setattr(cls, "_repr_pretty_", TextRepr._repr_pretty_)  # noqa: B010  (IPython prefers a class's own __repr__)
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class CellError:
 
 
 @dataclass(frozen=True)
-class Charge(Printed):
+class Charge(TextRepr):
     """The loss of one statement; all zero, and false, where its releases were paid for before.
 
     In total it is (`epsilon`, `delta`) differential privacy at most. The ledger adds up `rho` and
@@ -58,51 +58,51 @@ class Charge(Printed):
 
     def __repr__(self) -> str:
         """In figures for people; the fields are exact."""
-        pure = "None" if self.pure_epsilon is None else short_up(self.pure_epsilon)
+        pure = "None" if self.pure_epsilon is None else format_rounded_up(self.pure_epsilon)
         return (
-            f"Charge(epsilon={short_up(self.epsilon)}, delta={short_up(self.delta)}, rho={short_up(self.rho)}, "
-            f"selection_delta={short_up(self.selection_delta)}, pure_epsilon={pure})"
+            f"Charge(epsilon={format_rounded_up(self.epsilon)}, delta={format_rounded_up(self.delta)}, rho={format_rounded_up(self.rho)}, "
+            f"selection_delta={format_rounded_up(self.selection_delta)}, pure_epsilon={pure})"
         )
 
     def __str__(self) -> str:
         if not self:
             return "nothing"
         if self.pure_epsilon is not None:
-            return f"epsilon {short_up(self.pure_epsilon)}"
-        selection = f", selection delta {short_up(self.selection_delta)}" if self.selection_delta else ""
-        rho = f"(rho {short_up(self.rho)}{selection})"
-        return f"epsilon ≤ {short_up(self.epsilon)} at delta {short_up(self.delta)} {rho}"
+            return f"epsilon {format_rounded_up(self.pure_epsilon)}"
+        selection = f", selection delta {format_rounded_up(self.selection_delta)}" if self.selection_delta else ""
+        rho = f"(rho {format_rounded_up(self.rho)}{selection})"
+        return f"epsilon ≤ {format_rounded_up(self.epsilon)} at delta {format_rounded_up(self.delta)} {rho}"
 
 
-NOTHING = Charge(Fraction(0), Fraction(0), Fraction(0), Fraction(0), Fraction(0))
+NO_CHARGE = Charge(Fraction(0), Fraction(0), Fraction(0), Fraction(0), Fraction(0))
 
 
-def short_up(value: Fraction) -> str:
+def format_rounded_up(value: Fraction) -> str:
     """
-    >>> short_up(Fraction(1, 3)), short_up(Fraction(1, 10) + Fraction(1, 2**80))
+    >>> format_rounded_up(Fraction(1, 3)), format_rounded_up(Fraction(1, 10) + Fraction(1, 2**80))
     ('0.334', '0.1')
     """
-    return _text(_UP.plus(_CUT.divide(Decimal(value.numerator), Decimal(value.denominator))))
+    return _format_decimal(_ROUND_UP.plus(_TRUNCATE.divide(Decimal(value.numerator), Decimal(value.denominator))))
 
 
-def short_down(value: Fraction) -> str:
+def format_rounded_down(value: Fraction) -> str:
     """
-    >>> short_down(Fraction(2, 3)), short_down(Fraction(1, 10**9)), short_down(Fraction(8))
+    >>> format_rounded_down(Fraction(2, 3)), format_rounded_down(Fraction(1, 10**9)), format_rounded_down(Fraction(8))
     ('0.666', '1e-9', '8')
     """
-    return _text(_DOWN.divide(Decimal(value.numerator), Decimal(value.denominator)))
+    return _format_decimal(_ROUND_DOWN.divide(Decimal(value.numerator), Decimal(value.denominator)))
 
 
-def short_left(left: Fraction, whole: Fraction) -> str:
+def format_remaining(remaining: Fraction, total: Fraction) -> str:
     """What is left of a budget; less than a millionth of it is nothing.
 
-    >>> short_left(Fraction(1, 3), Fraction(2)), short_left(Fraction(1, 10**16), Fraction(2))
+    >>> format_remaining(Fraction(1, 3), Fraction(2)), format_remaining(Fraction(1, 10**16), Fraction(2))
     ('0.333', '0')
     """
-    return short_down(left) if left * 10**6 >= whole else "0"
+    return format_rounded_down(remaining) if remaining * 10**6 >= total else "0"
 
 
-def _text(value: Decimal) -> str:
+def _format_decimal(value: Decimal) -> str:
     value = value.normalize()
     plain = value == 0 or -4 <= value.adjusted() <= 6
     return f"{value:f}" if plain else f"{value:e}"

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, assert_never
 
-from dpsql.answer import Answer, done
-from dpsql.errors import LimitExceeded, OperationalError, ProgrammingError, Unsupported, part_of
-from dpsql.interactive.named import Mechanisms
-from dpsql.queries import Queries
-from dpsql.sql.asked_commands import AskCommand, DeclareMechanismCommand, ShowMechanismsCommand
+from dpsql.answer import StatementResult, build_command_result
+from dpsql.errors import LimitExceeded, OperationalError, ProgrammingError, Unsupported, relocate_errors
+from dpsql.interactive.named import MechanismRegistry
+from dpsql.queries import QueryExecutor
+from dpsql.sql.asked_commands import SubmitQuery, DeclareMechanismCommand, ShowMechanismsCommand
 from dpsql.sql.copy_command import CopyCommand
 from dpsql.sql.held_commands import (
     CloseCommand,
@@ -23,86 +23,86 @@ from dpsql.sql.held_commands import (
     DeclareCommand,
     ExecuteCommand,
     FetchCommand,
-    HeldCommand,
+    NamedStatementCommand,
     PrepareCommand,
-    Way,
+    FetchDirection,
 )
 from dpsql.sql.parameters import Parameter
 from dpsql.types import Type
 
-MOST = 1_000
+MAX_NAMES = 1_000
 """Names of each kind."""
-MOST_BYTES = 64 * 1024 * 1024
+MAX_PREPARED_BYTES = 64 * 1024 * 1024
 """Of the texts of prepared statements, in memory."""
-MOST_ROWS = 2_000_000
+MAX_CURSOR_ROWS = 2_000_000
 """Of all cursors together."""
 
 
 @dataclass
-class _Cursor:
+class _NamedCursor:
     """`at` is the row that was fetched last, from 1; 0 is before the first, one more than there are after the last."""
 
-    answer: Answer
+    answer: StatementResult
     hold: bool
     at: int = 0
 
 
-class Known(Protocol):
+class DescribedStatement(Protocol):
     """A statement before its values are known."""
 
     @property
     def command(self) -> str: ...
 
 
-class Desk(Protocol):
+class StatementExecutor(Protocol):
     """Who answers queries: a session."""
 
     @property
     def in_transaction(self) -> bool: ...
     @property
-    def queries(self) -> Queries: ...
-    def ask(self, sql: str, parameters: Sequence[Parameter]) -> Answer: ...
-    def prepare(self, sql: str, types: Sequence[Type | None] = ()) -> Known: ...
+    def queries(self) -> QueryExecutor: ...
+    def execute_query(self, sql: str, parameters: Sequence[Parameter]) -> StatementResult: ...
+    def prepare(self, sql: str, types: Sequence[Type | None] = ()) -> DescribedStatement: ...
 
 
-class Held:
+class NamedStatements:
     """Of one connection."""
 
     def __init__(self) -> None:
         self._prepared: dict[str, PrepareCommand] = {}
-        self._cursors: dict[str, _Cursor] = {}
-        self.mechanisms = Mechanisms()
+        self._cursors: dict[str, _NamedCursor] = {}
+        self.mechanisms = MechanismRegistry()
 
-    def carry_out(self, command: HeldCommand, sql: str, parameters: Sequence[Parameter], desk: Desk) -> Answer:
+    def execute_command(self, command: NamedStatementCommand, sql: str, parameters: Sequence[Parameter], executor: StatementExecutor) -> StatementResult:
         match command:
             case PrepareCommand():
-                with part_of(sql, command.offset):
+                with relocate_errors(sql, command.offset):
                     # Free: what is wrong with it is told here.
-                    if desk.prepare(command.sql, command.types).command != "SELECT":
+                    if executor.prepare(command.sql, command.types).command != "SELECT":
                         raise Unsupported("PREPARE takes a query", hint="PREPARE s AS SELECT …")
-                self.prepare(command)
-                return done("PREPARE")
+                self.add_prepared(command)
+                return build_command_result("PREPARE")
             case ExecuteCommand(name, arguments):
-                return desk.ask(self.prepared(name).sql, arguments)
+                return executor.execute_query(self.get_prepared(name).sql, arguments)
             case DeallocateCommand(name):
-                return done(self.deallocate(name))
+                return build_command_result(self.deallocate(name))
             case DeclareCommand(name, inner, offset, hold):
-                self._check_new(name, hold or desk.in_transaction)
-                with part_of(sql, offset):
-                    answer = desk.ask(inner, parameters)
-                self._declare(name, answer, hold)
+                self._check_new_cursor(name, hold or executor.in_transaction)
+                with relocate_errors(sql, offset):
+                    answer = executor.execute_query(inner, parameters)
+                self._add_cursor(name, answer, hold)
                 return replace(answer, columns=(), rows=[], errors=[], command="DECLARE CURSOR")
             case FetchCommand():
-                return self.fetch(command)
+                return self.fetch_rows(command)
             case CloseCommand(name):
-                return done(self.close(name))
+                return build_command_result(self.close_named(name))
             case DeclareMechanismCommand(name=name):
-                self._check_free(name)
-                return self.mechanisms.declare(desk.queries, command)
-            case AskCommand():
-                return self.mechanisms.ask(desk.queries, command, sql, parameters, desk.ask)
+                self._check_name_free(name)
+                return self.mechanisms.declare_mechanism(executor.queries, command)
+            case SubmitQuery():
+                return self.mechanisms.submit_query(executor.queries, command, sql, parameters, executor.execute_query)
             case ShowMechanismsCommand(kind):
-                return self.mechanisms.listed(desk.queries, kind)
+                return self.mechanisms.list_mechanisms(executor.queries, kind)
             case CopyCommand():
                 hint = "Ask the query itself, and fetch its rows."
                 raise Unsupported("COPY is for connections to a server", hint=hint)
@@ -111,18 +111,18 @@ class Held:
 
     # --- prepared statements -----------------------------------------------------------------------------------------
 
-    def prepare(self, command: PrepareCommand) -> None:
+    def add_prepared(self, command: PrepareCommand) -> None:
         if command.name in self._prepared:
             raise ProgrammingError(f'prepared statement "{command.name}" already exists', sqlstate="42P05")
-        if len(self._prepared) >= MOST:
-            raise LimitExceeded(f"there are {MOST} prepared statements already", hint="DEALLOCATE ALL drops them.")
-        if sum(map(_size, self._prepared.values())) + _size(command) > MOST_BYTES:
+        if len(self._prepared) >= MAX_NAMES:
+            raise LimitExceeded(f"there are {MAX_NAMES} prepared statements already", hint="DEALLOCATE ALL drops them.")
+        if sum(map(_statement_size, self._prepared.values())) + _statement_size(command) > MAX_PREPARED_BYTES:
             raise OperationalError(
                 "prepared statements hold too much memory", hint="DEALLOCATE ALL drops them.", sqlstate="53200"
             )
         self._prepared[command.name] = command
 
-    def prepared(self, name: str) -> PrepareCommand:
+    def get_prepared(self, name: str) -> PrepareCommand:
         if name not in self._prepared:
             raise ProgrammingError(f'prepared statement "{name}" does not exist', sqlstate="26000")
         return self._prepared[name]
@@ -132,13 +132,13 @@ class Held:
         if name is None:
             self._prepared.clear()
             return "DEALLOCATE ALL"
-        self.prepared(name)
+        self.get_prepared(name)
         del self._prepared[name]
         return "DEALLOCATE"
 
     # --- cursors -----------------------------------------------------------------------------------------------------
 
-    def _check_new(self, name: str, will_last: bool) -> None:
+    def _check_new_cursor(self, name: str, will_last: bool) -> None:
         """Before its query is asked."""
         if not will_last:
             raise ProgrammingError(
@@ -146,88 +146,88 @@ class Held:
                 hint="BEGIN first, or DECLARE … CURSOR WITH HOLD FOR …",
                 sqlstate="25P01",
             )
-        self._check_free(name)
+        self._check_name_free(name)
         if name in self.mechanisms:
             raise ProgrammingError(f'"{name}" is a threshold or a holdout already', sqlstate="42P03")
-        if len(self._cursors) >= MOST:
-            raise LimitExceeded(f"there are {MOST} cursors already", hint="CLOSE ALL closes them.")
+        if len(self._cursors) >= MAX_NAMES:
+            raise LimitExceeded(f"there are {MAX_NAMES} cursors already", hint="CLOSE ALL closes them.")
 
-    def _check_free(self, name: str) -> None:
+    def _check_name_free(self, name: str) -> None:
         if name in self._cursors:
             raise ProgrammingError(f'cursor "{name}" already exists', sqlstate="42P03")
 
-    def _declare(self, name: str, answer: Answer, hold: bool) -> None:
-        if sum(len(cursor.answer.rows) for cursor in self._cursors.values()) + len(answer.rows) > MOST_ROWS:
-            raise LimitExceeded(f"the cursors hold more than {MOST_ROWS:,} rows", hint="CLOSE those that are done.")
-        self._cursors[name] = _Cursor(answer, hold)
+    def _add_cursor(self, name: str, answer: StatementResult, hold: bool) -> None:
+        if sum(len(cursor.answer.rows) for cursor in self._cursors.values()) + len(answer.rows) > MAX_CURSOR_ROWS:
+            raise LimitExceeded(f"the cursors hold more than {MAX_CURSOR_ROWS:,} rows", hint="CLOSE those that are done.")
+        self._cursors[name] = _NamedCursor(answer, hold)
 
-    def cursor(self, name: str) -> Answer:
-        return self._cursor(name).answer
+    def get_cursor_result(self, name: str) -> StatementResult:
+        return self._get_cursor(name).answer
 
-    def fetch(self, command: FetchCommand) -> Answer:
+    def fetch_rows(self, command: FetchCommand) -> StatementResult:
         """The rows that it goes over, in the order in which it does; without charge or notices of their own."""
-        cursor = self._cursor(command.name)
-        places, cursor.at = _way(command, cursor.at, len(cursor.answer.rows))
+        cursor = self._get_cursor(command.name)
+        positions, cursor.at = _fetch_range(command, cursor.at, len(cursor.answer.rows))
         rows, errors = cursor.answer.rows, cursor.answer.errors
-        fetched = replace(cursor.answer.again(), command="FETCH", notices=(), receipts=(), warnings=(),
-                          rows=[rows[place - 1] for place in places],
-                          errors=[errors[place - 1] for place in places])  # fmt: skip
+        fetched = replace(cursor.answer.copy_uncharged(), command="FETCH", notices=(), receipts=(), warnings=(),
+                          rows=[rows[position - 1] for position in positions],
+                          errors=[errors[position - 1] for position in positions])  # fmt: skip
         if not command.move:
             return fetched
-        return replace(fetched, columns=(), rows=[], errors=[], command=f"MOVE {len(places)}")
+        return replace(fetched, columns=(), rows=[], errors=[], command=f"MOVE {len(positions)}")
 
-    def close(self, name: str | None) -> str:
+    def close_named(self, name: str | None) -> str:
         if name is None:
             self._cursors.clear()
             self.mechanisms.close_all()
             return "CLOSE CURSOR ALL"
         if name in self.mechanisms:
             return self.mechanisms.close(name)
-        self._cursor(name)
+        self._get_cursor(name)
         del self._cursors[name]
         return "CLOSE CURSOR"
 
     def change_role(self) -> None:
         """A cursor's rows are of who has paid for them, and so is a mechanism: its name tells why it has ended."""
         self._cursors.clear()
-        self.mechanisms.end("the role of its connection has changed")
+        self.mechanisms.end_all("the role of its connection has changed")
 
     def end_transaction(self) -> None:
         """Cursors end with it, but for those that hold. A mechanism's charge and answers are not undone, nor is it."""
-        self._cursors = {name: one for name, one in self._cursors.items() if one.hold}
+        self._cursors = {name: cursor for name, cursor in self._cursors.items() if cursor.hold}
 
-    def forget(self) -> None:
+    def discard_all(self) -> None:
         self._prepared.clear()
         self._cursors.clear()
         self.mechanisms.close_all()
 
-    def _cursor(self, name: str) -> _Cursor:
+    def _get_cursor(self, name: str) -> _NamedCursor:
         if name not in self._cursors:
             raise ProgrammingError(f'cursor "{name}" does not exist', sqlstate="34000")
         return self._cursors[name]
 
 
-def _size(command: PrepareCommand) -> int:
+def _statement_size(command: PrepareCommand) -> int:
     """As Python may hold it: up to four bytes of a character."""
     return (len(command.sql) + len(command.name)) * 4 + 200
 
 
-def _way(command: FetchCommand, at: int, rows: int) -> tuple[range, int]:
+def _fetch_range(command: FetchCommand, at: int, rows: int) -> tuple[range, int]:
     """The places of rows that a FETCH goes over, from 1, and where it ends."""
     count = command.count
     match command.way:
-        case Way.FORWARD if count == 0:
+        case FetchDirection.FORWARD if count == 0:
             return (range(at, at + 1) if 1 <= at <= rows else range(0)), at
-        case Way.FORWARD:
+        case FetchDirection.FORWARD:
             last = rows if count is None else min(at + count, rows)
-            whole = count is not None and at + count <= rows
-            return range(at + 1, last + 1), last if whole else rows + 1
-        case Way.BACKWARD:
+            within = count is not None and at + count <= rows
+            return range(at + 1, last + 1), last if within else rows + 1
+        case FetchDirection.BACKWARD:
             first = 1 if count is None else max(at - count, 1)
-            whole = count is not None and at - count >= 1
-            return range(at - 1, first - 1, -1), first if whole else 0
-        case Way.ABSOLUTE | Way.RELATIVE:
+            within = count is not None and at - count >= 1
+            return range(at - 1, first - 1, -1), first if within else 0
+        case FetchDirection.ABSOLUTE | FetchDirection.RELATIVE:
             step = count or 0
-            wanted = at + step if command.way is Way.RELATIVE else step if step >= 0 else rows + 1 + step
-            there = 1 <= wanted <= rows
-            return (range(wanted, wanted + 1) if there else range(0)), min(max(wanted, 0), rows + 1)
+            target = at + step if command.way is FetchDirection.RELATIVE else step if step >= 0 else rows + 1 + step
+            there = 1 <= target <= rows
+            return (range(target, target + 1) if there else range(0)), min(max(target, 0), rows + 1)

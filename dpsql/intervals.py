@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-DAY = 86_400_000_000
+MICROSECONDS_PER_DAY = 86_400_000_000
 """Microseconds of a day."""
 
 
@@ -25,57 +25,57 @@ class Interval(dt.timedelta):
     @classmethod
     def of(cls, months: int, days: int, microseconds: int) -> Interval:
         """OverflowError where a timedelta cannot be so long."""
-        made = cls(days=30 * months + days, microseconds=microseconds)
-        made.parts = months, days, microseconds
-        return made
+        result = cls(days=30 * months + days, microseconds=microseconds)
+        result.parts = months, days, microseconds
+        return result
 
     def __str__(self) -> str:
-        return interval_text(*self.parts)
+        return format_interval(*self.parts)
 
     def __repr__(self) -> str:
         return f"Interval.of{self.parts!r}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return interval, self.parts
+        return make_interval, self.parts
 
 
-def interval(months: int, days: int, microseconds: int) -> dt.timedelta | str:
+def make_interval(months: int, days: int, microseconds: int) -> dt.timedelta | str:
     """The plainest value that tells all of it: text where it is longer than Python counts.
 
-    >>> interval(0, 1, 7_200_000_000), interval(0, 0, 97_200_000_000)
+    >>> make_interval(0, 1, 7_200_000_000), make_interval(0, 0, 97_200_000_000)
     (datetime.timedelta(days=1, seconds=7200), Interval.of(0, 0, 97200000000))
     """
     try:
         plain = dt.timedelta(days=days, microseconds=microseconds)
-        if not months and parts_of(plain) == (0, days, microseconds):
+        if not months and interval_parts(plain) == (0, days, microseconds):
             return plain
         return Interval.of(months, days, microseconds)
     except OverflowError:
-        return interval_text(months, days, microseconds)
+        return format_interval(months, days, microseconds)
 
 
-def parts_of(value: dt.timedelta) -> tuple[int, int, int]:
+def interval_parts(value: dt.timedelta) -> tuple[int, int, int]:
     """Months, days and microseconds; of a plain timedelta, days and time of one sign.
 
-    >>> parts_of(dt.timedelta(hours=-26)), parts_of(Interval.of(1, -1, 0))
+    >>> interval_parts(dt.timedelta(hours=-26)), interval_parts(Interval.of(1, -1, 0))
     ((0, -1, -7200000000), (1, -1, 0))
     """
     if isinstance(value, Interval):
         return value.parts
     total = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
-    days, rest = divmod(abs(total), DAY)
+    days, rest = divmod(abs(total), MICROSECONDS_PER_DAY)
     return (0, days, rest) if total >= 0 else (0, -days, -rest)
 
 
-def interval_words(value: dt.timedelta) -> str:
+def format_interval_words(value: dt.timedelta) -> str:
     """In words that every engine reads."""
-    return "{} months {} days {} microseconds".format(*parts_of(value))
+    return "{} months {} days {} microseconds".format(*interval_parts(value))
 
 
-def interval_text(months: int, days: int, microseconds: int) -> str:
+def format_interval(months: int, days: int, microseconds: int) -> str:
     """As PostgreSQL writes it.
 
-    >>> interval_text(14, -3, -1_500_000), interval_text(0, 0, 0), interval_text(0, 1, 0)
+    >>> format_interval(14, -3, -1_500_000), format_interval(0, 0, 0), format_interval(0, 1, 0)
     ('1 year 2 mons -3 days -00:00:01.5', '00:00:00', '1 day')
     """
     sign = -1 if months < 0 else 1
@@ -89,11 +89,11 @@ def interval_text(months: int, days: int, microseconds: int) -> str:
             negative_before = number < 0
     if microseconds or not parts:
         plus = "-" if microseconds < 0 else "+" if negative_before else ""
-        parts.append(plus + _time_text(abs(microseconds)))
+        parts.append(plus + _format_time(abs(microseconds)))
     return " ".join(parts)
 
 
-def _time_text(microseconds: int) -> str:
+def _format_time(microseconds: int) -> str:
     seconds, fraction = divmod(microseconds, 1_000_000)
-    shown = f".{fraction:06}".rstrip("0") if fraction else ""
-    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{shown}"
+    fraction_text = f".{fraction:06}".rstrip("0") if fraction else ""
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{fraction_text}"

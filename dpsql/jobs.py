@@ -11,9 +11,9 @@ from typing import Protocol
 from dpsql.engines.base import Engine
 from dpsql.errors import Error
 from dpsql.ledger.base import Ledger
-from dpsql.privacy.release import Spec
+from dpsql.privacy.release import ReleaseSpec
 from dpsql.privacy.sampling import Sampler
-from dpsql.privacy.threshold import Question, Watch
+from dpsql.privacy.threshold import ThresholdQuery, SparseVectorState
 
 
 @dataclass(frozen=True)
@@ -25,32 +25,32 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Job:
+class ReleaseJob:
     """A release that was paid for, with all that its run needs: nothing of whoever asked."""
 
     release: int
     sql: str
     keys: int
     holes: Mapping[str, object]
-    spec: Spec
+    spec: ReleaseSpec
     errors: tuple[Fraction, ...]
     sampler: Sampler  # drawn from by several runs at once
 
 
 @dataclass(frozen=True)
-class Asking:
+class InteractiveJob:
     """A question to an interactive mechanism that was paid for: it has one cell, and a number of its own."""
 
     release: int
     sql: str
     number: int
-    question: Question
-    watch: Watch
+    question: ThresholdQuery
+    watch: SparseVectorState
     keys: int = 0
     holes: Mapping[str, object] = field(default_factory=dict)
 
 
-class Data(Protocol):
+class RunContext(Protocol):
     """What a run reads and writes: a `Dataset`."""
 
     @property
@@ -63,7 +63,7 @@ class Data(Protocol):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """The body that was read back from the store, or an error, and whether it counts against those who asked."""
 
     body: bytes = b""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dpsql.errors import SchemaError
-from dpsql.passwords import ITERATIONS, SALT, Verifier, make_verifier, read_verifier
+from dpsql.passwords import ITERATIONS, SALT_BYTES, Verifier, make_verifier, read_verifier
 from dpsql.schema.model import Analyst, Schema
 
 
@@ -24,43 +24,43 @@ class Logins:
     known: Mapping[str, Verifier]
     secret: bytes = field(repr=False)
     iterations: int = ITERATIONS
-    salt: int = SALT  # bytes
+    salt: int = SALT_BYTES  # bytes
     without: tuple[str, ...] = ()
     """What the owner should know: who cannot log in, and why."""
 
-    def verifier(self, user: str) -> tuple[Verifier, bool]:
+    def find_verifier(self, user: str) -> tuple[Verifier, bool]:
         """And whether it is an analyst's. Both are made, whichever is needed: it takes as long."""
-        made = self._made_up(user)
-        return self.known.get(user, made), user in self.known
+        dummy = self._dummy_verifier(user)
+        return self.known.get(user, dummy), user in self.known
 
-    def _made_up(self, user: str) -> Verifier:
+    def _dummy_verifier(self, user: str) -> Verifier:
         return Verifier(
             self.iterations,
-            _salt_of(self.secret, user, self.salt),
-            _derived(self.secret, "stored key", user),
-            _derived(self.secret, "server key", user),
+            _derive_salt(self.secret, user, self.salt),
+            _derive_key(self.secret, "stored key", user),
+            _derive_key(self.secret, "server key", user),
         )
 
 
-def strangers_of(all_logins: Sequence[Logins]) -> Logins:
+def stranger_logins(all_logins: Sequence[Logins]) -> Logins:
     """Those whom no database of a server knows: their verifiers depend on the name alone, not on the database that was
     asked for, which would tell what databases there are and who is known in which."""
-    secret = hashlib.sha256(b"".join(sorted(one.secret for one in all_logins))).digest()
-    known = [verifier for one in all_logins for verifier in one.known.values()]
-    return Logins({}, secret, _commonest(one.iterations for one in known), _commonest(len(one.salt) for one in known))
+    secret = hashlib.sha256(b"".join(sorted(entry.secret for entry in all_logins))).digest()
+    verifiers = [verifier for entry in all_logins for verifier in entry.known.values()]
+    return Logins({}, secret, _most_frequent(entry.iterations for entry in verifiers), _most_frequent(len(entry.salt) for entry in verifiers))
 
 
-def conspicuous(logins: Logins, strangers: Logins) -> tuple[str, ...]:
+def find_conspicuous(logins: Logins, strangers: Logins) -> tuple[str, ...]:
     """Analysts whose verifiers are unlike those of strangers: a login tells that they are there."""
     usual = strangers.iterations, strangers.salt
-    return tuple(name for name, one in logins.known.items() if (one.iterations, len(one.salt)) != usual)
+    return tuple(name for name, verifier in logins.known.items() if (verifier.iterations, len(verifier.salt)) != usual)
 
 
-def _commonest(numbers: Iterable[int]) -> int:
+def _most_frequent(numbers: Iterable[int]) -> int:
     return Counter(numbers).most_common(1)[0][0]
 
 
-def logins_of(schema: Schema, secret: str, environment: Mapping[str, str]) -> Logins:
+def load_logins(schema: Schema, secret: str, environment: Mapping[str, str]) -> Logins:
     """Of analysts with a password; `secret` is known to the owner alone and lasts, as the ledger's id does."""
     key = hashlib.sha256(f"dpsql logins {secret}".encode()).digest()
     if not schema.analysts:
@@ -68,50 +68,50 @@ def logins_of(schema: Schema, secret: str, environment: Mapping[str, str]) -> Lo
             f'{schema.path.name} has no analysts, so nobody could log in to "{schema.database}"',
             hint=f"Write: dpsql user add {schema.path.name} ana --epsilon 1 --delta 1e-8",
         )
-    found = {one.name: _verifier_of(one, key, environment) for one in schema.analysts}
-    known = {name: one for name, one in found.items() if one is not None}
-    if not known:
+    verifiers = {entry.name: _find_analyst_verifier(entry, key, environment) for entry in schema.analysts}
+    usable = {name: entry for name, entry in verifiers.items() if entry is not None}
+    if not usable:
         raise SchemaError(
             f'no analyst of {schema.path.name} has a password, so nobody could log in to "{schema.database}"',
-            detail=" ".join(_without(one) for one in schema.analysts),
+            detail=" ".join(_describe_missing_password(entry) for entry in schema.analysts),
             hint=f"Write: dpsql user add {schema.path.name} {schema.analysts[0].name}",
         )
     return Logins(
-        known,
+        usable,
         key,
-        _commonest(one.iterations for one in known.values()),
-        _commonest(len(one.salt) for one in known.values()),
-        tuple(_without(one) for one in schema.analysts if one.name not in known),
+        _most_frequent(entry.iterations for entry in usable.values()),
+        _most_frequent(len(entry.salt) for entry in usable.values()),
+        tuple(_describe_missing_password(entry) for entry in schema.analysts if entry.name not in usable),
     )
 
 
-def _without(analyst: Analyst) -> str:
+def _describe_missing_password(analyst: Analyst) -> str:
     if analyst.password_env is None:
         return f'"{analyst.name}" has no password.'
     return f'The environment has no {analyst.password_env}, the password of "{analyst.name}".'
 
 
-def _verifier_of(analyst: Analyst, key: bytes, environment: Mapping[str, str]) -> Verifier | None:
+def _find_analyst_verifier(analyst: Analyst, key: bytes, environment: Mapping[str, str]) -> Verifier | None:
     if analyst.password is not None:
-        found = read_verifier(analyst.password)
-        if found is None:
+        parsed = read_verifier(analyst.password)
+        if parsed is None:
             raise SchemaError(
                 f'the password of "{analyst.name}" is no SCRAM-SHA-256 verifier that a client could use',
                 hint="Make one with dpsql user add.",
             )
-        return found
+        return parsed
     if analyst.password_env is None:
         return None
     password = environment.get(analyst.password_env)
     if not password:
         return None
     # The salt of a name that nobody has: it lasts from one start to the next, as that of a kept verifier does.
-    return make_verifier(password, _salt_of(key, analyst.name, SALT))
+    return make_verifier(password, _derive_salt(key, analyst.name, SALT_BYTES))
 
 
-def _salt_of(secret: bytes, user: str, size: int) -> bytes:
-    return _derived(secret, "salt", user)[:size]
+def _derive_salt(secret: bytes, user: str, size: int) -> bytes:
+    return _derive_key(secret, "salt", user)[:size]
 
 
-def _derived(secret: bytes, what: str, user: str) -> bytes:
+def _derive_key(secret: bytes, what: str, user: str) -> bytes:
     return hmac.new(secret, f"{what} {user}".encode(), "sha256").digest()

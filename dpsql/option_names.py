@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-MADE_BY = "synthetic rows: made by "
+SYNTHETIC_PREFIX = "synthetic rows: made by "
 """What a synthetic table's description begins with; its statement follows."""
 
 
@@ -19,7 +19,7 @@ class OptionName:
 LOGISTIC_METHODS = ("objective", "output")
 LINEAR_METHODS = ("moments",)
 
-OF_STATEMENTS = (
+STATEMENT_OPTIONS = (
     OptionName("epsilon", ("0.1", "0.5", "1")),
     OptionName("delta", ("0", "1e-9")),
     OptionName("noise", ("auto", "laplace", "gaussian")),
@@ -28,7 +28,7 @@ OF_STATEMENTS = (
 )
 """Of whatever is asked or made."""
 
-OF_TABLES = (
+SYNTHETIC_TABLE_OPTIONS = (
     OptionName("method", ("mwem", "marginals", "independent", "auto")),
     OptionName("rounds"),
     OptionName("bins"),
@@ -36,7 +36,7 @@ OF_TABLES = (
 )
 """CREATE SYNTHETIC TABLE … WITH (…)."""
 
-OF_MODELS = (
+MODEL_OPTIONS = (
     OptionName("method", (*LOGISTIC_METHODS, *LINEAR_METHODS)),
     OptionName("lambda"),
     OptionName("n"),
@@ -44,8 +44,8 @@ OF_MODELS = (
 )
 """CREATE MODEL … WITH (…)."""
 
-OF_QUERIES = (
-    *OF_STATEMENTS,
+QUERY_OPTIONS = (
+    *STATEMENT_OPTIONS,
     OptionName("max_error"),
     OptionName("max_relative_error", ("0.05", "0.1")),
     OptionName("confidence", ("0.9", "0.95", "0.99")),
@@ -55,9 +55,9 @@ OF_QUERIES = (
 """SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (…)."""
 
 
-def names_in(options: tuple[OptionName, ...]) -> tuple[str, ...]:
+def list_option_names(options: tuple[OptionName, ...]) -> tuple[str, ...]:
     return tuple(option.name for option in options)
 
 
-def choices_of(name: str, options: tuple[OptionName, ...]) -> tuple[str, ...]:
+def list_option_choices(name: str, options: tuple[OptionName, ...]) -> tuple[str, ...]:
     return next((option.choices for option in options if option.name == name), ())

@@ -13,34 +13,34 @@ from pathlib import Path
 from dpsql import pins
 from dpsql.errors import Error
 from dpsql.ledger.base import Account, Balance
-from dpsql.payers import account_of, ledger_of
+from dpsql.payers import account_of, open_declared_ledger
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Schema
 
 
 @dataclass(frozen=True)
-class Outlook:
+class StatusPreview:
     database: str
     balance: Balance
 
 
-def look(path: str | Path, user: str | None) -> Outlook | None:
+def preview_status(path: str | Path, user: str | None) -> StatusPreview | None:
     """None where opening has more to do than to open what was registered, or will refuse to: it tells the reason."""
     schema = load_schema(path)
     account = account_of(schema, user)  # who is no analyst is refused here, before anything is opened for them
     try:
-        return _look(schema, account)
+        return _read_status(schema, account)
     except Error:
         return None
 
 
-def _look(schema: Schema, account: Account) -> Outlook | None:
-    ledger = ledger_of(schema, make=False)
+def _read_status(schema: Schema, account: Account) -> StatusPreview | None:
+    ledger = open_declared_ledger(schema, make=False)
     try:
         current = ledger.current_version()
         if current is None:
             return None
         pins.check_unchanged(schema, ledger, current.number, datetime.now(UTC))
-        return Outlook(schema.database, ledger.balance(account))
+        return StatusPreview(schema.database, ledger.get_balance(account))
     finally:
         ledger.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib import import_module
 
-_PARTS = (
+_MODULES = (
     "dpsql.plan.nodes",
     "dpsql.engines.duckdb",
     "dpsql.privacy.sampling",
@@ -19,8 +19,8 @@ _PARTS = (
 )
 
 
-def import_parts() -> Iterator[None]:
+def preload_modules() -> Iterator[None]:
     """Import one part for each step; who stops asking leaves the others out."""
-    for part in _PARTS:
+    for part in _MODULES:
         yield
         import_module(part)

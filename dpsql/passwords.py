@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 ITERATIONS = 4096
 """As PostgreSQL's scram_iterations: clients work it out at each login."""
-SALT = 16
+SALT_BYTES = 16
 """Bytes."""
 
 _PROHIBITED = (
@@ -43,25 +43,25 @@ class Verifier:
 
     def __str__(self) -> str:
         """`SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey`."""
-        keys = f"{_text(self.stored_key)}:{_text(self.server_key)}"
-        return f"SCRAM-SHA-256${self.iterations}:{_text(self.salt)}${keys}"
+        keys = f"{_base64_text(self.stored_key)}:{_base64_text(self.server_key)}"
+        return f"SCRAM-SHA-256${self.iterations}:{_base64_text(self.salt)}${keys}"
 
     def is_proven(self, message: bytes, proof: bytes) -> bool:
         """Whether the proof was made of the password, for this exchange; takes as long either way (RFC 5802, 3)."""
-        signature = _keyed(self.stored_key, message)
-        client_key = bytes(one ^ other for one, other in zip(signature, proof.ljust(len(signature)), strict=False))
+        signature = _hmac_sha256(self.stored_key, message)
+        client_key = bytes(left ^ right for left, right in zip(signature, proof.ljust(len(signature)), strict=False))
         proven = hmac.compare_digest(hashlib.sha256(client_key).digest(), self.stored_key)
         return proven and len(proof) == len(signature)
 
-    def signature(self, message: bytes) -> bytes:
+    def sign_message(self, message: bytes) -> bytes:
         """By which the client sees that the server, too, knows of the password."""
-        return _keyed(self.server_key, message)
+        return _hmac_sha256(self.server_key, message)
 
 
 def make_verifier(password: str, salt: bytes, iterations: int = ITERATIONS) -> Verifier:
-    salted = hashlib.pbkdf2_hmac("sha256", prepared(password).encode(), salt, iterations)
-    stored = hashlib.sha256(_keyed(salted, b"Client Key")).digest()
-    return Verifier(iterations, salt, stored, _keyed(salted, b"Server Key"))
+    salted = hashlib.pbkdf2_hmac("sha256", saslprep(password).encode(), salt, iterations)
+    stored = hashlib.sha256(_hmac_sha256(salted, b"Client Key")).digest()
+    return Verifier(iterations, salt, stored, _hmac_sha256(salted, b"Server Key"))
 
 
 def read_verifier(text: str) -> Verifier | None:
@@ -71,49 +71,49 @@ def read_verifier(text: str) -> Verifier | None:
     >>> read_verifier(str(kept)) == kept, read_verifier("SCRAM-SHA-256$4096:eA==$eA==:eA==")
     (True, None)
     """
-    found = re.fullmatch(r"scram-sha-256\$([0-9]{1,9}):([^$:]+)\$([^$:]+):([^$:]+)", text.strip(), re.IGNORECASE)
-    if found is None:
+    match = re.fullmatch(r"scram-sha-256\$([0-9]{1,9}):([^$:]+)\$([^$:]+):([^$:]+)", text.strip(), re.IGNORECASE)
+    if match is None:
         return None
     try:
-        salt, stored, server = (base64.b64decode(part, validate=True) for part in found.groups()[1:])
+        salt, stored, server = (base64.b64decode(part, validate=True) for part in match.groups()[1:])
     except ValueError:
         return None
-    if not salt or not len(stored) == len(server) == hashlib.sha256().digest_size or int(found[1]) < 1:
+    if not salt or not len(stored) == len(server) == hashlib.sha256().digest_size or int(match[1]) < 1:
         return None
-    return Verifier(int(found[1]), salt, stored, server)
+    return Verifier(int(match[1]), salt, stored, server)
 
 
-def verifier(password: str, salt: bytes, iterations: int = ITERATIONS) -> str:
+def make_verifier_text(password: str, salt: bytes, iterations: int = ITERATIONS) -> str:
     """`SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey`. The salt is random, and new for each password."""
     return str(make_verifier(password, salt, iterations))
 
 
-def prepared(password: str) -> str:
+def saslprep(password: str) -> str:
     """SASLprep (RFC 4013); what it forbids is taken as it stands, as PostgreSQL does.
 
-    >>> prepared("I\\u00adX"), prepared("\\u00aa"), prepared("\\u2168"), prepared("\\u0007")
+    >>> saslprep("I\\u00adX"), saslprep("\\u00aa"), saslprep("\\u2168"), saslprep("\\u0007")
     ('IX', 'a', 'IX', '\\x07')
     """
     mapped = "".join(
-        " " if stringprep.in_table_c12(one) else one for one in password if not stringprep.in_table_b1(one)
+        " " if stringprep.in_table_c12(character) else character for character in password if not stringprep.in_table_b1(character)
     )
     normal = unicodedata.ucd_3_2_0.normalize("NFKC", mapped)
-    return normal if normal and _is_allowed(normal) else password
+    return normal if normal and _is_allowed_password(normal) else password
 
 
-def _is_allowed(text: str) -> bool:
-    if any(prohibited(one) for one in text for prohibited in _PROHIBITED):
+def _is_allowed_password(text: str) -> bool:
+    if any(prohibited(character) for character in text for prohibited in _PROHIBITED):
         return False
-    if not any(stringprep.in_table_d1(one) for one in text):
+    if not any(stringprep.in_table_d1(character) for character in text):
         return True
     # Of text from right to left, all is, and it begins and ends with such.
     ends = stringprep.in_table_d1(text[0]) and stringprep.in_table_d1(text[-1])
-    return ends and not any(stringprep.in_table_d2(one) for one in text)
+    return ends and not any(stringprep.in_table_d2(character) for character in text)
 
 
-def _keyed(key: bytes, message: bytes) -> bytes:
+def _hmac_sha256(key: bytes, message: bytes) -> bytes:
     return hmac.new(key, message, "sha256").digest()
 
 
-def _text(octets: bytes) -> str:
+def _base64_text(octets: bytes) -> str:
     return base64.b64encode(octets).decode("ascii")

@@ -20,10 +20,10 @@ from dpsql.errors import OperationalError, StaleData
 from dpsql.schema.model import Column, EngineTable, Files, Resolved, Schema, Source, Table
 from dpsql.schema.places import database_path
 
-_HINT = "The owner registers it with: dpsql data changed SCHEMA"
+_REGISTER_HINT = "The owner registers it with: dpsql data changed SCHEMA"
 
 
-class Registered(Protocol):
+class RegisteredVersion(Protocol):
     @property
     def number(self) -> int: ...
     @property
@@ -34,46 +34,46 @@ class Registered(Protocol):
     def at(self) -> datetime | None: ...
 
 
-class Versions(Protocol):
+class VersionRegistry(Protocol):
     """The part of a ledger that remembers data versions."""
 
     def register_version(
         self, identity: str, facts: str, *, after: int | None = None, at: datetime | None = None
     ) -> int: ...
-    def current_version(self) -> Registered | None: ...
+    def current_version(self) -> RegisteredVersion | None: ...
 
 
-def is_due(schema: Schema, current: Registered, now: datetime) -> bool:
+def is_refresh_due(schema: Schema, current: RegisteredVersion, now: datetime) -> bool:
     """Whether the schedule has a newer version than the current one.
 
     Privacy: by the clock alone. By what has changed, the price of a repeated question would tell when someone's row
     arrived (SOUNDNESS 9).
     """
-    grid, made = schema.answers.refresh, current.at
-    return grid is not None and (made is None or grid.down(made) < grid.down(now))
+    grid, registered_at = schema.answers.refresh, current.at
+    return grid is not None and (registered_at is None or grid.round_down(registered_at) < grid.round_down(now))
 
 
 def check_current(
-    schema: Schema, ledger: Versions, version: int, now: datetime | None = None
-) -> Registered | None:
+    schema: Schema, ledger: VersionRegistry, version: int, now: datetime | None = None
+) -> RegisteredVersion | None:
     """Raise StaleData unless `version` is the last, and the schedule has no newer one; the version."""
     current = ledger.current_version()
     if current is not None and current.number != version:
         raise StaleData("the owner has registered a newer version of the data", hint="Connect again.")
-    if current is not None and now is not None and is_due(schema, current, now):
+    if current is not None and now is not None and is_refresh_due(schema, current, now):
         raise StaleData("by its schedule, the data has a newer version", hint="Connect again.")
     return current
 
 
-def check_unchanged(schema: Schema, ledger: Versions, version: int, now: datetime | None = None) -> None:
+def check_unchanged(schema: Schema, ledger: VersionRegistry, version: int, now: datetime | None = None) -> None:
     """Raise StaleData unless the data on disk is still the registered version, and that one is `version`.
 
     Cheap: it looks at no rows. Facts count for the version that they were checked on (SOUNDNESS 1.3).
     """
     current = check_current(schema, ledger, version, now)
-    identity = identify(schema, expand_sources(schema))
+    identity = identify_files(schema, expand_sources(schema))
     if current is None or current.identity != identity:
-        raise stale(current.identity if current else "{}", identity)
+        raise stale_data_error(current.identity if current else "{}", identity)
 
 
 def check_read(resolved: Resolved) -> None:
@@ -82,9 +82,9 @@ def check_read(resolved: Resolved) -> None:
     Privacy: it asks nothing else. Were it refused because a newer version is there, or due, whoever makes one while a
     run is under way would learn by the refusal how long the run took.
     """
-    identity = identify(resolved.schema, expand_sources(resolved.schema))
+    identity = identify_files(resolved.schema, expand_sources(resolved.schema))
     if identity != resolved.identity:
-        raise stale(resolved.identity, identity)
+        raise stale_data_error(resolved.identity, identity)
 
 
 def expand_sources(schema: Schema) -> dict[str, Source]:
@@ -96,8 +96,8 @@ def expand_table(table: Table) -> Source:
     """The table's source as it is read: an engine's table, or the files that its patterns match now."""
     if isinstance(table.source, EngineTable):
         return table.source
-    found = {path for pattern in table.source.patterns for path in glob.glob(pattern, recursive=True)}
-    files = tuple(sorted(path for path in found if os.path.isfile(path)))
+    paths = {path for pattern in table.source.patterns for path in glob.glob(pattern, recursive=True)}
+    files = tuple(sorted(path for path in paths if os.path.isfile(path)))
     if not files:
         raise OperationalError(
             f'the source of the table "{table.name}" matches no file',
@@ -107,34 +107,34 @@ def expand_table(table: Table) -> Source:
     return replace(table.source, patterns=files)
 
 
-def identify(schema: Schema, sources: Mapping[str, Source]) -> str:
+def identify_files(schema: Schema, sources: Mapping[str, Source]) -> str:
     """What a version pins: every file that is read, and what the schema claims of it."""
     folder = schema.path.parent
     database = database_path(schema.engine)
-    beside = [] if database is None else [database, database.with_name(database.name + ".wal")]
-    return canonical(
+    database_files = [] if database is None else [database, database.with_name(database.name + ".wal")]
+    return canonical_json(
         {
-            "database": [_stamp(folder, str(path)) for path in beside if path.exists()],
+            "database": [_file_stamp(folder, str(path)) for path in database_files if path.exists()],
             "files": {
-                name: [_stamp(folder, path) for path in source.patterns]
+                name: [_file_stamp(folder, path) for path in source.patterns]
                 for name, source in sources.items()
                 if isinstance(source, Files)
             },
-            "claims": {table.name: _claims(schema, table) for table in schema.tables},
+            "claims": {table.name: _schema_claims(schema, table) for table in schema.tables},
         }
     )
 
 
-def _stamp(folder: Path, path: str) -> list[object]:
+def _file_stamp(folder: Path, path: str) -> list[object]:
     try:
         status = os.stat(path)
     except OSError:
-        raise StaleData(f'the file "{path}" is gone', hint=_HINT) from None
+        raise StaleData(f'the file "{path}" is gone', hint=_REGISTER_HINT) from None
     relative = os.path.relpath(path, folder) if Path(path).is_relative_to(folder) else path
     return [relative, status.st_size, status.st_mtime_ns]
 
 
-def _claims(schema: Schema, table: Table) -> dict[str, object]:
+def _schema_claims(schema: Schema, table: Table) -> dict[str, object]:
     """All that checks, snapshot and public values depend on, besides the files.
 
     Bounds matter where they may make two keys one, and in public tables, whose sanitised values are remembered.
@@ -150,37 +150,37 @@ def _claims(schema: Schema, table: Table) -> dict[str, object]:
     return {
         "source": source,
         "columns": [[column.name, str(column.type)] for column in table.columns],
-        "ids": sorted(schema.id_columns(table)),
+        "ids": sorted(schema.find_id_columns(table)),
         "unique": sorted(list(key) for key in table.unique),
-        "keys": {name: _sanitising(column) for name in keys if (column := table.column(name))},
+        "keys": {name: _sanitizing_rules(column) for name in keys if (column := table.column(name))},
     }
 
 
-def _sanitising(column: Column) -> list[object]:
+def _sanitizing_rules(column: Column) -> list[object]:
     domain = column.domain
     values = None if domain.values is None else [str(value) for value in domain.values]
     return [str(domain.lower), str(domain.upper), values, column.max_length]
 
 
-def stale(registered: str, found: str) -> StaleData:
+def stale_data_error(registered: str, current: str) -> StaleData:
     """The refusal, saying which table's files, or which table's claims, are not the registered ones."""
-    old, new = json.loads(registered), json.loads(found)
+    old, new = json.loads(registered), json.loads(current)
     if old.get("database", []) != new["database"]:
-        detail = _moved(old.get("database", []), new["database"])
+        detail = _describe_file_change(old.get("database", []), new["database"])
         return StaleData("the data of the engine's database file is not the registered version",
-                         detail=detail, hint=_HINT)  # fmt: skip
-    if name := _differing(old.get("files", {}), new["files"]):
-        detail = _moved(old.get("files", {}).get(name, []), new["files"].get(name, []))
-        return StaleData(f'the data of "{name}" is not the registered version', detail=detail, hint=_HINT)
-    name = _differing(old.get("claims", {}), new["claims"])
+                         detail=detail, hint=_REGISTER_HINT)  # fmt: skip
+    if name := _first_difference(old.get("files", {}), new["files"]):
+        detail = _describe_file_change(old.get("files", {}).get(name, []), new["files"].get(name, []))
+        return StaleData(f'the data of "{name}" is not the registered version', detail=detail, hint=_REGISTER_HINT)
+    name = _first_difference(old.get("claims", {}), new["claims"])
     return StaleData(
         f'the schema of "{name}" is not the one that was checked against the data',
         detail="Its source, columns, unit or unique keys are declared in another way, or were not looked at then.",
-        hint=_HINT,
+        hint=_REGISTER_HINT,
     )
 
 
-def _moved(old: list[list[Any]], new: list[list[Any]]) -> str:
+def _describe_file_change(old: list[list[Any]], new: list[list[Any]]) -> str:
     """What is known without looking into the files.
 
     Privacy: nothing of their sizes, and of many no names, which may be about the rows in them.
@@ -194,9 +194,9 @@ def _moved(old: list[list[Any]], new: list[list[Any]]) -> str:
     )
 
 
-def _differing(old: dict[str, Any], new: dict[str, Any]) -> str | None:
+def _first_difference(old: dict[str, Any], new: dict[str, Any]) -> str | None:
     return next((name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)), None)
 
 
-def canonical(value: object) -> str:
+def canonical_json(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

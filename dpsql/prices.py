@@ -11,28 +11,28 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from dpsql.calibrate import Noise
+from dpsql.calibrate import NoiseKind
 from dpsql.compiled import Compiled
-from dpsql.derivation import Told, origins
+from dpsql.derivation import ReusePlan, describe_origins
 from dpsql.errors import AccessDenied, AccountSuspended, BudgetExceeded, Error
 from dpsql.explain import Explanation, Offer, expected_errors, expected_widths
-from dpsql.ledger.base import Account, Asked, Balance, Claim, Ledger, Quote, Statement
+from dpsql.ledger.base import Account, ReleaseRequest, Balance, Entitlement, Ledger, ReleaseQuote, ChargedStatement
 from dpsql.ledger.budget import require_policy
-from dpsql.ledger.how_many import how_many
-from dpsql.pilot import Known, require_allowed
+from dpsql.ledger.how_many import count_admitted
+from dpsql.pilot import PilotedStatement, require_epsilon_allowed
 from dpsql.privacy.filters import NO_COST, Cost, cost_of
-from dpsql.privacy.loss import Loss, total
-from dpsql.privacy.release import from_bytes
-from dpsql.privacy.spec import Spec
+from dpsql.privacy.loss import Loss, sum_losses
+from dpsql.privacy.release import release_from_bytes
+from dpsql.privacy.spec import ReleaseSpec
 from dpsql.settings import Settings
 
 NOT_COVERED = "your budget does not cover it"
-DECIDED = "the pilot of max_relative_error was paid for before, and has decided this"
-ENOUGH = "the pilot of max_relative_error was paid for before, and is accurate enough: it is the answer"
+PILOT_DECIDED = "the pilot of max_relative_error was paid for before, and has decided this"
+PILOT_SUFFICIENT = "the pilot of max_relative_error was paid for before, and is accurate enough: it is the answer"
 
 
 @dataclass(frozen=True)
-class Asker:
+class PricingContext:
     """Who asks, and when: `payers` are the account and all above it."""
 
     ledger: Ledger
@@ -43,185 +43,185 @@ class Asker:
     def account(self) -> Account:
         return self.payers[0]
 
-    def stored(self, asked: Sequence[Asked]) -> tuple[Claim, ...] | None:
+    def find_stored(self, requests: Sequence[ReleaseRequest]) -> tuple[Entitlement, ...] | None:
         """The account's own stored releases for these; None where it may not have all of them, or there is one less."""
         with suppress(AccessDenied, AccountSuspended):
-            return self.ledger.served(self.account, asked, self.now)
+            return self.ledger.find_entitlements(self.account, requests, self.now)
         return None
 
-    def shut_out(self) -> str | None:
+    def refusal_reason(self) -> str | None:
         """Why the account may have nothing at all, not even what it has paid for."""
         try:
-            self.ledger.served(self.account, (), self.now)
+            self.ledger.find_entitlements(self.account, (), self.now)
         except (AccessDenied, AccountSuspended) as error:
             return error.message
         return None
 
 
 @dataclass(frozen=True)
-class Quoted:
+class StatementQuote:
     """The statement with one kind of noise, as its caller would get it.
 
     `quotes` are of all its releases; `own` are those that are stored, `told` has those that are derived.
     """
 
-    known: Known
-    told: Told
-    asked: Sequence[Asked]
-    quotes: tuple[Quote, ...]
-    own: Mapping[int, Claim]
+    known: PilotedStatement
+    told: ReusePlan
+    asked: Sequence[ReleaseRequest]
+    quotes: tuple[ReleaseQuote, ...]
+    own: Mapping[int, Entitlement]
 
     @property
     def compiled(self) -> Compiled:
         return self.known.compiled
 
     @property
-    def due(self) -> Loss:
+    def loss_due(self) -> Loss:
         """What would be charged."""
-        unpaid = [place for place, quote in enumerate(self.quotes) if not quote.paid]
-        return _once(self.asked, unpaid, {place: claim.release for place, claim in self.own.items()})
+        unpaid = [index for index, quote in enumerate(self.quotes) if not quote.is_paid]
+        return _distinct_loss(self.asked, unpaid, {index: claim.release for index, claim in self.own.items()})
 
     @property
-    def whole(self) -> Loss:
+    def full_loss(self) -> Loss:
         """What would be charged if nothing were paid for."""
-        return _once(self.asked, range(len(self.asked)), {})
+        return _distinct_loss(self.asked, range(len(self.asked)), {})
 
     @property
-    def paid(self) -> bool:
-        return all(quote.paid for quote in self.quotes)
+    def is_paid(self) -> bool:
+        return all(quote.is_paid for quote in self.quotes)
 
     @property
-    def expected(self) -> tuple[float | None, ...]:
+    def stderrs(self) -> tuple[float | None, ...]:
         """The errors of what will be delivered: of stored and derived releases their own."""
-        return expected_errors(self.told.compiled, self._delivered)
+        return expected_errors(self.told.compiled, self._delivered_specs)
 
     @property
-    def within(self) -> tuple[float | None, ...]:
-        return expected_widths(self.told.compiled, self._delivered)
+    def half_widths(self) -> tuple[float | None, ...]:
+        return expected_widths(self.told.compiled, self._delivered_specs)
 
     @property
-    def _delivered(self) -> Mapping[int, Spec]:
-        specs: dict[int, Spec] = {place: release.spec for place, release in self.told.releases.items()}
-        for place, claim in self.own.items():
+    def _delivered_specs(self) -> Mapping[int, ReleaseSpec]:
+        specs: dict[int, ReleaseSpec] = {index: release.spec for index, release in self.told.releases.items()}
+        for index, claim in self.own.items():
             if claim.body is not None:
-                specs[place] = from_bytes(claim.body).spec
+                specs[index] = release_from_bytes(claim.body).spec
         return specs
 
 
-def _once(asked: Sequence[Asked], places: Iterable[int], own: Mapping[int, int]) -> Loss:
+def _distinct_loss(requests: Sequence[ReleaseRequest], indexes: Iterable[int], own_releases: Mapping[int, int]) -> Loss:
     """The loss of these releases, each charged once: the same question may stand in a statement twice."""
 
-    def same(place: int) -> Hashable:
-        if place in own:
-            return own[place]
-        one = asked[place]
-        return one.plan, one.version, one.loss, one.errors, tuple(same(before) for before in one.after)
+    def identity_of(index: int) -> Hashable:
+        if index in own_releases:
+            return own_releases[index]
+        request = requests[index]
+        return request.plan, request.version, request.loss, request.errors, tuple(identity_of(before) for before in request.after)
 
-    return total(list({same(place): asked[place].loss for place in places}.values()))
+    return sum_losses(list({identity_of(index): requests[index].loss for index in indexes}.values()))
 
 
 # --- what there is ---------------------------------------------------------------------------------------------------
 
 
-def kinds_of(settings: Settings, compile_with: Callable[[Settings], Known]) -> list[Known]:
+def compile_noise_kinds(settings: Settings, compile_with: Callable[[Settings], PilotedStatement]) -> list[PilotedStatement]:
     """The statement with the noise that it has, then with the other kind, if it may have that."""
-    asked = compile_with(settings)
-    kinds = {asked.compiled.settings.chosen_noise: asked}
-    if asked.compiled.steps:
-        for noise in set(Noise) - kinds.keys():
+    statement = compile_with(settings)
+    kinds = {statement.compiled.settings.chosen_noise: statement}
+    if statement.compiled.steps:
+        for noise in set(NoiseKind) - kinds.keys():
             with suppress(Error):  # Gaussian noise needs a delta
                 other = compile_with(replace(settings, noise=noise))
                 kinds.setdefault(other.compiled.settings.chosen_noise, other)
     return list(kinds.values())
 
 
-def quoted(known: Known, told: Told, asked: Sequence[Asked], asker: Asker) -> Quoted:
+def quote_statement(statement: PilotedStatement, reuse: ReusePlan, requests: Sequence[ReleaseRequest], context: PricingContext) -> StatementQuote:
     """What each release would cost the caller; those that others of hers tell cost nothing."""
-    bought = told.bought(asked)
-    found = dict(zip(bought, asker.ledger.quote(asker.account, list(bought.values())), strict=True))
-    for place, source in told.sources.items():
-        found[place] = Quote(asked[place].loss, source.receipt)
-    own = _own({place: asked[place] for place in bought if found[place].paid}, asker)
-    return Quoted(known, told, asked, tuple(found[place] for place in range(len(asked))), own)
+    bought = reuse.requests_to_charge(requests)
+    quotes = dict(zip(bought, context.ledger.quote_releases(context.account, list(bought.values())), strict=True))
+    for index, source in reuse.sources.items():
+        quotes[index] = ReleaseQuote(requests[index].loss, source.receipt)
+    own_releases = _find_own_releases({index: requests[index] for index in bought if quotes[index].is_paid}, context)
+    return StatementQuote(statement, reuse, requests, tuple(quotes[index] for index in range(len(requests))), own_releases)
 
 
-def _own(paid: Mapping[int, Asked], asker: Asker) -> dict[int, Claim]:
+def _find_own_releases(paid: Mapping[int, ReleaseRequest], context: PricingContext) -> dict[int, Entitlement]:
     """The stored ones among what was paid for: all at once, or else each with those that fill its holes."""
 
-    def stored(places: Sequence[int]) -> dict[int, Claim]:
-        asked = [replace(paid[p], after=tuple(places.index(before) for before in paid[p].after)) for p in places]
-        claims = asker.stored(asked)
-        return {} if claims is None else dict(zip(places, claims, strict=True))
+    def stored(indexes: Sequence[int]) -> dict[int, Entitlement]:
+        requests = [replace(paid[p], after=tuple(indexes.index(before) for before in paid[p].after)) for p in indexes]
+        claims = context.find_stored(requests)
+        return {} if claims is None else dict(zip(indexes, claims, strict=True))
 
-    def with_fillers(place: int) -> list[int]:
-        return sorted({place, *(other for before in paid[place].after for other in with_fillers(before))})
+    def with_fillers(index: int) -> list[int]:
+        return sorted({index, *(other for before in paid[index].after for other in with_fillers(before))})
 
-    whole = stored(list(paid)) if paid else {}
-    return whole or {place: claim for one in paid for place, claim in stored(with_fillers(one)).items()}
+    all_stored = stored(list(paid)) if paid else {}
+    return all_stored or {index: claim for first in paid for index, claim in stored(with_fillers(first)).items()}
 
 
 # --- what it costs ---------------------------------------------------------------------------------------------------
 
 
-def with_prices(explained: Explanation, kinds: Sequence[Quoted], asker: Asker) -> Explanation:
+def add_prices(explained: Explanation, kinds: Sequence[StatementQuote], context: PricingContext) -> Explanation:
     """`kinds` are the statement with each noise that it may have, its own first."""
     first = kinds[0]
     if not first.compiled.steps:
         return explained
-    balance, shut_out = asker.ledger.balance(asker.account), asker.shut_out()
-    offers = tuple(_offer(one, asker, balance, shut_out, one is first) for one in kinds)
+    balance, shut_out = context.ledger.get_balance(context.account), context.refusal_reason()
+    offers = tuple(_build_offer(statement_quote, context, balance, shut_out, statement_quote is first) for statement_quote in kinds)
     return replace(
         explained,
         offers=offers,
         undecided=first.known.undecided,
         expected=explained.expected if first.known.undecided else offers[0].expected or explained.expected,
-        paid=tuple(quote.paid for quote in first.quotes),
-        sources=origins(first.told, first.quotes),
-        notices=explained.notices + _about_the_pilot(first.known),
+        paid=tuple(quote.is_paid for quote in first.quotes),
+        sources=describe_origins(first.told, first.quotes),
+        notices=explained.notices + _pilot_notices(first.known),
     )
 
 
-def _about_the_pilot(known: Known) -> tuple[str, ...]:
-    if known.pilot is None or known.refused is not None:
+def _pilot_notices(statement: PilotedStatement) -> tuple[str, ...]:
+    if statement.pilot is None or statement.refused is not None:
         return ()
-    return (ENOUGH,) if known.compiled is known.pilot else (DECIDED,)
+    return (PILOT_SUFFICIENT,) if statement.compiled is statement.pilot else (PILOT_DECIDED,)
 
 
-def _offer(one: Quoted, asker: Asker, balance: Balance, shut_out: str | None, chosen: bool) -> Offer:
-    due = _cost(one.due, one.compiled)
-    never = shut_out or one.known.refused or _against_policy(one.compiled, asker.payers)
-    short = None if one.paid or balance.admits(due) else NOT_COVERED
-    like_this = _cost(one.whole, one.compiled)
-    if one.known.pilot is not None and one.compiled is not one.known.pilot:
-        like_this += _cost(one.known.pilot.loss, one.known.pilot)
-    before = NO_COST if one.paid else due
+def _build_offer(quote: StatementQuote, context: PricingContext, balance: Balance, shut_out: str | None, chosen: bool) -> Offer:
+    due = _statement_cost(quote.loss_due, quote.compiled)
+    never = shut_out or quote.known.refused or _policy_violation(quote.compiled, context.payers)
+    short = None if quote.is_paid or balance.admits(due) else NOT_COVERED
+    like_this = _statement_cost(quote.full_loss, quote.compiled)
+    if quote.known.pilot is not None and quote.compiled is not quote.known.pilot:
+        like_this += _statement_cost(quote.known.pilot.loss, quote.known.pilot)
+    before = NO_COST if quote.is_paid else due
     return Offer(
-        noise=one.compiled.settings.chosen_noise.value,
+        noise=quote.compiled.settings.chosen_noise.value,
         chosen=chosen,
-        epsilon=one.compiled.epsilon,
-        rho=one.whole.rho,
-        price=one.due,
-        expected=one.expected,
-        within=one.within,
-        more=0 if never or short else how_many(lambda number: balance.admits(before + like_this.times(number))),
-        paid=one.paid,
-        undecided=one.known.undecided,
-        refused=bool(shut_out or one.known.refused or (not one.paid and (never or short))),
+        epsilon=quote.compiled.epsilon,
+        rho=quote.full_loss.rho,
+        price=quote.loss_due,
+        expected=quote.stderrs,
+        within=quote.half_widths,
+        more=0 if never or short else count_admitted(lambda number: balance.admits(before + like_this.scaled_by(number))),
+        paid=quote.is_paid,
+        undecided=quote.known.undecided,
+        refused=bool(shut_out or quote.known.refused or (not quote.is_paid and (never or short))),
         reason=never or short,
     )
 
 
-def _cost(loss: Loss, compiled: Compiled) -> Cost:
+def _statement_cost(loss: Loss, compiled: Compiled) -> Cost:
     return cost_of(loss, compiled.settings.epsilon, compiled.conversion)
 
 
-def _against_policy(compiled: Compiled, payers: Sequence[Account]) -> str | None:
+def _policy_violation(compiled: Compiled, payers: Sequence[Account]) -> str | None:
     """What the owner allows in one query, along all who pay; settings, not figures of anybody."""
     settings = compiled.settings
     try:
-        require_allowed(compiled, payers)
+        require_epsilon_allowed(compiled, payers)
         for payer in payers:
-            require_policy(payer, Statement(compiled.statement, settings.epsilon, settings.delta))
+            require_policy(payer, ChargedStatement(compiled.statement, settings.epsilon, settings.delta))
     except BudgetExceeded as error:
         return error.message
     return None

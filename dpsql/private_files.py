@@ -26,13 +26,13 @@ def require_private(path: Path, what: str) -> None:
         )
 
 
-def make_private(folder: Path, what: str) -> None:
+def make_private_folder(folder: Path, what: str) -> None:
     """Make a folder for its owner alone; one that is there already must be."""
     folder.mkdir(mode=0o700, exist_ok=True)
     require_private(folder, what)
 
 
-def open_private(path: str | os.PathLike[str], flags: int) -> int:
+def open_private_file(path: str | os.PathLike[str], flags: int) -> int:
     """A descriptor of a file that is its owner's alone, made where there is none.
 
     Privacy: also a file that was there before, with a mode of its own, has this one before anything is written to it.

@@ -11,42 +11,42 @@ from typing import Any
 
 from dpsql.errors import InternalError
 from dpsql.plan.relations import ScanColumn
-from dpsql.rewrite.scan_tables import public_scan
+from dpsql.rewrite.scan_tables import make_public_scan
 from dpsql.schema.domain import Scalar
 from dpsql.schema.literals import read_value
 from dpsql.schema.model import PublicFacts, Schema, Source, Table
-from dpsql.sql.literals import identifier
+from dpsql.sql.literals import quote_identifier
 from dpsql.sql.render_rows import render_rows
 from dpsql.types import Kind, Type
 
-MOST_VALUES = 1_000
+MAX_VALUES = 1_000
 """A column with more distinct values than this is not remembered value by value."""
 
-MOST_TEXT = 100_000
+MAX_TEXT_LENGTH = 100_000
 """Nor is one whose values have more characters than this, together: they are read whenever the schema is opened."""
 
-_NOT_LISTED = (Kind.TIME, Kind.INTERVAL, Kind.UUID)
+_UNLISTED_KINDS = (Kind.TIME, Kind.INTERVAL, Kind.UUID)
 """Types that cannot be declared value by value either."""
 
-Ask = Callable[[str], list[tuple[Any, ...]]]
+RunQuery = Callable[[str], list[tuple[Any, ...]]]
 
 
-def find_facts(table: Table, source: Source, physical: Mapping[str, Type | None], ask: Ask) -> PublicFacts:
-    scan = public_scan(table, source, physical)
+def find_facts(table: Table, source: Source, physical: Mapping[str, Type | None], ask: RunQuery) -> PublicFacts:
+    scan = make_public_scan(table, source, physical)
     rows = render_rows(scan)
     ((count,),) = ask(f"SELECT COUNT(*) FROM ({rows})")
-    found = {column.name: _values(column, rows, ask) for column in scan.columns}
-    return PublicFacts(int(count), {name: values for name, values in found.items() if values is not None})
+    values_by_column = {column.name: _distinct_values(column, rows, ask) for column in scan.columns}
+    return PublicFacts(int(count), {name: values for name, values in values_by_column.items() if values is not None})
 
 
-def _values(column: ScanColumn, rows: str, ask: Ask) -> tuple[Scalar | None, ...] | None:
+def _distinct_values(column: ScanColumn, rows: str, ask: RunQuery) -> tuple[Scalar | None, ...] | None:
     """The distinct sanitised values in their order, NULL last; None where there are too many."""
-    if column.domain.type.kind in _NOT_LISTED:
+    if column.domain.type.kind in _UNLISTED_KINDS:
         return None
-    name = identifier(column.name)
-    distinct = f"SELECT DISTINCT {name} FROM ({rows}) LIMIT {MOST_VALUES + 1}"
+    name = quote_identifier(column.name)
+    distinct = f"SELECT DISTINCT {name} FROM ({rows}) LIMIT {MAX_VALUES + 1}"
     values = tuple(value for (value,) in ask(f"SELECT * FROM ({distinct}) ORDER BY ALL NULLS LAST"))
-    if len(values) > MOST_VALUES or sum(len(value) for value in values if isinstance(value, str)) > MOST_TEXT:
+    if len(values) > MAX_VALUES or sum(len(value) for value in values if isinstance(value, str)) > MAX_TEXT_LENGTH:
         return None
     return values
 
@@ -56,8 +56,8 @@ def _values(column: ScanColumn, rows: str, ask: Ask) -> tuple[Scalar | None, ...
 
 def write_facts(facts: Mapping[str, PublicFacts]) -> dict[str, object]:
     return {
-        table: {"rows": found.rows, "values": {c: [_write(v) for v in vs] for c, vs in found.values.items()}}
-        for table, found in facts.items()
+        table: {"rows": table_facts.rows, "values": {c: [_format_value(v) for v in vs] for c, vs in table_facts.values.items()}}
+        for table, table_facts in facts.items()
     }
 
 
@@ -68,18 +68,18 @@ def read_facts(written: Mapping[str, Any], schema: Schema) -> dict[str, PublicFa
 
 def _read_table(written: Mapping[str, Any], table: Table) -> PublicFacts:
     types = {column.name: column.type for column in table.columns}
-    values = {name: tuple(_read(text, types[name]) for text in texts) for name, texts in written["values"].items()}
+    values = {name: tuple(_parse_value(text, types[name]) for text in texts) for name, texts in written["values"].items()}
     return PublicFacts(int(written["rows"]), values)
 
 
-def _write(value: Scalar | None) -> str | None:
+def _format_value(value: Scalar | None) -> str | None:
     """As an owner would write it in the schema; `repr` of a float and `str` of all else lose nothing."""
     if value is None:
         return None
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def _read(text: str | None, type_: Type) -> Scalar | None:
+def _parse_value(text: str | None, type_: Type) -> Scalar | None:
     if text is None:
         return None
     value = read_value(text, type_)

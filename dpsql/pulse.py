@@ -11,43 +11,43 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-EVERY = 100
+CHECK_INTERVAL = 100
 """Beats between two looks: some tenths of a millisecond."""
 
 
-class _Listener:
+class _CancelScope:
     def __init__(self, check: Callable[[], object]) -> None:
         self.check = check
         self._beats = 0
 
-    def hear(self) -> None:
+    def _tick(self) -> None:
         self._beats += 1
-        if self._beats % EVERY == 0:
+        if self._beats % CHECK_INTERVAL == 0:
             self.check()
 
 
-_listener: ContextVar[_Listener | None] = ContextVar("listener", default=None)
+_current_scope: ContextVar[_CancelScope | None] = ContextVar("listener", default=None)
 
 
-def beat() -> None:
-    listener = _listener.get()
+def checkpoint() -> None:
+    listener = _current_scope.get()
     if listener is not None:
-        listener.hear()
+        listener._tick()
 
 
-def look() -> None:
+def check_now() -> None:
     """At once, for who waits."""
-    listener = _listener.get()
+    listener = _current_scope.get()
     if listener is not None:
         listener.check()
 
 
 @contextmanager
-def ended_by(check: Callable[[], object]) -> Iterator[None]:
+def cancel_scope(check: Callable[[], object]) -> Iterator[None]:
     """What beats within ends when the check raises."""
     check()
-    before = _listener.set(_Listener(check))
+    before = _current_scope.set(_CancelScope(check))
     try:
         yield
     finally:
-        _listener.reset(before)
+        _current_scope.reset(before)

@@ -12,259 +12,259 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from dpsql import pulse
-from dpsql.accuracy import Aims
-from dpsql.answer import Answer, query_answer, type_text
-from dpsql.buying import Bought, Buyer
+from dpsql.accuracy import ErrorAims
+from dpsql.answer import StatementResult, build_query_result, format_column_type
+from dpsql.buying import PurchasedReleases, Purchase
 from dpsql.catalog import database
-from dpsql.catalog.find import find as find_catalog
+from dpsql.catalog.find import find_catalog_table as find_catalog
 from dpsql.catalog.identity import Identity
 from dpsql.compile import Compiled, PublicStep, compile_query
 from dpsql.dataset import Dataset
-from dpsql.derivation import Told, tell
+from dpsql.derivation import ReusePlan, find_reusable
 from dpsql.errors import OperationalError, QueryCanceled
-from dpsql.explain import Explanation, as_declared, explain
-from dpsql.holding import HOLDING, size_of
-from dpsql.ledger.base import Claim
-from dpsql.objects.own import Belongings, Seen
-from dpsql.pilot import Known, after_pilot, aims_of, known_so_far, require_allowed
+from dpsql.explain import Explanation, with_declared_sources, explain
+from dpsql.holding import RESULT_QUOTA, estimate_size
+from dpsql.ledger.base import Entitlement
+from dpsql.objects.own import ObjectNamespace, NamespaceCache
+from dpsql.pilot import PilotedStatement, combine_with_pilot, aims_from_pilot, resolve_pilot, require_epsilon_allowed
 from dpsql.post import sandbox
 from dpsql.post.arrays import ArrayTable
-from dpsql.post.sandbox import OutputColumn, Table
-from dpsql.post.tables import empty_tables, public_table, released_tables
-from dpsql.prices import Asker, kinds_of, quoted, with_prices
-from dpsql.recent import Recent
+from dpsql.post.sandbox import OutputColumn, SandboxTable
+from dpsql.post.tables import build_empty_tables, build_public_table, build_released_tables
+from dpsql.prices import PricingContext, compile_noise_kinds, quote_statement, add_prices
+from dpsql.recent import LruCache
 from dpsql.roles import Role
-from dpsql.schema.model import MADE, Schema
+from dpsql.schema.model import CREATED_SCHEMA, Schema
 from dpsql.settings import SessionSettings, Settings
 from dpsql.sql.catalog_query import CatalogQuery, read_catalog_query
-from dpsql.sql.parameters import Parameter, literals
-from dpsql.sql.pointing import pointing_into
-from dpsql.turns import Turns
+from dpsql.sql.parameters import Parameter, to_literals
+from dpsql.sql.pointing import locate_error
+from dpsql.turns import FairSemaphore
 
-KEPT = 256
+MAX_CACHED = 256
 """Compiled statements, and answers, that are remembered."""
 
-KEPT_ROWS, KEPT_BYTES = 1000, 256 * 1024
+MAX_CACHED_ROWS, MAX_CACHED_BYTES = 1000, 256 * 1024
 """Of an answer that is remembered."""
 
-COMPILING = 2
+MAX_COMPILING = 2
 """Statements of one account that are compiled at a time; further ones wait."""
 
 
-class Memory:
+class SessionCache:
     """What was worked out lately. Sessions on one dataset may share it: what an account paid for is kept under its
     name."""
 
-    def __init__(self, most: int = KEPT) -> None:
-        self.compiled: Recent[Compiled] = Recent(most)
-        self.described: Recent[tuple[OutputColumn, ...]] = Recent(most)
-        self.answered: Recent[Answer] = Recent(most)
-        self.about_catalog: Recent[CatalogQuery | Literal["no"]] = Recent(most)
-        self.made = Seen()
-        self.turns = Turns(COMPILING)
+    def __init__(self, max_size: int = MAX_CACHED) -> None:
+        self.compiled: LruCache[Compiled] = LruCache(max_size)
+        self.described: LruCache[tuple[OutputColumn, ...]] = LruCache(max_size)
+        self.answered: LruCache[StatementResult] = LruCache(max_size)
+        self.about_catalog: LruCache[CatalogQuery | Literal["no"]] = LruCache(max_size)
+        self.made = NamespaceCache()
+        self.turns = FairSemaphore(MAX_COMPILING)
 
 
 @dataclass(frozen=True)
-class Queries:
+class QueryExecutor:
     """For one statement. `shown` is the schema as catalogs show it, which takes compiling its views."""
 
     dataset: Dataset
     role: Role
-    buyer: Buyer
+    buyer: Purchase
     settings: SessionSettings
     who: Identity
-    memory: Memory
+    memory: SessionCache
     clock: Callable[[], dt.datetime]
     timeout: float
     shown: Callable[[], Schema]
-    own: Belongings
+    own: ObjectNamespace
 
-    def compiled(
+    def compile_statement(
         self,
         sql: str,
         parameters: Sequence[Parameter] = (),
         now: dt.datetime | None = None,
-        aims: Aims | None = None,
+        aims: ErrorAims | None = None,
         settings: Settings | None = None,
     ) -> Compiled:
         """The statement as it would run. Free."""
         now, settings = now or self.clock(), settings or self.settings.statement
-        timed = _asks_for_the_time(sql) or any(_asks_for_the_time(view.sql) for view in self.dataset.schema.views)
+        timed = _uses_current_time(sql) or any(_uses_current_time(view.sql) for view in self.dataset.schema.views)
         # As they are bound: 1.0 and 1.00 are equal numbers but other literals, and what a subclass prints is no matter.
-        parameters = literals(parameters)
-        asked = (sql, parameters, settings, self.who.asking(sql), now if timed else None, aims)
+        parameters = to_literals(parameters)
+        key = (sql, parameters, settings, self.who.for_statement(sql), now if timed else None, aims)
 
         def work() -> Compiled:
-            known = self.memory.compiled.get((*asked, self.own.key))
-            if known is not None:
-                return known
-            with self._turn():
+            cached = self.memory.compiled.get((*key, self.own.cache_key))
+            if cached is not None:
+                return cached
+            with self._compile_slot():
                 compiled = compile_query(sql, self.own.schema, settings, parameters, now, self.who, aims)
-            return self.memory.compiled.put((*asked, self.own.key), compiled)
+            return self.memory.compiled.put((*key, self.own.cache_key), compiled)
 
-        return self.own.knowing(work)
+        return self.own.with_refresh(work)
 
-    def _turn(self) -> AbstractContextManager[None]:
+    def _compile_slot(self) -> AbstractContextManager[None]:
         """To work in Python alone, where all sessions take turns anyway: one account's many are as two of another's."""
-        return self.memory.turns.of(self.role.account.name, pulse.look)
+        return self.memory.turns.acquire(self.role.account.name, pulse.check_now)
 
-    def about_catalog(self, sql: str, parameters: Sequence[Parameter] = ()) -> CatalogQuery | None:
+    def find_catalog_query(self, sql: str, parameters: Sequence[Parameter] = ()) -> CatalogQuery | None:
         """The statement, where it reads the catalog alone. Free, and asks the engine nothing."""
         now = self.clock()
-        bound = literals(parameters)
-        key = (sql, bound, self.who.asking(sql), now if _asks_for_the_time(sql) else None, self.own.key)
-        known = self.memory.about_catalog.get(key)
-        if known is None:
-            with self._turn():
+        bound = to_literals(parameters)
+        key = (sql, bound, self.who.for_statement(sql), now if _uses_current_time(sql) else None, self.own.cache_key)
+        cached = self.memory.about_catalog.get(key)
+        if cached is None:
+            with self._compile_slot():
                 read = read_catalog_query(sql, bound, self.own.schema.schema, self.who, now)
-            known = self.memory.about_catalog.put(key, read or "no")
-        return None if known == "no" else known
+            cached = self.memory.about_catalog.put(key, read or "no")
+        return None if cached == "no" else cached
 
-    def ask(self, sql: str, parameters: Sequence[Parameter]) -> Answer:
+    def execute_query(self, sql: str, parameters: Sequence[Parameter]) -> StatementResult:
         """What ends because the statement was canceled, or its time is over, says that."""
         try:
-            with pointing_into(sql):
-                answer = self._asked(sql, parameters)
-                return replace(answer, rows=HOLDING.counted(self.role.account.name, answer.rows))
+            with locate_error(sql):
+                answer = self._execute(sql, parameters)
+                return replace(answer, rows=RESULT_QUOTA.count_rows(self.role.account.name, answer.rows))
         except QueryCanceled:  # it says already what became of the run
             raise
         except OperationalError:
-            self.dataset.runs.check(self.buyer.ticket)
+            self.dataset.runs.check_cancellation(self.buyer.ticket)
             raise
 
-    def _asked(self, sql: str, parameters: Sequence[Parameter]) -> Answer:
-        catalog = self.about_catalog(sql, parameters)
-        if catalog is not None and self.own.again():  # a catalog shows what there is now
-            catalog = self.about_catalog(sql, parameters)
+    def _execute(self, sql: str, parameters: Sequence[Parameter]) -> StatementResult:
+        catalog = self.find_catalog_query(sql, parameters)
+        if catalog is not None and self.own.refresh():  # a catalog shows what there is now
+            catalog = self.find_catalog_query(sql, parameters)
         if catalog is not None:
-            told = database.run(self.shown(), catalog, self._seconds())
-            columns = tuple(OutputColumn(one.name, one.type, one.spelling) for one in told.columns)
-            return Answer(columns, told.rows, [(None,) * len(columns) for _ in told.rows])
+            result = database.run_catalog_query(self.shown(), catalog, self._seconds_left())
+            columns = tuple(OutputColumn(column.name, column.type, column.spelling) for column in result.columns)
+            return StatementResult(columns, result.rows, [(None,) * len(columns) for _ in result.rows])
         now = self.clock()
-        compiled = self.compiled(sql, parameters, now)
-        answer = self._answer(compiled)
-        aims = aims_of(compiled, answer) if compiled.pilot else None
+        compiled = self.compile_statement(sql, parameters, now)
+        answer = self._charge_and_build(compiled)
+        aims = aims_from_pilot(compiled, answer) if compiled.pilot else None
         if aims is None:
             return answer
-        return after_pilot(answer, self._answer(self.compiled(sql, parameters, now, aims), (compiled, answer)))
+        return combine_with_pilot(answer, self._charge_and_build(self.compile_statement(sql, parameters, now, aims), (compiled, answer)))
 
-    def _answer(self, compiled: Compiled, pilot: tuple[Compiled, Answer] | None = None) -> Answer:
-        self._outputs(compiled)  # a mistake in post-processing shows before anything is charged
-        served = self.buyer.served(compiled)
+    def _charge_and_build(self, compiled: Compiled, pilot: tuple[Compiled, StatementResult] | None = None) -> StatementResult:
+        self._output_columns(compiled)  # a mistake in post-processing shows before anything is charged
+        served = self.buyer.find_entitlements(compiled)
         if served is None:
-            require_allowed(compiled, self.role.payers, pilot)
-        return self._made(compiled, served)
+            require_epsilon_allowed(compiled, self.role.payers, pilot)
+        return self._build_result(compiled, served)
 
-    def _made(self, compiled: Compiled, served: tuple[Claim, ...] | None) -> Answer:
+    def _build_result(self, compiled: Compiled, served: tuple[Entitlement, ...] | None) -> StatementResult:
         """The answer, made of releases that are bought; or of those that are `served`, and then nothing is charged."""
         if served:
-            known = self.memory.answered.get(self._same(compiled, [claim.release for claim in served]))
-            if known is not None:  # of the same releases, which never change
-                return replace(known.again(), settings=compiled.settings)
-        public = [self._public(read) for read in compiled.reads]
-        told = Told(compiled) if served is not None else self._told(compiled)
-        bought = self.buyer.buy(compiled, told, public, served)
-        tables = [*public, *released_tables(told.compiled, bought.releases, self.settings.nonnegative)]
-        result = sandbox.run(compiled.post_sql, tables, self._seconds())
-        answer = query_answer(compiled, told.notices, result, bought.loss, bought.receipts)
-        if bought.numbers and not compiled.reads and not told.sources and _is_small(answer):
-            self.memory.answered.put(self._same(compiled, bought.numbers), answer.again())
+            cached = self.memory.answered.get(self._result_key(compiled, [claim.release for claim in served]))
+            if cached is not None:  # of the same releases, which never change
+                return replace(cached.copy_uncharged(), settings=compiled.settings)
+        public = [self._load_public_table(read) for read in compiled.reads]
+        reuse = ReusePlan(compiled) if served is not None else self._reuse_plan(compiled)
+        bought = self.buyer.charge_and_run(compiled, reuse, public, served)
+        tables = [*public, *build_released_tables(reuse.compiled, bought.releases, self.settings.nonnegative)]
+        result = sandbox.run_query(compiled.post_sql, tables, self._seconds_left())
+        answer = build_query_result(compiled, reuse.notices, result, bought.loss, bought.receipts)
+        if bought.numbers and not compiled.reads and not reuse.sources and _is_cacheable(answer):
+            self.memory.answered.put(self._result_key(compiled, bought.numbers), answer.copy_uncharged())
         return answer
 
-    def _same(self, compiled: Compiled, releases: Sequence[int]) -> Hashable:
+    def _result_key(self, compiled: Compiled, releases: Sequence[int]) -> Hashable:
         """An account's answer, made in one way of releases that it has paid for."""
-        return (self.role.account.name, self._table_key(compiled), *releases)
+        return (self.role.account.name, self._postprocessing_key(compiled), *releases)
 
-    def _seconds(self) -> float:
+    def _seconds_left(self) -> float:
         """That are left for what follows: a cancel ends it too."""
-        left = self.dataset.runs.seconds_left(self.buyer.ticket)
-        return self.timeout if left is None else min(left, self.timeout)
+        remaining = self.dataset.runs.seconds_left(self.buyer.ticket)
+        return self.timeout if remaining is None else min(remaining, self.timeout)
 
-    def _table_key(self, compiled: Compiled) -> Hashable:
+    def _postprocessing_key(self, compiled: Compiled) -> Hashable:
         """What a statement makes of its releases and public tables."""
-        return compiled.making, self.settings.nonnegative
+        return compiled.postprocessing, self.settings.nonnegative
 
-    def _public(self, read: PublicStep) -> Table:
+    def _load_public_table(self, read: PublicStep) -> SandboxTable:
         if read.sql is not None:
-            return public_table(read, self.dataset.engine.public(read.sql, {}))
-        if read.place == MADE:
+            return build_public_table(read, self.dataset.engine.execute_public(read.sql, {}))
+        if read.place == CREATED_SCHEMA:
             columns = tuple((column.name, column.type) for column in read.columns)
-            return ArrayTable(read.name, columns, self.own.arrays(read.table))
-        found = find_catalog(self.shown(), self.who, read.place, read.table)
-        return public_table(read, found.rows if found is not None else ())
+            return ArrayTable(read.name, columns, self.own.load_arrays(read.table))
+        table = find_catalog(self.shown(), self.who, read.place, read.table)
+        return build_public_table(read, table.rows if table is not None else ())
 
-    def _told(self, compiled: Compiled) -> Told:
+    def _reuse_plan(self, compiled: Compiled) -> ReusePlan:
         """The statement with what the account's own releases tell of it.
 
         Nothing is derived where an error was asked for: noise that is as wide on average may be beyond it more often,
         and a pilot must say again what it said.
         """
-        if not self.settings.derive or compiled.settings.aiming:
-            return Told(compiled)
-        return tell(compiled, self.buyer.asked(compiled), self.dataset.ledger, self.role.account)
+        if not self.settings.derive or compiled.settings.has_error_goal:
+            return ReusePlan(compiled)
+        return find_reusable(compiled, self.buyer.release_requests(compiled), self.dataset.ledger, self.role.account)
 
-    def _outputs(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
-        key = self._table_key(compiled)
-        return self.memory.described.get(key) or self.memory.described.put(key, self._describe(compiled))
+    def _output_columns(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
+        key = self._postprocessing_key(compiled)
+        return self.memory.described.get(key) or self.memory.described.put(key, self._describe_outputs(compiled))
 
-    def _describe(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
-        described = sandbox.describe(compiled.post_sql, empty_tables(compiled))
+    def _describe_outputs(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
+        described = sandbox.describe_query(compiled.post_sql, build_empty_tables(compiled))
         return described[: len(compiled.errors)] if compiled.errors else described
 
-    def bought(self, compiled: Compiled) -> Bought:
+    def charge_releases(self, compiled: Compiled) -> PurchasedReleases:
         """The releases of a statement that has no post-processing of its own."""
-        served = self.buyer.served(compiled)
-        return self.buyer.buy(compiled, Told(compiled), [], served)
+        served = self.buyer.find_entitlements(compiled)
+        return self.buyer.charge_and_run(compiled, ReusePlan(compiled), [], served)
 
     def require_covered(self, parts: Sequence[Compiled], text: str, settings: Settings) -> None:
         """That a statement which buys these, one after another, may buy all. Free."""
-        self.buyer.require_covered([(one, self._told(one)) for one in parts], text, settings)
+        self.buyer.require_covered([(part, self._reuse_plan(part)) for part in parts], text, settings)
 
     def is_stored(self, compiled: Compiled) -> bool:
         """Whether the account has all of it already."""
-        return self.buyer.served(compiled) is not None
+        return self.buyer.find_entitlements(compiled) is not None
 
-    def explained(
+    def explain_compiled(
         self, settings: Settings, compile_with: Callable[[Settings], Compiled], outputs: Sequence[tuple[str, str]]
     ) -> Explanation:
         """Of such a statement."""
-        asker = Asker(self.dataset.ledger, self.role.payers, self.clock())
-        kinds = kinds_of(settings, lambda kind: Known(compile_with(kind)))
-        quotes = [quoted(one, Told(one.compiled), self.buyer.asked(one.compiled), asker) for one in kinds]
+        context = PricingContext(self.dataset.ledger, self.role.payers, self.clock())
+        kinds = compile_noise_kinds(settings, lambda kind: PilotedStatement(compile_with(kind)))
+        quotes = [quote_statement(statement, ReusePlan(statement.compiled), self.buyer.release_requests(statement.compiled), context) for statement in kinds]
         explanation = explain(kinds[0].compiled, self.dataset.engine.name, outputs)
-        return as_declared(with_prices(explanation, quotes, asker), self.dataset.resolved)
+        return with_declared_sources(add_prices(explanation, quotes, context), self.dataset.resolved)
 
     def explain(self, sql: str, parameters: Sequence[Parameter]) -> Explanation:
-        asker = Asker(self.dataset.ledger, self.role.payers, self.clock())
+        context = PricingContext(self.dataset.ledger, self.role.payers, self.clock())
 
-        def compile_with(settings: Settings) -> Known:
-            asked = self.compiled(sql, parameters, asker.now, settings=settings)
-            stored = asker.stored(self.buyer.asked(asked)) if asked.pilot else None
-            answer = None if stored is None else self._made(asked, stored)  # of what is stored: nothing is charged
-            return known_so_far(asked, answer, lambda aims: self.compiled(sql, parameters, asker.now, aims, settings))
+        def compile_with(settings: Settings) -> PilotedStatement:
+            compiled_statement = self.compile_statement(sql, parameters, context.now, settings=settings)
+            stored = context.find_stored(self.buyer.release_requests(compiled_statement)) if compiled_statement.pilot else None
+            answer = None if stored is None else self._build_result(compiled_statement, stored)  # of what is stored: nothing is charged
+            return resolve_pilot(compiled_statement, answer, lambda aims: self.compile_statement(sql, parameters, context.now, aims, settings))
 
-        kinds = kinds_of(self.settings.statement, compile_with)
-        quotes = [quoted(one, self._told(one.compiled), self.buyer.asked(one.compiled), asker) for one in kinds]
+        kinds = compile_noise_kinds(self.settings.statement, compile_with)
+        quotes = [quote_statement(statement, self._reuse_plan(statement.compiled), self.buyer.release_requests(statement.compiled), context) for statement in kinds]
         compiled = kinds[0].compiled
-        with pointing_into(sql):
-            outputs = [(column.name, type_text(column)) for column in self._outputs(compiled)]
+        with locate_error(sql):
+            outputs = [(column.name, format_column_type(column)) for column in self._output_columns(compiled)]
         explained = explain(compiled, self.dataset.engine.name, outputs)
-        return as_declared(with_prices(explained, quotes, asker), self.dataset.resolved)
+        return with_declared_sources(add_prices(explained, quotes, context), self.dataset.resolved)
 
     def describe(self, sql: str, parameters: Sequence[Parameter] = ()) -> tuple[OutputColumn, ...]:
         """The output columns of a query."""
-        catalog = self.about_catalog(sql, parameters)
+        catalog = self.find_catalog_query(sql, parameters)
         if catalog is not None:
-            described = database.describe(self.shown(), catalog)
-            return tuple(OutputColumn(one.name, one.type, one.spelling) for one in described)
-        compiled = self.compiled(sql, parameters)
-        with pointing_into(sql):
-            return self._outputs(compiled)
+            described = database.describe_catalog_query(self.shown(), catalog)
+            return tuple(OutputColumn(column.name, column.type, column.spelling) for column in described)
+        compiled = self.compile_statement(sql, parameters)
+        with locate_error(sql):
+            return self._output_columns(compiled)
 
 
-def _asks_for_the_time(sql: str) -> bool:
+def _uses_current_time(sql: str) -> bool:
     return any(word in sql.lower() for word in ("now", "current", "localtime", "timestamp", "today"))
 
 
-def _is_small(answer: Answer) -> bool:
-    return len(answer.rows) <= KEPT_ROWS and size_of(answer.rows) <= KEPT_BYTES
+def _is_cacheable(answer: StatementResult) -> bool:
+    return len(answer.rows) <= MAX_CACHED_ROWS and estimate_size(answer.rows) <= MAX_CACHED_BYTES

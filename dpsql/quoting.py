@@ -1,6 +1,6 @@
 """Names of tables and columns as they are written in a statement.
 
-Law: what `quoted` gives means that name and nothing else. `current_user` without quotes is a function, and a question
+Law: what `quote_name` gives means that name and nothing else. `current_user` without quotes is a function, and a question
 about the wrong thing would be charged.
 """
 
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
-RESERVED = frozenset(
+RESERVED_WORDS = frozenset(
     {"all", "alter", "analyse", "analyze", "and", "anti", "any", "array", "as", "asc", "asof", "asymmetric",
      "authorization", "between", "both", "case", "cast", "check", "collate", "collation", "column",
      "concurrently", "connect_by_root", "constraint", "create", "cross", "cube", "current_catalog", "current_date",
@@ -29,12 +29,12 @@ RESERVED = frozenset(
 """Words that read as something else without quotes, here or in DuckDB; or badly as a name."""
 
 
-def quoted(name: str, always: bool = False) -> str:
+def quote_name(name: str, always: bool = False) -> str:
     """The name as it is written in a statement.
 
-    >>> print(quoted("ward"), quoted("number of visits"), quoted("order"), quoted('My "Ward"'))
+    >>> print(quote_name("ward"), quote_name("number of visits"), quote_name("order"), quote_name('My "Ward"'))
     ward "number of visits" "order" "My ""Ward\"""
     """
-    if not always and _PLAIN.fullmatch(name) and name.lower() not in RESERVED:
+    if not always and _PLAIN_NAME.fullmatch(name) and name.lower() not in RESERVED_WORDS:
         return name
     return '"' + name.replace('"', '""') + '"'

@@ -10,11 +10,11 @@ from typing import Generic, TypeVar
 _T = TypeVar("_T")
 
 
-class Recent(Generic[_T]):
+class LruCache(Generic[_T]):
     """The `most` values that were last put or looked up. Threads may share it."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, max_size: int) -> None:
+        self._most = max_size
         self._values: OrderedDict[Hashable, _T] = OrderedDict()
         self._lock = threading.Lock()
 

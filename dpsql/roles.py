@@ -15,9 +15,9 @@ from dpsql import settings as setting
 from dpsql.catalog.variables import Variables
 from dpsql.errors import AccessDenied, Error, SchemaError
 from dpsql.ledger.base import Account
-from dpsql.payers import account_of, payers_of, usual_query
+from dpsql.payers import account_of, paying_accounts, default_query_budget
 from dpsql.schema.model import Privacy, Schema
-from dpsql.state import NOBODY, Values
+from dpsql.state import NO_ROLE, SettingValues
 
 
 @dataclass(frozen=True)
@@ -29,63 +29,63 @@ class Role:
     privacy: Privacy
 
 
-class Roles:
+class ConnectionRoles:
     """Those of one connection, which was opened with the settings `given`."""
 
-    def __init__(self, schema: Schema, user: str | None, given: Mapping[str, str]) -> None:
+    def __init__(self, schema: Schema, user: str | None, settings: Mapping[str, str]) -> None:
         self._schema, self._user = schema, user
-        self._given = {name.lower(): value for name, value in given.items()}
+        self._given = {name.lower(): value for name, value in settings.items()}
         self._known: dict[str, Role] = {}
-        self._values: dict[str, Values] = {}
+        self._values: dict[str, SettingValues] = {}
 
     @cached_property
-    def first(self) -> str:
+    def initial_role(self) -> str:
         """That of a new connection."""
-        return self._allowed(self._given.get("role", NOBODY))
+        return self._require_allowed_role(self._given.get("role", NO_ROLE))
 
-    def named(self, name: str) -> str:
+    def resolve_role(self, name: str) -> str:
         """The role that SET ROLE names, as the schema spells it."""
-        role = self._allowed(name)
-        if role == self.first or "role" not in self._given:
+        role = self._require_allowed_role(name)
+        if role == self.initial_role or "role" not in self._given:
             return role
         raise AccessDenied(
             f'permission denied to set role "{name}"',
-            hint=f'This connection was opened in the role "{self.first}", and stays in it.',
+            hint=f'This connection was opened in the role "{self.initial_role}", and stays in it.',
             sqlstate="42501",
         )
 
-    def _allowed(self, name: str) -> str:
-        own = self.of(NOBODY).account.name
-        if name.lower() in (NOBODY, own.lower()):
-            return NOBODY
+    def _require_allowed_role(self, name: str) -> str:
+        own = self.get_role(NO_ROLE).account.name
+        if name.lower() in (NO_ROLE, own.lower()):
+            return NO_ROLE
         analyst = self._schema.analyst(own)
         allowed = analyst.may_act_for if analyst is not None else ()
-        for one in allowed:
-            if one == name:
-                return one
+        for analyst_name in allowed:
+            if analyst_name == name:
+                return analyst_name
         raise AccessDenied(
             f'permission denied to set role "{name}"',
             hint="The owner allows it in the schema: may_act_for, beside the analyst who connects.",
             sqlstate="42501",
         )
 
-    def of(self, role: str) -> Role:
+    def get_role(self, role: str) -> Role:
         if role not in self._known:
-            schema, account = self._schema, account_of(self._schema, self._user if role == NOBODY else role)
-            privacy = replace(schema.privacy, query=usual_query(schema, account))
-            self._known[role] = Role(account, payers_of(schema, account), privacy)
+            schema, account = self._schema, account_of(self._schema, self._user if role == NO_ROLE else role)
+            privacy = replace(schema.privacy, query=default_query_budget(schema, account))
+            self._known[role] = Role(account, paying_accounts(schema, account), privacy)
         return self._known[role]
 
-    def privacy(self, role: str) -> Privacy:
-        return self.of(role).privacy
+    def privacy_of(self, role: str) -> Privacy:
+        return self.get_role(role).privacy
 
-    def opened(self, role: str) -> Values:
+    def initial_values(self, role: str) -> SettingValues:
         """What holds for it where nothing was set: the owner's, the analyst's, and what the connection was given."""
         if role not in self._values:
-            values = _with_defaults(self._schema, self.of(role))
+            values = _default_values(self._schema, self.get_role(role))
             for name, value in self._given.items():
                 if name != "role":
-                    values = values.set(self.privacy(role), name, value)
+                    values = values.set_value(self.privacy_of(role), name, value)
             self._values[role] = replace(values, role=role)
         return self._values[role]
 
@@ -93,15 +93,15 @@ class Roles:
 def check_settings(schema: Schema) -> None:
     """The settings that the schema gives its analysts are ones that they may set."""
     for analyst in schema.analysts:
-        _with_defaults(schema, Roles(schema, analyst.name, {}).of(NOBODY))
+        _default_values(schema, ConnectionRoles(schema, analyst.name, {}).get_role(NO_ROLE))
 
 
-def _with_defaults(schema: Schema, role: Role) -> Values:
-    values = Values(setting.defaults(role.privacy), Variables())
+def _default_values(schema: Schema, role: Role) -> SettingValues:
+    values = SettingValues(setting.default_settings(role.privacy), Variables())
     analyst = schema.analyst(role.account.name)
     for name, value in analyst.settings if analyst is not None else ():
         try:
-            values = values.set(role.privacy, name.lower(), value)
+            values = values.set_value(role.privacy, name.lower(), value)
         except Error as error:
             where = f"analysts.{role.account.name}.settings.{name}"
             raise SchemaError(f"{where}: {error.message}", hint=error.hint) from None

@@ -8,17 +8,17 @@ from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 
-from dpsql.calibrate import Noise
+from dpsql.calibrate import NoiseKind
 from dpsql.errors import DataError, Error, InvalidParameter, Unsupported
 from dpsql.plan.measures import MedianBy
 from dpsql.schema.model import ForeignUnit, OwnUnit, Privacy, Schema
-from dpsql.sql.numerals import exact_number
+from dpsql.sql.numerals import parse_exact_number
 from dpsql.sql.options import Option
-from dpsql.sql.ranges import Ranges
+from dpsql.sql.ranges import RangeSource
 
-NAMES = ("epsilon", "delta", "contributions.rows", "contributions.groups", "noise", "nonnegative", "derive",
+SETTING_NAMES = ("epsilon", "delta", "contributions.rows", "contributions.groups", "noise", "nonnegative", "derive",
          "max_error", "max_relative_error", "confidence", "ranges", "mechanism", "proposal")  # fmt: skip
-OPTIONS = {
+OPTION_SETTINGS = {
     "epsilon": "epsilon",
     "delta": "delta",
     "max_groups_contributed": "contributions.groups",
@@ -32,8 +32,8 @@ OPTIONS = {
 }
 """GoogleSQL's options of one statement, as settings; and those that ask for an accuracy."""
 
-EXCLUSIVE = (("epsilon", "max_error"), ("max_error", "max_relative_error"))
-AIMS = {"max_error": "5", "max_relative_error": "0.05"}
+EXCLUSIVE_OPTIONS = (("epsilon", "max_error"), ("max_error", "max_relative_error"))
+ERROR_GOAL_EXAMPLES = {"max_error": "5", "max_relative_error": "0.05"}
 
 
 @dataclass(frozen=True)
@@ -44,24 +44,24 @@ class Settings:
     delta: Fraction
     rows: int | None
     groups: int | None
-    noise: Noise | None = None  # None: Gaussian where delta is above 0
+    noise: NoiseKind | None = None  # None: Gaussian where delta is above 0
     max_error: Fraction | None = None  # of each answer: epsilon is then the least that keeps it
     max_relative_error: Fraction | None = None  # as a part of each answer: epsilon is that of a pilot
     confidence: Fraction = Fraction(19, 20)
-    ranges: Ranges = Ranges.DECLARED  # of which columns MIN and MAX are declared bounds
+    ranges: RangeSource = RangeSource.DECLARED  # of which columns MIN and MAX are declared bounds
     median: MedianBy = MedianBy.EXPONENTIAL
     proposal: Fraction | None = None  # the sensitivity that ptr tests for; None is a hundredth of the range
 
     @property
-    def aiming(self) -> bool:
+    def has_error_goal(self) -> bool:
         """Whether an error was asked for, from which epsilon follows."""
         return self.max_error is not None or self.max_relative_error is not None
 
     @property
-    def chosen_noise(self) -> Noise:
+    def chosen_noise(self) -> NoiseKind:
         if self.noise is not None:
             return self.noise
-        return Noise.GAUSSIAN if self.delta > 0 else Noise.LAPLACE
+        return NoiseKind.GAUSSIAN if self.delta > 0 else NoiseKind.LAPLACE
 
 
 @dataclass(frozen=True)
@@ -71,47 +71,47 @@ class SessionSettings:
     derive: bool = True  # from releases that were paid for before
 
 
-def defaults(privacy: Privacy) -> SessionSettings:
+def default_settings(privacy: Privacy) -> SessionSettings:
     caps = privacy.contributions
     return SessionSettings(Settings(privacy.query.epsilon, privacy.query.delta, caps.rows, caps.groups))
 
 
-def change(settings: SessionSettings, privacy: Privacy, name: str, value: str) -> SessionSettings:
+def change_setting(settings: SessionSettings, privacy: Privacy, name: str, value: str) -> SessionSettings:
     statement = settings.statement
     match name:
         case "epsilon":
-            return replace(settings, statement=replace(statement, epsilon=_epsilon(value)))
+            return replace(settings, statement=replace(statement, epsilon=_parse_epsilon(value)))
         case "delta":
-            return replace(settings, statement=replace(statement, delta=_delta(value)))
+            return replace(settings, statement=replace(statement, delta=_parse_delta(value)))
         case "contributions.rows":
-            return replace(settings, statement=replace(statement, rows=_cap(name, value, privacy.contributions.rows)))
+            return replace(settings, statement=replace(statement, rows=_parse_cap(name, value, privacy.contributions.rows)))
         case "contributions.groups":
-            groups = _cap(name, value, privacy.contributions.groups)
+            groups = _parse_cap(name, value, privacy.contributions.groups)
             return replace(settings, statement=replace(statement, groups=groups))
         case "noise":
-            return replace(settings, statement=replace(statement, noise=_noise(value)))
+            return replace(settings, statement=replace(statement, noise=_parse_noise(value)))
         case "nonnegative":
-            return replace(settings, nonnegative=_switch(name, value))
+            return replace(settings, nonnegative=_parse_switch(name, value))
         case "derive":
-            return replace(settings, derive=_switch(name, value))
+            return replace(settings, derive=_parse_switch(name, value))
         case "max_error" | "max_relative_error":
-            return replace(settings, statement=_aiming(statement, name, value))
+            return replace(settings, statement=_set_error_goal(statement, name, value))
         case "confidence":
-            return replace(settings, statement=replace(statement, confidence=_confidence(value)))
+            return replace(settings, statement=replace(statement, confidence=_parse_confidence(value)))
         case "ranges":
-            return replace(settings, statement=replace(statement, ranges=_ranges(value)))
+            return replace(settings, statement=replace(statement, ranges=_parse_ranges(value)))
         case "mechanism":
-            return replace(settings, statement=replace(statement, median=_median(value)))
+            return replace(settings, statement=replace(statement, median=_parse_median(value)))
         case "proposal":
-            return replace(settings, statement=replace(statement, proposal=_proposal(value)))
+            return replace(settings, statement=replace(statement, proposal=_parse_proposal(value)))
         case _:
-            raise unknown(name)
+            raise unknown_setting_error(name)
 
 
-def _aiming(statement: Settings, name: str, value: str) -> Settings:
+def _set_error_goal(statement: Settings, name: str, value: str) -> Settings:
     """One of the two at a time: the later one counts."""
-    number = None if value.strip("'\"").lower() == "none" else _number(name, value)
-    hint = f"For example: SET {name} = {AIMS[name]}"
+    number = None if value.strip("'\"").lower() == "none" else _parse_number(name, value)
+    hint = f"For example: SET {name} = {ERROR_GOAL_EXAMPLES[name]}"
     if number is not None and not 0 < number <= 10**18:
         raise InvalidParameter(f"{name} must be above 0", hint=hint)
     if name == "max_relative_error" and number is not None and number > Fraction(1, 2):
@@ -120,24 +120,24 @@ def _aiming(statement: Settings, name: str, value: str) -> Settings:
     return replace(other, max_error=number) if name == "max_error" else replace(other, max_relative_error=number)
 
 
-def reset(settings: SessionSettings, privacy: Privacy, name: str, opened: SessionSettings) -> SessionSettings:
+def reset_setting(settings: SessionSettings, privacy: Privacy, name: str, opened: SessionSettings) -> SessionSettings:
     """As `opened` has it; an aim that took the place of the other gives it back."""
-    if name in AIMS and show(settings, name) != "none":
+    if name in ERROR_GOAL_EXAMPLES and show_setting(settings, name) != "none":
         return replace(settings, statement=replace(
             settings.statement,
             max_error=opened.statement.max_error,
             max_relative_error=opened.statement.max_relative_error,
         ))  # fmt: skip
-    return change(settings, privacy, name, show(opened, name))
+    return change_setting(settings, privacy, name, show_setting(opened, name))
 
 
-def show(settings: SessionSettings, name: str) -> str:
+def show_setting(settings: SessionSettings, name: str) -> str:
     statement = settings.statement
     match name:
         case "epsilon":
-            return _number_text(statement.epsilon)
+            return _format_number(statement.epsilon)
         case "delta":
-            return _number_text(statement.delta)
+            return _format_number(statement.delta)
         case "contributions.rows":
             return "none" if statement.rows is None else str(statement.rows)
         case "contributions.groups":
@@ -149,60 +149,60 @@ def show(settings: SessionSettings, name: str) -> str:
         case "derive":
             return "on" if settings.derive else "off"
         case "max_error":
-            return "none" if statement.max_error is None else _number_text(statement.max_error)
+            return "none" if statement.max_error is None else _format_number(statement.max_error)
         case "max_relative_error":
-            return "none" if statement.max_relative_error is None else _number_text(statement.max_relative_error)
+            return "none" if statement.max_relative_error is None else _format_number(statement.max_relative_error)
         case "confidence":
-            return _number_text(statement.confidence)
+            return _format_number(statement.confidence)
         case "ranges":
             return statement.ranges.value
         case "mechanism":
             return statement.median.value
         case "proposal":
-            return "none" if statement.proposal is None else _number_text(statement.proposal)
+            return "none" if statement.proposal is None else _format_number(statement.proposal)
         case _:
-            raise unknown(name)
+            raise unknown_setting_error(name)
 
 
-def with_options(settings: Settings, schema: Schema, options: tuple[Option, ...]) -> Settings:
+def apply_options(settings: Settings, schema: Schema, options: tuple[Option, ...]) -> Settings:
     """The settings of one statement that brings options of its own; its own epsilon needs no aim of the session's."""
     names = {option.name for option in options}
-    for one, other in EXCLUSIVE:
-        if {one, other} <= names:
-            span = next(option.span for option in options if option.name == other)
-            raise InvalidParameter(f"a statement has {one} or {other}, not both", span=span)
+    for first, second in EXCLUSIVE_OPTIONS:
+        if {first, second} <= names:
+            span = next(option.span for option in options if option.name == second)
+            raise InvalidParameter(f"a statement has {first} or {second}, not both", span=span)
     if "epsilon" in names:
         settings = replace(settings, max_error=None, max_relative_error=None)
     for option in options:
         try:
-            settings = _with_option(settings, schema, option)
+            settings = _apply_option(settings, schema, option)
         except Error as error:
             error.span = option.span
             raise
     return settings
 
 
-def for_one(given: Mapping[str, str]) -> dict[str, str]:
+def statement_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
     """What one statement sets for itself, as by its options: its own epsilon needs no aim of the session's."""
-    named = {name.lower(): value for name, value in given.items()}
-    for one, other in EXCLUSIVE:
-        if {one, other} <= named.keys():
-            raise InvalidParameter(f"a statement has {one} or {other}, not both")
-    return {**dict.fromkeys(AIMS, "none"), **named} if "epsilon" in named else named
+    named = {name.lower(): value for name, value in overrides.items()}
+    for first, second in EXCLUSIVE_OPTIONS:
+        if {first, second} <= named.keys():
+            raise InvalidParameter(f"a statement has {first} or {second}, not both")
+    return {**dict.fromkeys(ERROR_GOAL_EXAMPLES, "none"), **named} if "epsilon" in named else named
 
 
-def _with_option(settings: Settings, schema: Schema, option: Option) -> Settings:
-    known = ", ".join((*OPTIONS, "privacy_unit_column"))
-    if option.name in OPTIONS:
+def _apply_option(settings: Settings, schema: Schema, option: Option) -> Settings:
+    option_names = ", ".join((*OPTION_SETTINGS, "privacy_unit_column"))
+    if option.name in OPTION_SETTINGS:
         value = "none" if option.value.lower() == "null" else option.value
-        return change(SessionSettings(settings), schema.privacy, OPTIONS[option.name], value).statement
+        return change_setting(SessionSettings(settings), schema.privacy, OPTION_SETTINGS[option.name], value).statement
     if option.name == "privacy_unit_column":
-        _check_unit(schema, option.value)
+        _check_unit_column(schema, option.value)
         return settings
-    raise Unsupported(f'there is no option "{option.name}"', hint=f"Options: {known}.", sqlstate="42704")
+    raise Unsupported(f'there is no option "{option.name}"', hint=f"Options: {option_names}.", sqlstate="42704")
 
 
-def _check_unit(schema: Schema, column: str) -> None:
+def _check_unit_column(schema: Schema, column: str) -> None:
     """The unit is the owner's choice; a statement may only name it."""
     units = {table.unit.column for table in schema.tables if isinstance(table.unit, OwnUnit | ForeignUnit)}
     name = column.split(".")[-1].lower()
@@ -212,23 +212,23 @@ def _check_unit(schema: Schema, column: str) -> None:
         )
 
 
-def unknown(name: str) -> InvalidParameter:
-    near = get_close_matches(name.lower().replace("_", "."), NAMES, n=1) or get_close_matches(name.lower(), NAMES, n=1)
+def unknown_setting_error(name: str) -> InvalidParameter:
+    near = get_close_matches(name.lower().replace("_", "."), SETTING_NAMES, n=1) or get_close_matches(name.lower(), SETTING_NAMES, n=1)
     perhaps = f'Perhaps you meant "{near[0]}". ' if near else ""
-    hint = f"{perhaps}Settings: {', '.join(NAMES)}."
+    hint = f"{perhaps}Settings: {', '.join(SETTING_NAMES)}."
     return InvalidParameter(f'there is no setting "{name}"', hint=hint, sqlstate="42704")
 
 
-def _number_text(number: Fraction) -> str:
+def _format_number(number: Fraction) -> str:
     as_decimal = Decimal(number.numerator) / Decimal(number.denominator)
     return str(as_decimal) if Fraction(as_decimal) == number else f"{number.numerator}/{number.denominator}"
 
 
-def _number(name: str, value: str) -> Fraction:
+def _parse_number(name: str, value: str) -> Fraction:
     text = value.strip("'\"")
     above, _, below = text.partition("/")
     try:
-        number, parts = exact_number(above), exact_number(below or "1")
+        number, parts = parse_exact_number(above), parse_exact_number(below or "1")
     except DataError:
         raise InvalidParameter(f"{name} is out of range") from None
     if number is None or not parts:
@@ -236,33 +236,33 @@ def _number(name: str, value: str) -> Fraction:
     return number / parts
 
 
-def _epsilon(value: str) -> Fraction:
-    number = _number("epsilon", value)
+def _parse_epsilon(value: str) -> Fraction:
+    number = _parse_number("epsilon", value)
     if not 0 < number <= 10**6:
         raise InvalidParameter("epsilon must be above 0 and at most 1000000", hint="For example: SET epsilon = 0.5")
     return number
 
 
-def _delta(value: str) -> Fraction:
-    number = _number("delta", value)
+def _parse_delta(value: str) -> Fraction:
+    number = _parse_number("delta", value)
     if not 0 <= number < 1:
         raise InvalidParameter("delta must be at least 0 and below 1", hint="For example: SET delta = 1e-9")
     return number
 
 
-def _confidence(value: str) -> Fraction:
-    number = _number("confidence", value)
+def _parse_confidence(value: str) -> Fraction:
+    number = _parse_number("confidence", value)
     if not Fraction(1, 2) <= number <= 1 - Fraction(1, 10**6):
         raise InvalidParameter("confidence must be at least 0.5 and at most 0.999999",
                                hint="For example: SET confidence = 0.95")  # fmt: skip
     return number
 
 
-def _cap(name: str, value: str, owners: int | None) -> int | None:
+def _parse_cap(name: str, value: str, owners: int | None) -> int | None:
     """Analysts may lower the owner's caps, never raise them: a larger norm is more noise for everyone's data."""
     if value == "none" and owners is None:
         return None
-    number = _number(name, value)
+    number = _parse_number(name, value)
     if number.denominator != 1 or number < 1 or number > 1 << 20:
         raise InvalidParameter(f"{name} must be a whole number of at least 1")
     if owners is not None and number > owners:
@@ -270,47 +270,47 @@ def _cap(name: str, value: str, owners: int | None) -> int | None:
     return int(number)
 
 
-def _noise(value: str) -> Noise | None:
+def _parse_noise(value: str) -> NoiseKind | None:
     word = value.strip("'\"").lower()
     if word == "auto":
         return None
     try:
-        return Noise(word)
+        return NoiseKind(word)
     except ValueError:
         raise InvalidParameter(f'noise must be laplace, gaussian or auto, not "{value}"') from None
 
 
-def _ranges(value: str) -> Ranges:
+def _parse_ranges(value: str) -> RangeSource:
     try:
-        return Ranges(value.strip("'\"").lower())
+        return RangeSource(value.strip("'\"").lower())
     except ValueError:
         raise InvalidParameter(f'ranges must be declared, all or release, not "{value}"') from None
 
 
-def _median(value: str) -> MedianBy:
+def _parse_median(value: str) -> MedianBy:
     try:
         return MedianBy(value.strip("'\"").lower())
     except ValueError:
         raise InvalidParameter(f'mechanism must be exponential, smooth or ptr, not "{value}"') from None
 
 
-def _proposal(value: str) -> Fraction | None:
+def _parse_proposal(value: str) -> Fraction | None:
     if value.strip("'\"").lower() == "none":
         return None
-    number = _number("proposal", value)
+    number = _parse_number("proposal", value)
     if not 0 < number <= 10**18:
         raise InvalidParameter("proposal must be above 0", hint="For example: SET proposal = 5")
     return number
 
 
-def _switch(name: str, value: str) -> bool:
+def _parse_switch(name: str, value: str) -> bool:
     word = value.strip("'\"").lower()
     if word not in ("on", "off", "true", "false"):
         raise InvalidParameter(f'{name} must be on or off, not "{value}"')
     return word in ("on", "true")
 
 
-def with_own_loss(settings: Settings, own: list[Fraction | None]) -> Settings:
+def apply_release_epsilons(settings: Settings, own: list[Fraction | None]) -> Settings:
     """The settings with the epsilons of releases that name their own; None stands for one that does not.
 
     Privacy: these are what a statement is held against, its account's largest query for one.

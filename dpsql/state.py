@@ -13,191 +13,191 @@ from functools import cached_property
 from typing import Protocol
 
 from dpsql import settings as setting
-from dpsql.catalog.identity import SCHEMA
+from dpsql.catalog.identity import DEFAULT_SCHEMA
 from dpsql.catalog.variables import Variables, is_variable
 from dpsql.errors import ProgrammingError
 from dpsql.schema.model import Privacy
 from dpsql.settings import SessionSettings
 from dpsql.sql.commands import (
     DiscardCommand,
-    ModesCommand,
-    NothingCommand,
+    TransactionModesCommand,
+    NoOpCommand,
     ResetCommand,
     SetCommand,
-    Step,
+    TransactionStep,
     TransactionCommand,
 )
 
-Settling = SetCommand | ResetCommand | TransactionCommand | ModesCommand | DiscardCommand | NothingCommand
+SettingsCommand = SetCommand | ResetCommand | TransactionCommand | TransactionModesCommand | DiscardCommand | NoOpCommand
 """Commands that change what is set, and ask nothing."""
 
-NOBODY = "none"
+NO_ROLE = "none"
 """The role of who asks for herself."""
 
 
 @dataclass(frozen=True)
-class Values:
+class SettingValues:
     """dpsql's settings and PostgreSQL's."""
 
     settings: SessionSettings
     variables: Variables = field(default_factory=Variables)
-    role: str = NOBODY
+    role: str = NO_ROLE
 
-    def set(self, privacy: Privacy, name: str, value: str) -> Values:
+    def set_value(self, privacy: Privacy, name: str, value: str) -> SettingValues:
         if is_variable(name):
             return replace(self, variables=self.variables.set(name, value))
-        return replace(self, settings=setting.change(self.settings, privacy, name, value))
+        return replace(self, settings=setting.change_setting(self.settings, privacy, name, value))
 
-    def reset(self, privacy: Privacy, name: str, opened: Values) -> Values:
+    def reset_value(self, privacy: Privacy, name: str, opened: SettingValues) -> SettingValues:
         """As `opened` has it."""
         if is_variable(name):
             return replace(self, variables=self.variables.reset(name, opened.variables))
-        return replace(self, settings=setting.reset(self.settings, privacy, name, opened.settings))
+        return replace(self, settings=setting.reset_setting(self.settings, privacy, name, opened.settings))
 
-    def show(self, name: str) -> str:
+    def show_value(self, name: str) -> str:
         if name == "role":
             return self.role
         if is_variable(name):
             return self.variables.show(name)
-        return setting.show(self.settings, name)
+        return setting.show_setting(self.settings, name)
 
     @cached_property
-    def own(self) -> tuple[tuple[str, str], ...]:
+    def own_items(self) -> tuple[tuple[str, str], ...]:
         """dpsql's, in their order."""
-        return tuple((name, setting.show(self.settings, name)) for name in setting.NAMES)
+        return tuple((name, setting.show_setting(self.settings, name)) for name in setting.SETTING_NAMES)
 
     def items(self) -> list[tuple[str, str]]:
-        return [*self.own, *self.variables.items()]
+        return [*self.own_items, *self.variables.items()]
 
 
 @dataclass(frozen=True)
 class Savepoint:
     name: str | None  # None: where the transaction began
-    now: Values
-    kept: Values
+    now: SettingValues
+    kept: SettingValues
 
 
-class Known(Protocol):
+class RoleDirectory(Protocol):
     """For whom a connection may ask, and with which settings each of them begins."""
 
     @property
-    def first(self) -> str: ...
-    def named(self, name: str) -> str: ...
-    def privacy(self, role: str) -> Privacy: ...
-    def opened(self, role: str) -> Values: ...
+    def initial_role(self) -> str: ...
+    def resolve_role(self, name: str) -> str: ...
+    def privacy_of(self, role: str) -> Privacy: ...
+    def initial_values(self, role: str) -> SettingValues: ...
 
 
 @dataclass(frozen=True)
-class State:
+class SessionState:
     """`now` is what holds; `kept` what will hold after COMMIT, which is `now` without SET LOCAL."""
 
-    now: Values
-    kept: Values
-    roles: Known = field(compare=False)
+    now: SettingValues
+    kept: SettingValues
+    roles: RoleDirectory = field(compare=False)
     points: tuple[Savepoint, ...] = ()  # the first is BEGIN; none: no transaction
 
-    def after(self, command: Settling) -> tuple[State, str]:
+    def apply_command(self, command: SettingsCommand) -> tuple[SessionState, str]:
         """The state that the command leaves, and the word that tells of it."""
         match command:
             case SetCommand(name, value, local):
-                return self.set(name, value, local), "SET"
+                return self.set_value(name, value, local), "SET"
             case ResetCommand(name):
-                return self.reset(name), "RESET"
+                return self.reset_value(name), "RESET"
             case TransactionCommand(step, savepoint, modes):
-                return self.step(step, savepoint).with_modes(modes), step.value.removesuffix(" TO")
-            case ModesCommand(modes, session):
+                return self.apply_step(step, savepoint).with_modes(modes), step.value.removesuffix(" TO")
+            case TransactionModesCommand(modes, session):
                 return self.with_modes(modes, session), "SET"
             case DiscardCommand():
-                return new_state(self.roles), "DISCARD ALL"
-            case NothingCommand(tag):
+                return initial_state(self.roles), "DISCARD ALL"
+            case NoOpCommand(tag):
                 return self, tag
 
-    def for_one(self, given: Mapping[str, str]) -> State:
+    def for_statement(self, overrides: Mapping[str, str]) -> SessionState:
         """With what one statement brings of its own."""
         now = self.now
-        for name, value in setting.for_one(given).items():
-            now = now.set(self.roles.privacy(now.role), name, value)
+        for name, value in setting.statement_overrides(overrides).items():
+            now = now.set_value(self.roles.privacy_of(now.role), name, value)
         return replace(self, now=now)
 
-    def set(self, name: str, value: str | None, local: bool = False) -> State:
+    def set_value(self, name: str, value: str | None, local: bool = False) -> SessionState:
         """None: as the connection was opened."""
         if not local:
-            return replace(self, now=self._with(self.now, name, value), kept=self._with(self.kept, name, value))
+            return replace(self, now=self._change_value(self.now, name, value), kept=self._change_value(self.kept, name, value))
         if not self.points:
             raise ProgrammingError(
                 "SET LOCAL holds until the transaction ends, and none was begun",
                 hint=f"Write SET {name} = …, or BEGIN first.",
                 sqlstate="25P01",
             )
-        return replace(self, now=self._with(self.now, name, value))
+        return replace(self, now=self._change_value(self.now, name, value))
 
-    def _with(self, values: Values, name: str, value: str | None) -> Values:
+    def _change_value(self, values: SettingValues, name: str, value: str | None) -> SettingValues:
         if name == "role":
-            return self._acting(values, self.roles.first if value is None else self.roles.named(value))
-        privacy, opened = self.roles.privacy(values.role), self.roles.opened(values.role)
-        return values.set(privacy, name, value) if value is not None else values.reset(privacy, name, opened)
+            return self._switch_role(values, self.roles.initial_role if value is None else self.roles.resolve_role(value))
+        privacy, opened = self.roles.privacy_of(values.role), self.roles.initial_values(values.role)
+        return values.set_value(privacy, name, value) if value is not None else values.reset_value(privacy, name, opened)
 
-    def _acting(self, values: Values, role: str) -> Values:
+    def _switch_role(self, values: SettingValues, role: str) -> SettingValues:
         """What was set before holds for the other role too; all else is as that one begins."""
-        before, after, privacy = self.roles.opened(values.role), self.roles.opened(role), self.roles.privacy(role)
-        changed = [name for name in setting.NAMES if values.show(name) != before.show(name)]
-        for name in sorted(changed, key=lambda name: values.show(name) != "none"):  # of two aims, the one that is set
-            after = after.set(privacy, name, values.show(name))
+        before, after, privacy = self.roles.initial_values(values.role), self.roles.initial_values(role), self.roles.privacy_of(role)
+        changed = [name for name in setting.SETTING_NAMES if values.show_value(name) != before.show_value(name)]
+        for name in sorted(changed, key=lambda name: values.show_value(name) != "none"):  # of two aims, the one that is set
+            after = after.set_value(privacy, name, values.show_value(name))
         return replace(after, variables=values.variables)
 
-    def reset(self, name: str | None) -> State:
+    def reset_value(self, name: str | None) -> SessionState:
         """None: all of them, but for the role, as in PostgreSQL."""
         if name is not None:
-            return self.set(name, None)
-        return replace(self, now=self.roles.opened(self.now.role), kept=self.roles.opened(self.kept.role))
+            return self.set_value(name, None)
+        return replace(self, now=self.roles.initial_values(self.now.role), kept=self.roles.initial_values(self.kept.role))
 
-    def step(self, step: Step, savepoint: str | None) -> State:
+    def apply_step(self, step: TransactionStep, savepoint: str | None) -> SessionState:
         match step:
-            case Step.BEGIN | Step.START:
+            case TransactionStep.BEGIN | TransactionStep.START:
                 return self if self.points else replace(self, points=(Savepoint(None, self.now, self.kept),))
-            case Step.COMMIT:
+            case TransactionStep.COMMIT:
                 return replace(self, now=self.kept, points=())
-            case Step.ROLLBACK:
+            case TransactionStep.ROLLBACK:
                 if not self.points:
                     return self
                 return replace(self, now=self.points[0].kept, kept=self.points[0].kept, points=())
-            case Step.SAVEPOINT:
-                self._in_transaction(step)
+            case TransactionStep.SAVEPOINT:
+                self._require_transaction(step)
                 return replace(self, points=(*self.points, Savepoint(savepoint, self.now, self.kept)))
-            case Step.RELEASE:
-                return replace(self, points=self.points[: self._place(step, savepoint)])
-            case Step.ROLLBACK_TO:
-                place = self._place(step, savepoint)
-                point = self.points[place]
-                return replace(self, now=point.now, kept=point.kept, points=self.points[: place + 1])
+            case TransactionStep.RELEASE:
+                return replace(self, points=self.points[: self._find_savepoint(step, savepoint)])
+            case TransactionStep.ROLLBACK_TO:
+                index = self._find_savepoint(step, savepoint)
+                point = self.points[index]
+                return replace(self, now=point.now, kept=point.kept, points=self.points[: index + 1])
 
-    def with_modes(self, modes: tuple[tuple[str, str], ...], session: bool = False) -> State:
+    def with_modes(self, modes: tuple[tuple[str, str], ...], session: bool = False) -> SessionState:
         """Of this transaction, if there is one; with `session`, of those that follow."""
         state = self
         for name, value in modes if session or self.points else ():
-            state = state.set(f"default_{name}" if session else name, value, local=not session)
+            state = state.set_value(f"default_{name}" if session else name, value, local=not session)
         return state
 
-    def _place(self, step: Step, name: str | None) -> int:
+    def _find_savepoint(self, step: TransactionStep, name: str | None) -> int:
         """The last savepoint of that name."""
-        self._in_transaction(step)
-        places = [place for place, point in enumerate(self.points) if point.name == name and place > 0]
-        if not places:
+        self._require_transaction(step)
+        indexes = [index for index, point in enumerate(self.points) if point.name == name and index > 0]
+        if not indexes:
             raise ProgrammingError(f'there is no savepoint "{name}"', sqlstate="3B001")
-        return places[-1]
+        return indexes[-1]
 
-    def _in_transaction(self, step: Step) -> None:
+    def _require_transaction(self, step: TransactionStep) -> None:
         if not self.points:
             raise ProgrammingError(f"{step.value} is for transactions, and none was begun", hint="BEGIN first.",
                                    sqlstate="25P01")  # fmt: skip
 
 
-def new_state(roles: Known) -> State:
+def initial_state(roles: RoleDirectory) -> SessionState:
     """Of a connection that is opened."""
-    values = roles.opened(roles.first)
-    return State(values, values, roles)
+    values = roles.initial_values(roles.initial_role)
+    return SessionState(values, values, roles)
 
 
-def plain_name(table: str) -> str:
+def strip_schema(table: str) -> str:
     """DESCRIBE public.visits means visits."""
-    return table.removeprefix(f"{SCHEMA}.").removeprefix("main.")
+    return table.removeprefix(f"{DEFAULT_SCHEMA}.").removeprefix("main.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from dpsql.analysis.canon import canonical_plan
+from dpsql.analysis.canon import canonical_plan_text
 from dpsql.catalog.identity import Identity
 from dpsql.compiled import TableStep
 from dpsql.plan.nodes import Aggregate
@@ -14,11 +14,11 @@ from dpsql.plan.stages import Hole
 from dpsql.plan.walk import walk_rows
 from dpsql.schema.model import Resolved, Schema
 from dpsql.settings import Settings
-from dpsql.sql.blocks import BoundHole, PublicRead
-from dpsql.sql.post import tables_read
+from dpsql.sql.blocks import BoundRuntimeParameter, PublicRead
+from dpsql.sql.post import tables_read_by
 
 
-def plan_hash(
+def hash_plan(
     aggregate: Aggregate, declared: Sequence[str], holes: Sequence[Hole], sources: str, *, pilot: bool
 ) -> str:
     """The question is the canonical plan that is also rewritten and run, so one hash has one set of cells and recipes.
@@ -28,11 +28,11 @@ def plan_hash(
     followed from it.
     """
     filled = [repr((h.name, h.shape.value, h.columns, h.most, h.sql, sorted(h.unique))) for h in holes]
-    text = "\n".join([canonical_plan(aggregate), *declared, *filled, sources, *(["pilot"] if pilot else [])])
+    text = "\n".join([canonical_plan_text(aggregate), *declared, *filled, sources, *(["pilot"] if pilot else [])])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def declarations(aggregate: Aggregate, resolved: Resolved, settings: Settings) -> list[str]:
+def list_declarations(aggregate: Aggregate, resolved: Resolved, settings: Settings) -> list[str]:
     """The declarations of the tables that are read, the caps and the relation of neighbors."""
     schema = resolved.schema
     names = sorted({n.table for n in walk_rows(aggregate.input) if isinstance(n, Table | PublicTable)})
@@ -42,18 +42,18 @@ def declarations(aggregate: Aggregate, resolved: Resolved, settings: Settings) -
     return [*tables, repr(caps), repr(relation)]
 
 
-def behind_names(
-    holes: Sequence[BoundHole],
+def source_identities(
+    holes: Sequence[BoundRuntimeParameter],
     tables: Sequence[TableStep],
     after: tuple[int, ...],
     reads: Mapping[str, PublicRead],
     schema: Schema,
-    who: Identity,
+    identity: Identity,
 ) -> str:
     """What stands behind the names in the holes' SQL: public tables, and places among the steps of `after`."""
-    names = sorted({name for hole in holes for name in tables_read(hole.source)})
+    names = sorted({name for hole in holes for name in tables_read_by(hole.source)})
     read = [reads[name] for name in names if name in reads]
     public = [(r.name, r.place, r.table, repr(schema.table(r.table))) for r in read]
-    places = {t.name: [after.index(place) for place in sorted(t.steps)] for t in tables if t.name in names}
-    shown = who if any(one.place for one in read) else None  # a catalog may show who asks
-    return repr((public, sorted(places.items()), shown))
+    step_indexes = {t.name: [after.index(index) for index in sorted(t.steps)] for t in tables if t.name in names}
+    identity_shown = identity if any(public_read.place for public_read in read) else None  # a catalog may show who asks
+    return repr((public, sorted(step_indexes.items()), identity_shown))

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from dpsql.errors import QueryCanceled
 
-NOT_FREE = "it would be charged, and only what is free was asked for"
+NOT_FREE_MESSAGE = "it would be charged, and only what is free was asked for"
 
 
 @dataclass(eq=False)
-class Ticket:
+class StatementHandle:
     """`delivered` of its `releases` are there. What is `free` may be served only what is charged to nobody.
 
     Privacy: a release is delivered when its run is seen to have ended, and so on the grid of `min_latency`. How far the
@@ -25,7 +25,7 @@ class Ticket:
     free: bool = False
     interrupt: Callable[[], None] | None = None  # ends post-processing, which reads no private row
 
-    def check(self, now: int, hint: str | None = None) -> None:
+    def check_cancellation(self, now: int, hint: str | None = None) -> None:
         if self.canceled:
             raise QueryCanceled("canceling statement due to user request", hint=hint)
         if self.deadline is not None and now >= self.deadline:

@@ -7,34 +7,34 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-LOOKING = 0.05
+CHECK_SECONDS = 0.05
 """Seconds between two looks whether the one who waits is to go on waiting."""
 
 
-class Turns:
+class FairSemaphore:
     """At most `most` of one name are within `of` at a time. Nobody waits for another name."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, max_active: int) -> None:
+        self._most = max_active
         self._changed = threading.Condition()
         self._lines: dict[str, deque[object]] = {}  # those within, then those who wait
 
     @contextmanager
-    def of(self, name: str, check: Callable[[], object]) -> Iterator[None]:
+    def acquire(self, name: str, check: Callable[[], object]) -> Iterator[None]:
         """`check` raises where the wait is over without a turn."""
-        one = object()
+        token = object()
         with self._changed:
             line = self._lines.setdefault(name, deque())
-            line.append(one)
+            line.append(token)
         try:
             with self._changed:
-                while line.index(one) >= self._most:
+                while line.index(token) >= self._most:
                     check()
-                    self._changed.wait(LOOKING)
+                    self._changed.wait(CHECK_SECONDS)
             yield
         finally:
             with self._changed:
-                line.remove(one)
+                line.remove(token)
                 if not line:
                     del self._lines[name]
                 self._changed.notify_all()

@@ -55,8 +55,8 @@ class Type:
         return self.is_integer or self.is_float or self.kind is Kind.DECIMAL
 
     @property
-    def is_span(self) -> bool:
-        return self == SPAN
+    def is_microsecond_interval(self) -> bool:
+        return self == MICROSECOND_INTERVAL
 
     @property
     def is_time(self) -> bool:
@@ -78,12 +78,12 @@ TIMESTAMP = Type(Kind.TIMESTAMP)
 TIMESTAMPTZ = Type(Kind.TIMESTAMPTZ)
 TIME = Type(Kind.TIME)
 INTERVAL = Type(Kind.INTERVAL)
-SPAN = Type(Kind.INTERVAL, 6)
+MICROSECOND_INTERVAL = Type(Kind.INTERVAL, 6)
 """An interval that was worked out over private rows: whole microseconds, kept in 64 bits. A month is 30 days in it, as
 in comparisons of intervals."""
 UUID = Type(Kind.UUID)
 
-_SPELLINGS = {
+_TYPE_NAMES = {
     "boolean": BOOLEAN, "bool": BOOLEAN, "logical": BOOLEAN,
     "smallint": SMALLINT, "int2": SMALLINT, "short": SMALLINT, "tinyint": SMALLINT, "utinyint": SMALLINT,
     "integer": INTEGER, "int": INTEGER, "int4": INTEGER, "usmallint": INTEGER,
@@ -101,7 +101,7 @@ _SPELLINGS = {
 }  # fmt: skip
 
 
-def decimal(precision: int, scale: int) -> Type:
+def decimal_type(precision: int, scale: int) -> Type:
     return Type(Kind.DECIMAL, precision, scale)
 
 
@@ -111,19 +111,19 @@ def parse_type(text: str) -> Type | None:
     match = re.fullmatch(r"(?:decimal|numeric)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", folded)
     if match:
         try:
-            return decimal(int(match[1]), int(match[2] or 0))
+            return decimal_type(int(match[1]), int(match[2] or 0))
         except ValueError:
             return None
     if folded in ("decimal", "numeric"):
-        return decimal(18, 3)
+        return decimal_type(18, 3)
     match = re.fullmatch(r"(varchar|char|character varying)\s*\(\s*\d+\s*\)", folded)
-    return _SPELLINGS.get(match[1] if match else folded)
+    return _TYPE_NAMES.get(match[1] if match else folded)
 
 
-def outermost(spelling: str) -> str:
+def outer_type_name(spelling: str) -> str:
     """An engine's type by its first word, for messages: what is inside may be labels of an ENUM, which may be values.
 
-    >>> outermost("ENUM('flu', 'cold')"), outermost("STRUCT(k ENUM('flu'))[]"), outermost("BIGINT")
+    >>> outer_type_name("ENUM('flu', 'cold')"), outer_type_name("STRUCT(k ENUM('flu'))[]"), outer_type_name("BIGINT")
     ('ENUM', 'STRUCT[]', 'BIGINT')
     """
     word = re.match(r"\w+", spelling)
@@ -140,5 +140,5 @@ def sum_type(type_: Type) -> Type:
     if type_.is_integer:
         return BIGINT
     if type_.kind is Kind.DECIMAL:
-        return decimal(38, type_.scale or 0)
+        return decimal_type(38, type_.scale or 0)
     return DOUBLE

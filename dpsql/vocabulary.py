@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from dpsql.calibrate import Noise
+from dpsql.calibrate import NoiseKind
 from dpsql.catalog.variables import VARIABLES
 from dpsql.functions.table import FUNCTIONS
 from dpsql.plan.measures import MedianBy
-from dpsql.settings import NAMES
+from dpsql.settings import SETTING_NAMES
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class NamedSetting:
     ours: bool
 
 
-AGGREGATES = {
+AGGREGATE_EXAMPLES = {
     "count": "count(*)",
     "count_if": "count_if(urgent)",
     "sum": "sum(cost)",
@@ -91,7 +91,7 @@ AGGREGATES = {
     "normal_posterior_high": "normal_posterior_high(cost)",
     "dirichlet_posterior_mean": "dirichlet_posterior_mean(kind)",
 }
-OTHERS = {
+FUNCTION_EXAMPLES = {
     "clip": "clip(cost, 0, 100)",
     "concat": "concat(ward, '!')",
     "cast": "cast(nights AS double)",
@@ -103,7 +103,7 @@ OTHERS = {
     "day": "day(at)",
     "hour": "hour(at)",
 }
-AFTER = {
+POSTPROCESSING_EXAMPLES = {
     "dp_stderr": "dp_stderr(avg(cost))",
     "dp_low": "dp_low(avg(cost))",
     "dp_high": "dp_high(avg(cost))",
@@ -116,15 +116,15 @@ AFTER = {
     "first_value": "first_value(count(*)) OVER (ORDER BY kind)",
     "last_value": "last_value(count(*)) OVER (ORDER BY kind)",
 }
-STATISTICS = {
+STATISTIC_EXAMPLES = {
     "mad": "blockwise(mad(cost), 0, 5000)",
     "skewness": "blockwise(skewness(cost), -3, 3)",
     "kurtosis": "blockwise(kurtosis(cost), 0, 10)",
     "kurtosis_pop": "blockwise(kurtosis_pop(cost), 0, 10)",
     "entropy": "blockwise(entropy(kind), 0, 5)",
 }
-_CHOICES = {
-    "noise": ("auto", *(noise.value for noise in Noise)),
+_SETTING_CHOICES = {
+    "noise": ("auto", *(noise.value for noise in NoiseKind)),
     "nonnegative": ("on", "off"),
     "derive": ("on", "off"),
     "max_error": ("none",),
@@ -142,35 +142,35 @@ _CHOICES = {
 def named_functions() -> tuple[NamedFunction, ...]:
     """Aggregates first, and of them the most used; then those of values, in alphabetical order."""
     called = {
-        one.name: one.example
-        for one in FUNCTIONS.values()
-        if one.written and one.example.lower().startswith(f"{one.name}(")
+        function.name: function.example
+        for function in FUNCTIONS.values()
+        if function.written and function.example.lower().startswith(f"{function.name}(")
     }
-    found = [NamedFunction(name, "aggregate", example) for name, example in AGGREGATES.items()]
-    found += [NamedFunction(name, "function", example) for name, example in sorted((called | OTHERS).items())]
-    found += [NamedFunction(name, "after", example) for name, example in AFTER.items()]
-    return tuple(found)
+    functions = [NamedFunction(name, "aggregate", example) for name, example in AGGREGATE_EXAMPLES.items()]
+    functions += [NamedFunction(name, "function", example) for name, example in sorted((called | FUNCTION_EXAMPLES).items())]
+    functions += [NamedFunction(name, "after", example) for name, example in POSTPROCESSING_EXAMPLES.items()]
+    return tuple(functions)
 
 
 def own_functions(
     statistics: Sequence[tuple[str, Sequence[str]]], models: Sequence[tuple[str, Sequence[str]]]
 ) -> tuple[NamedFunction, ...]:
     """What only BLOCKWISE knows, the owner's statistics among it, by names and arguments; and models with features."""
-    found = [NamedFunction(name, "statistic", example) for name, example in STATISTICS.items()]
+    functions = [NamedFunction(name, "statistic", example) for name, example in STATISTIC_EXAMPLES.items()]
     for name, of in statistics:
-        found.append(NamedFunction(name, "statistic", f"blockwise({name}({', '.join(of)}), 0, 100)"))
+        functions.append(NamedFunction(name, "statistic", f"blockwise({name}({', '.join(of)}), 0, 100)"))
     for name, features in models:
-        found.append(NamedFunction(name, "model", f"predict({', '.join((name, *features))})"))
-    return tuple(found)
+        functions.append(NamedFunction(name, "model", f"predict({', '.join((name, *features))})"))
+    return tuple(functions)
 
 
 @cache
 def named_settings() -> tuple[NamedSetting, ...]:
     """dpsql's own first, then PostgreSQL's that can be set."""
-    own = [NamedSetting(name, _CHOICES.get(name, ()), True) for name in NAMES]
+    own = [NamedSetting(name, _SETTING_CHOICES.get(name, ()), True) for name in SETTING_NAMES]
     others = [
-        NamedSetting(one.name, tuple(dict.fromkeys((one.allowed or {}).values())), False)
-        for one in VARIABLES.values()
-        if not one.fixed
+        NamedSetting(variable.name, tuple(dict.fromkeys((variable.allowed or {}).values())), False)
+        for variable in VARIABLES.values()
+        if not variable.fixed
     ]
     return (*own, *others)

@@ -18,11 +18,11 @@ from dpsql.dataset import open_dataset
 from dpsql.functions.table import FUNCTIONS
 from dpsql.ledger.base import Account
 from dpsql.ledger.budget import balance_of
-from dpsql.ledger.standing import more_like, usual_cost
-from dpsql.privacy.filters import NOTHING, Composition
+from dpsql.ledger.standing import count_more_like, usual_cost
+from dpsql.privacy.filters import NO_CUMULATIVE_LOSS, Composition
 from dpsql.schema.load import load_schema
 from dpsql.session import Session
-from dpsql.settings import NAMES
+from dpsql.settings import SETTING_NAMES
 
 ROOT = Path(__file__).parent.parent
 SQL = (ROOT / "docs" / "sql.md").read_text()
@@ -35,7 +35,7 @@ def test_every_function_is_documented():
 
 
 def test_every_setting_is_documented():
-    assert [name for name in NAMES if f"`{name}`" not in SQL] == []
+    assert [name for name in SETTING_NAMES if f"`{name}`" not in SQL] == []
 
 
 def test_every_sqlstate_is_documented_and_no_other():
@@ -205,5 +205,5 @@ def test_the_table_of_compositions_is_what_accounts_grant(label: str, epsilon: s
     granted = []
     for composition in (Composition.ZCDP, Composition.BASIC, Composition.ADVANCED):
         account = Account("a", Fraction(1), Fraction(1, 10**6), composition)
-        granted.append(more_like(balance_of(account, NOTHING, 0), cost))
+        granted.append(count_more_like(balance_of(account, NO_CUMULATIVE_LOSS, 0), cost))
     assert [int(cell) for cell in row.split(" | ")] == granted

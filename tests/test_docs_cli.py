@@ -18,14 +18,14 @@ from typing import Any
 
 import pytest
 
-from dpsql.cli.arguments import build_parser, commands_of
-from dpsql.cli.options import Parser
-from dpsql.repl.commands import COMMANDS as BACKSLASH
+from dpsql.cli.arguments import build_parser, list_commands
+from dpsql.cli.options import CommandParser
+from dpsql.repl.commands import META_COMMANDS as BACKSLASH
 from tests.support.served import make_certificate
 
 ROOT = Path(__file__).parents[1]
 CLI = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-COMMANDS = {" ".join(words): parser for words, parser in commands_of(build_parser()).items()}
+COMMANDS = {" ".join(words): parser for words, parser in list_commands(build_parser()).items()}
 SECTIONS = {
     re.sub(r" [A-Z…]+", "", title): (title, text)
     for title, text in re.findall(r"^## `dpsql ([^`\n]*)`\n(.*?)(?=^## |\Z)", CLI, re.MULTILINE | re.DOTALL)
@@ -161,7 +161,7 @@ ASKED = {
 }
 
 
-def _takes_json(parser: Parser) -> bool:
+def _takes_json(parser: CommandParser) -> bool:
     return any(action.dest == "json" for action in parser._actions)
 
 

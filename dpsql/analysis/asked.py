@@ -10,22 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dpsql.analysis.canon import canonical_expr, canonical_measure, canonicalise
+from dpsql.analysis.canon import canonical_expr_text, canonical_measure_text, canonicalize
 from dpsql.plan.expr import Expr
 from dpsql.plan.measures import Measure
 from dpsql.plan.nodes import Aggregate
 from dpsql.plan.relations import Named, Rows
 
 
-def asked_in_order(
+def canonical_order(
     rows: Rows, keys: list[Expr], measures: Iterable[Measure], of_rows: bool
 ) -> tuple[list[Expr], list[Measure]]:
     """`of_rows`: the measures read these rows, and not what is still to be made of them."""
-    found = sorted(measures, key=canonical_measure)
+    sorted_measures = sorted(measures, key=canonical_measure_text)
     named = tuple(Named(f"k{number}", key) for number, key in enumerate(keys, 1))
-    plan = canonicalise(Aggregate(rows, named, tuple(found) if of_rows else ()))
-    places = sorted(range(len(keys)), key=lambda place: canonical_expr(plan.keys[place].expr))
+    plan = canonicalize(Aggregate(rows, named, tuple(sorted_measures) if of_rows else ()))
+    key_order = sorted(range(len(keys)), key=lambda index: canonical_expr_text(plan.keys[index].expr))
     if of_rows:
-        order = sorted(range(len(found)), key=lambda place: canonical_measure(plan.measures[place]))
-        found = [found[place] for place in order]
-    return [keys[place] for place in places], found
+        order = sorted(range(len(sorted_measures)), key=lambda index: canonical_measure_text(plan.measures[index]))
+        sorted_measures = [sorted_measures[index] for index in order]
+    return [keys[index] for index in key_order], sorted_measures

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
-from dpsql.analysis.function_of import function_of
+from dpsql.analysis.function_of import measure_function_text
 from dpsql.analysis.inline import inline_projects
-from dpsql.analysis.sources import ordered, renamed, settled
-from dpsql.analysis.truth import folded, where_true
+from dpsql.analysis.sources import order_join_sides, rename_columns, normalize_conditions
+from dpsql.analysis.truth import fold_constants, simplify_condition
 from dpsql.plan.expr import (
     FALSE,
     TRUE,
@@ -59,83 +59,83 @@ from dpsql.plan.relations import (
 from dpsql.plan.walk import map_expr, map_measure, map_node_exprs, map_rows, measure_args
 from dpsql.types import BIGINT, integer_range
 
-VERSION = 2
+CANONICAL_VERSION = 2
 """Part of every key: stored releases of another form are not mistaken for this one's."""
 
-_NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_NEGATED_OPERATORS = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-def canonicalise(aggregate: Aggregate) -> Aggregate:
+def canonicalize(aggregate: Aggregate) -> Aggregate:
     """The same question in its one spelling. This plan is rewritten, run and stored, so equal texts are equal plans."""
 
     aggregate = inline_projects(aggregate)
-    rows = map_rows(aggregate.input, lambda node: _canonical_node(settled(node)))
-    aggregate = renamed(replace(aggregate, input=ordered(rows, canonical_plan)))
-    keys = tuple(Named(key.name, canonical(key.expr)) for key in aggregate.keys)
-    measures = tuple(map(_canonical_measure, aggregate.measures))
-    return Aggregate(map_rows(aggregate.input, _canonical_node), keys, measures, aggregate.sets)
+    rows = map_rows(aggregate.input, lambda node: _canonicalize_node(normalize_conditions(node)))
+    aggregate = rename_columns(replace(aggregate, input=order_join_sides(rows, canonical_plan_text)))
+    keys = tuple(Named(key.name, canonicalize_expr(key.expr)) for key in aggregate.keys)
+    measures = tuple(map(_canonicalize_measure, aggregate.measures))
+    return Aggregate(map_rows(aggregate.input, _canonicalize_node), keys, measures, aggregate.sets)
 
 
-def _canonical_node(node: Rows) -> Rows:
+def _canonicalize_node(node: Rows) -> Rows:
     if isinstance(node, Filter):
-        condition = canonical_condition(node.condition)
+        condition = canonicalize_condition(node.condition)
         return node.input if condition == TRUE else Filter(node.input, condition)
     if isinstance(node, Join):  # also of outer joins: a row meets those for which the condition is true
-        return replace(node, condition=canonical_condition(node.condition))
-    return map_node_exprs(node, canonical)
+        return replace(node, condition=canonicalize_condition(node.condition))
+    return map_node_exprs(node, canonicalize_expr)
 
 
-def canonical(expr: Expr) -> Expr:
-    return map_expr(expr, _simplified)
+def canonicalize_expr(expr: Expr) -> Expr:
+    return map_expr(expr, _simplify_expr)
 
 
-def canonical_condition(expr: Expr) -> Expr:
+def canonicalize_condition(expr: Expr) -> Expr:
     """For the same rows true; false or NULL for the others."""
-    return where_true(canonical(expr), _simplified)
+    return simplify_condition(canonicalize_expr(expr), _simplify_expr)
 
 
-def _canonical_measure(measure: Measure) -> Measure:
+def _canonicalize_measure(measure: Measure) -> Measure:
     if isinstance(measure, CountDistinctUnits):
-        return map_measure(measure, canonical_condition)
+        return map_measure(measure, canonicalize_condition)
     if isinstance(measure, Best):
-        score = _canonical_measure(measure.score)
+        score = _canonicalize_measure(measure.score)
         assert isinstance(score, Score)
-        return replace(measure, arg=canonical(measure.arg), score=score)
-    measure = map_measure(measure, canonical)
+        return replace(measure, arg=canonicalize_expr(measure.arg), score=score)
+    measure = map_measure(measure, canonicalize_expr)
     if isinstance(measure, Blockwise):
-        return replace(measure, statistic=replace(measure.statistic, result=canonical(measure.statistic.result)))
+        return replace(measure, statistic=replace(measure.statistic, result=canonicalize_expr(measure.statistic.result)))
     if isinstance(measure, CountValues) and isinstance(measure.arg, Case) and len(measure.arg.branches) == 1:
         ((when, then),) = measure.arg.branches
-        nothing = Literal(None, measure.arg.type)
-        if isinstance(then, Literal) and then.value is not None and measure.arg.otherwise == nothing:
+        null_value = Literal(None, measure.arg.type)
+        if isinstance(then, Literal) and then.value is not None and measure.arg.otherwise == null_value:
             # Only whether it is NULL is counted.
             return replace(measure, arg=Case(((when, Literal(1, BIGINT)),), Literal(None, BIGINT), BIGINT))
     return measure
 
 
-def canonical_expr(expr: Expr) -> str:
-    return _text(canonical(expr))
+def canonical_expr_text(expr: Expr) -> str:
+    return _expr_text(canonicalize_expr(expr))
 
 
-def canonical_measure(measure: Measure) -> str:
-    args = ",".join(_text(arg) for arg in measure_args(_canonical_measure(measure)))
-    return f"{function_of(measure, canonical_expr)}({args})"
+def canonical_measure_text(measure: Measure) -> str:
+    args = ",".join(_expr_text(arg) for arg in measure_args(_canonicalize_measure(measure)))
+    return f"{measure_function_text(measure, canonical_expr_text)}({args})"
 
 
-def canonical_plan(node: Node) -> str:
+def canonical_plan_text(node: Node) -> str:
     """The text of a bound plan."""
     match node:
         case Table():
             columns = ",".join(f"{name!r}:{field.name!r}" for name, field in node.columns)
             return f"table({node.table!r};{columns})"
         case Filter():
-            rows, conditions = _merged(node)
-            return f"filter({rows};{canonical_expr(And(conditions) if len(conditions) > 1 else conditions[0])})"
+            rows, conditions = _merge_filters(node)
+            return f"filter({rows};{canonical_expr_text(And(conditions) if len(conditions) > 1 else conditions[0])})"
         case Project():
-            columns = ",".join(f"{c.name!r}={canonical_expr(c.expr)}" for c in node.columns)
-            return f"project({canonical_plan(node.input)};{columns})"
+            columns = ",".join(f"{c.name!r}={canonical_expr_text(c.expr)}" for c in node.columns)
+            return f"project({canonical_plan_text(node.input)};{columns})"
         case Join():
-            return f"join({node.kind.value};{_sides(node)};{canonical_expr(node.condition)})"
+            return f"join({node.kind.value};{_inputs_text(node)};{canonical_expr_text(node.condition)})"
         case PublicTable():
             columns = ",".join(f"{name!r}:{field.name!r}" for name, field in node.columns)
             return f"public({node.table!r};{columns})"
@@ -143,18 +143,18 @@ def canonical_plan(node: Node) -> str:
             columns = ",".join(f"{f.name!r}:{f.type}" for f in node.columns)
             return f"hole({node.hole};{columns};{node.domains!r};{node.most};{sorted(node.unique)})"
         case Mark():
-            test = "" if node.test is None else ",".join(map(canonical_expr, node.test))
-            return f"mark({_sides(node)};{node.name!r};{canonical_expr(node.condition)};{test})"
+            test = "" if node.test is None else ",".join(map(canonical_expr_text, node.test))
+            return f"mark({_inputs_text(node)};{node.name!r};{canonical_expr_text(node.condition)};{test})"
         case PerUnit():
-            keys = ",".join(f"{key.name!r}={canonical_expr(key.expr)}" for key in node.keys)
-            measures = ",".join(f"{m.name!r}={m.function}:{m.type}({_optional(m.arg)})" for m in node.measures)
-            return f"per_unit({canonical_plan(node.input)};{keys};{measures})"
+            keys = ",".join(f"{key.name!r}={canonical_expr_text(key.expr)}" for key in node.keys)
+            measures = ",".join(f"{m.name!r}={m.function}:{m.type}({_optional_expr_text(m.arg)})" for m in node.measures)
+            return f"per_unit({canonical_plan_text(node.input)};{keys};{measures})"
         case UnitWindow():
-            return f"window({canonical_plan(node.input)};{node.name!r}={_window(node)})"
+            return f"window({canonical_plan_text(node.input)};{node.name!r}={_window_text(node)})"
         case SetOperation():
-            return f"{node.kind.value}({_sides(node)})"
+            return f"{node.kind.value}({_inputs_text(node)})"
         case Aggregate():
-            return f"v{VERSION}:aggregate({canonical_plan(node.input)};{_aggregate(node)})"
+            return f"v{CANONICAL_VERSION}:aggregate({canonical_plan_text(node.input)};{_aggregate_text(node)})"
         case Scan() | PublicScan() | Expand() | Weigh() | Distinct() | Sum() | CountUnits() | Gather() | Tally():
             raise TypeError("the canonical form is that of the bound plan")
         case SumBlocks() | CountBlocks():
@@ -163,67 +163,67 @@ def canonical_plan(node: Node) -> str:
             assert_never(node)
 
 
-def _sides(node: Join | Mark | SetOperation) -> str:
-    return f"{canonical_plan(node.left)};{canonical_plan(node.right)}"
+def _inputs_text(node: Join | Mark | SetOperation) -> str:
+    return f"{canonical_plan_text(node.left)};{canonical_plan_text(node.right)}"
 
 
-def _optional(expr: Expr | None) -> str:
-    return "" if expr is None else canonical_expr(expr)
+def _optional_expr_text(expr: Expr | None) -> str:
+    return "" if expr is None else canonical_expr_text(expr)
 
 
-def _window(node: UnitWindow) -> str:
-    args, partition = (",".join(map(canonical_expr, exprs)) for exprs in (node.args, node.partition))
-    order = ",".join(f"{canonical_expr(o.expr)}:{o.descending}:{o.nulls_first}" for o in node.order)
+def _window_text(node: UnitWindow) -> str:
+    args, partition = (",".join(map(canonical_expr_text, exprs)) for exprs in (node.args, node.partition))
+    order = ",".join(f"{canonical_expr_text(o.expr)}:{o.descending}:{o.nulls_first}" for o in node.order)
     return f"{node.function}:{node.type}({args};{partition};{order};{node.frame})"
 
 
-def _aggregate(node: Aggregate) -> str:
+def _aggregate_text(node: Aggregate) -> str:
     """In the plan's own order: a stored release is read by the names of its keys and the places of its cells."""
-    keys = ",".join(f"{key.name}={canonical_expr(key.expr)}" for key in node.keys)
-    measures = ",".join(canonical_measure(measure) for measure in node.measures)
+    keys = ",".join(f"{key.name}={canonical_expr_text(key.expr)}" for key in node.keys)
+    measures = ",".join(canonical_measure_text(measure) for measure in node.measures)
     if not node.sets:
         return f"{keys};{measures}"
     sets = "|".join(",".join(sorted(names)) for names in node.sets)
     return f"{keys};{measures};{sets}"
 
 
-def _merged(node: Filter) -> tuple[str, tuple[Expr, ...]]:
+def _merge_filters(node: Filter) -> tuple[str, tuple[Expr, ...]]:
     conditions: list[Expr] = []
     rows: Node = node
     while isinstance(rows, Filter):
         conditions.append(rows.condition)
         rows = rows.input
-    return canonical_plan(rows), tuple(conditions)
+    return canonical_plan_text(rows), tuple(conditions)
 
 
 # --- rewriting -------------------------------------------------------------------------------------------------------
 
 
-def _simplified(expr: Expr) -> Expr:
+def _simplify_expr(expr: Expr) -> Expr:
     """One step at the top of an expression whose parts are canonical; what has no rule stays as it is."""
-    if isinstance(expr, Compare | InList) and (shorter := folded(expr)) is not None:
-        return _simplified(shorter)
+    if isinstance(expr, Compare | InList) and (shorter := fold_constants(expr)) is not None:
+        return _simplify_expr(shorter)
     if isinstance(expr, Compare):
-        return _compare(expr)
+        return _orient_comparison(expr)
     if isinstance(expr, Case):
-        return replace(expr, branches=tuple((where_true(when, _simplified), then) for when, then in expr.branches))
+        return replace(expr, branches=tuple((simplify_condition(when, _simplify_expr), then) for when, then in expr.branches))
     if isinstance(expr, And):
-        return _excluded(_connected(And, expr.args))
+        return _merge_not_in_lists(_flatten_connective(And, expr.args))
     if isinstance(expr, Or):
-        return _in_lists(_connected(Or, expr.args))
+        return _merge_in_lists(_flatten_connective(Or, expr.args))
     if isinstance(expr, Not):
-        return _negated(expr.arg)
+        return _negate_expr(expr.arg)
     if isinstance(expr, InList):
-        return InList(expr.arg, tuple(sorted(set(expr.values), key=_text)))
-    if isinstance(expr, Arithmetic) and expr.op in ("+", "*") and _text(expr.left) > _text(expr.right):
+        return InList(expr.arg, tuple(sorted(set(expr.values), key=_expr_text)))
+    if isinstance(expr, Arithmetic) and expr.op in ("+", "*") and _expr_text(expr.left) > _expr_text(expr.right):
         return replace(expr, left=expr.right, right=expr.left)
     return expr
 
 
-def _compare(expr: Compare) -> Expr:
+def _orient_comparison(expr: Compare) -> Expr:
     op, left, right = expr.op, expr.left, expr.right
     if op in ("=", "<>"):
-        return expr if _text(left) <= _text(right) else Compare(op, right, left)
+        return expr if _expr_text(left) <= _expr_text(right) else Compare(op, right, left)
     if op in (">", ">="):
         op, left, right = ("<" if op == ">" else "<="), right, left
     if op == "<" and left.type.is_integer and right.type.is_integer:
@@ -234,7 +234,7 @@ def _compare(expr: Compare) -> Expr:
     return Compare(op, left, right)
 
 
-def _connected(kind: Callable[[tuple[Expr, ...]], And | Or], args: tuple[Expr, ...]) -> Expr:
+def _flatten_connective(kind: Callable[[tuple[Expr, ...]], And | Or], args: tuple[Expr, ...]) -> Expr:
     flat: list[Expr] = []
     for arg in args:
         nested = isinstance(arg, And | Or) and type(arg) is kind
@@ -242,54 +242,54 @@ def _connected(kind: Callable[[tuple[Expr, ...]], And | Or], args: tuple[Expr, .
     if kind is Or and TRUE in flat:  # x AND FALSE stays: what x says of its columns is still of use
         return TRUE
     neutral = TRUE if kind is And else FALSE
-    parts = {_text(part): part for part in flat if part != neutral}
-    ordered = tuple(parts[text] for text in sorted(parts))
-    if not ordered:
+    parts = {_expr_text(part): part for part in flat if part != neutral}
+    sorted_parts = tuple(parts[text] for text in sorted(parts))
+    if not sorted_parts:
         return neutral
-    return ordered[0] if len(ordered) == 1 else kind(ordered)
+    return sorted_parts[0] if len(sorted_parts) == 1 else kind(sorted_parts)
 
 
-def _in_lists(expr: Expr) -> Expr:
+def _merge_in_lists(expr: Expr) -> Expr:
     """x = 1 OR x IN (2, 3) is x IN (1, 2, 3)."""
     if not isinstance(expr, Or):
-        return _equality_as_list(expr)
+        return _equality_to_in_list(expr)
     lists: dict[str, tuple[Expr, set[Literal]]] = {}
     others: list[Expr] = []
-    for arg in map(_equality_as_list, expr.args):
+    for arg in map(_equality_to_in_list, expr.args):
         if isinstance(arg, InList):
-            lists.setdefault(_text(arg.arg), (arg.arg, set()))[1].update(arg.values)
+            lists.setdefault(_expr_text(arg.arg), (arg.arg, set()))[1].update(arg.values)
         else:
             others.append(arg)
-    merged = (InList(arg, tuple(sorted(values, key=_text))) for arg, values in lists.values())
-    return _connected(Or, (*others, *merged))
+    merged = (InList(arg, tuple(sorted(values, key=_expr_text))) for arg, values in lists.values())
+    return _flatten_connective(Or, (*others, *merged))
 
 
-def _excluded(expr: Expr) -> Expr:
+def _merge_not_in_lists(expr: Expr) -> Expr:
     """x <> 1 AND x NOT IN (2, 3) is x NOT IN (1, 2, 3), also where x is NULL. Engines are quadratic in such a chain."""
     if not isinstance(expr, And):
         return expr
     lists: dict[str, tuple[Expr, set[Literal]]] = {}
     others: list[Expr] = []
     for arg in expr.args:
-        list_ = _inequality_as_list(arg)
+        list_ = _inequality_to_in_list(arg)
         if list_ is None:
             others.append(arg)
         else:
-            lists.setdefault(_text(list_.arg), (list_.arg, set()))[1].update(list_.values)
-    merged = (_negated(InList(arg, tuple(sorted(values, key=_text)))) for arg, values in lists.values())
-    return _connected(And, (*others, *merged))
+            lists.setdefault(_expr_text(list_.arg), (list_.arg, set()))[1].update(list_.values)
+    merged = (_negate_expr(InList(arg, tuple(sorted(values, key=_expr_text)))) for arg, values in lists.values())
+    return _flatten_connective(And, (*others, *merged))
 
 
-def _inequality_as_list(expr: Expr) -> InList | None:
+def _inequality_to_in_list(expr: Expr) -> InList | None:
     if isinstance(expr, Not) and isinstance(expr.arg, InList):
         return expr.arg
     if not isinstance(expr, Compare) or expr.op != "<>":
         return None
-    list_ = _equality_as_list(Compare("=", expr.left, expr.right))
+    list_ = _equality_to_in_list(Compare("=", expr.left, expr.right))
     return list_ if isinstance(list_, InList) else None
 
 
-def _equality_as_list(expr: Expr) -> Expr:
+def _equality_to_in_list(expr: Expr) -> Expr:
     if not isinstance(expr, Compare) or expr.op != "=":
         return expr
     for literal, arg in ((expr.left, expr.right), (expr.right, expr.left)):
@@ -298,17 +298,17 @@ def _equality_as_list(expr: Expr) -> Expr:
     return expr
 
 
-def _negated(arg: Expr) -> Expr:
+def _negate_expr(arg: Expr) -> Expr:
     if isinstance(arg, Not):
         return arg.arg
     if isinstance(arg, Compare):
-        return _compare(Compare(_NEGATED[arg.op], arg.left, arg.right))
+        return _orient_comparison(Compare(_NEGATED_OPERATORS[arg.op], arg.left, arg.right))
     if isinstance(arg, InList) and len(arg.values) == 1:
-        return _compare(Compare("<>", arg.arg, arg.values[0]))
+        return _orient_comparison(Compare("<>", arg.arg, arg.values[0]))
     if isinstance(arg, And):
-        return _in_lists(_connected(Or, tuple(_negated(part) for part in arg.args)))
+        return _merge_in_lists(_flatten_connective(Or, tuple(_negate_expr(part) for part in arg.args)))
     if isinstance(arg, Or):
-        return _excluded(_connected(And, tuple(_negated(part) for part in arg.args)))
+        return _merge_not_in_lists(_flatten_connective(And, tuple(_negate_expr(part) for part in arg.args)))
     if isinstance(arg, Literal):
         return arg if arg.value is None else Literal(not arg.value, arg.type)
     return Not(arg)
@@ -317,7 +317,7 @@ def _negated(arg: Expr) -> Expr:
 # --- text ------------------------------------------------------------------------------------------------------------
 
 
-def _text(expr: Expr) -> str:
+def _expr_text(expr: Expr) -> str:
     match expr:
         case Column():
             return f"[{expr.name!r}]"  # an alias may hold any character; quoted, it ends where it ends
@@ -325,38 +325,38 @@ def _text(expr: Expr) -> str:
             return f"{type(expr.value).__name__}:{expr.type}:{expr.value!r}"
         case Compare():
             # One equality and a list of one are the same question.
-            as_list = _equality_as_list(expr)
-            return _text(as_list) if isinstance(as_list, InList) else _list(expr.op, (expr.left, expr.right))
+            as_list = _equality_to_in_list(expr)
+            return _expr_text(as_list) if isinstance(as_list, InList) else _call_text(expr.op, (expr.left, expr.right))
         case And():
-            return _list("and", expr.args)
+            return _call_text("and", expr.args)
         case Or():
-            return _list("or", expr.args)
+            return _call_text("or", expr.args)
         case Not():
-            return _list("not", (expr.arg,))
+            return _call_text("not", (expr.arg,))
         case IsNull():
-            return _list("is_null", (expr.arg,))
+            return _call_text("is_null", (expr.arg,))
         case InList():
-            return _list("in", (expr.arg, *expr.values))
+            return _call_text("in", (expr.arg, *expr.values))
         case Arithmetic():
-            return _list(f"{expr.op}:{expr.type}", (expr.left, expr.right))
+            return _call_text(f"{expr.op}:{expr.type}", (expr.left, expr.right))
         case Case():
             parts = tuple(part for branch in expr.branches for part in branch)
-            return _list(f"case:{expr.type}", (*parts, expr.otherwise))
+            return _call_text(f"case:{expr.type}", (*parts, expr.otherwise))
         case Cast():
-            return _list(f"cast:{expr.type}", (expr.arg,))
+            return _call_text(f"cast:{expr.type}", (expr.arg,))
         case Call():
-            return _list(f"{expr.function}:{expr.type}", expr.args)
+            return _call_text(f"{expr.function}:{expr.type}", expr.args)
         case Clip():
-            return _list(f"clip:{expr.lower}:{expr.upper}", (expr.arg,))
+            return _call_text(f"clip:{expr.lower}:{expr.upper}", (expr.arg,))
         case HoleValue():
             return f"(hole {expr.hole} {expr.domain!r})"
         case InHole():
-            return _list(f"in_hole:{expr.hole}:{expr.domain!r}", (expr.arg,))
+            return _call_text(f"in_hole:{expr.hole}:{expr.domain!r}", (expr.arg,))
         case Quantise():
-            return _list(f"quantise:{expr.grid}:{expr.lower}:{expr.upper}", (expr.arg,))
+            return _call_text(f"quantise:{expr.grid}:{expr.lower}:{expr.upper}", (expr.arg,))
         case _:
             assert_never(expr)
 
 
-def _list(head: str, args: tuple[Expr, ...]) -> str:
-    return f"({head} {' '.join(_text(arg) for arg in args)})"
+def _call_text(head: str, args: tuple[Expr, ...]) -> str:
+    return f"({head} {' '.join(_expr_text(arg) for arg in args)})"

@@ -28,7 +28,7 @@ from dpsql.plan.measures import (
 )
 
 
-def function_of(measure: Measure, text: Callable[[Expr], str]) -> str:
+def measure_function_text(measure: Measure, text: Callable[[Expr], str]) -> str:
     """Everything about a measure but its arguments."""
     match measure:
         case CountRows():
@@ -59,15 +59,15 @@ def function_of(measure: Measure, text: Callable[[Expr], str]) -> str:
             return f"frequent:{measure.shape}:{measure.most}"
         case Blockwise():
             statistic = measure.statistic
-            named = " ".join(f"{one.name}={one.function}:{one.fraction}" for one in statistic.aggregates)
+            named = " ".join(f"{aggregate.name}={aggregate.function}:{aggregate.fraction}" for aggregate in statistic.aggregates)
             combined = f"{measure.combine}:{measure.blocks}:{measure.lower}:{measure.upper}"
             return f"blockwise:{combined}:{named}:{text(statistic.result)}"
         case Best():
-            return f"best:{function_of(measure.score, text)}:{measure.most}:{measure.is_list}"
+            return f"best:{measure_function_text(measure.score, text)}:{measure.most}:{measure.is_list}"
         case Posterior():
             prior = f"{measure.alpha}:{measure.beta}:{measure.first}"
             return f"posterior:{measure.draws}:{measure.is_list}:{prior}"
         case ConjugatePosterior() | SharesPosterior():
-            return measure.said
+            return measure.signature
         case _:
             assert_never(measure)

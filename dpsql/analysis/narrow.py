@@ -8,8 +8,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import assert_never
 
-from dpsql.analysis.preimage import TEXTS, Range, compared_range, listed_range, preimage, printed_range
-from dpsql.functions.rules import union
+from dpsql.analysis.preimage import TEXT_COMPARISONS, Range, comparison_range, in_list_range, find_preimage, formatted_range
+from dpsql.functions.rules import union_of_domains
 from dpsql.plan.expr import (
     And,
     Arithmetic,
@@ -28,7 +28,7 @@ from dpsql.plan.expr import (
     Not,
     Or,
     Quantise,
-    conjuncts,
+    split_conjuncts,
 )
 from dpsql.plan.walk import columns_of
 from dpsql.schema.domain import Domain, Scalar, to_number
@@ -37,59 +37,59 @@ from dpsql.types import DOUBLE, INTEGER_BITS, TEXT, Kind, Type
 Environment = Mapping[str, Domain]
 
 
-class Enforced(dict[str, Domain]):
+class EnforcedDomains(dict[str, Domain]):
     """Domains that hold for every row that an engine may look at, also those that a condition drops.
 
     Engines reorder conditions, so an expression may meet rows that another condition is about to drop.
     """
 
 
-def narrow(env: Environment, condition: Expr) -> dict[str, Domain]:
+def narrow_where(env: Environment, condition: Expr) -> dict[str, Domain]:
     """The domains of the rows for which the condition is true."""
-    if isinstance(env, Enforced):
+    if isinstance(env, EnforcedDomains):
         return env
     result = dict(env)
-    for part in conjuncts(condition):
+    for part in split_conjuncts(condition):
         if isinstance(part, Or):
-            result = _either(result, part)
+            result = _narrow_disjunction(result, part)
             continue
-        found = _says(part, env) or _through(part, env)
-        if found is not None:
-            column, change = found
+        constraint = _column_constraint(part, env) or _constraint_through_functions(part, env)
+        if constraint is not None:
+            column, change = constraint
             result[column.name] = change(result[column.name].with_nullable(False))
     return result
 
 
-def _either(env: dict[str, Domain], condition: Or) -> dict[str, Domain]:
+def _narrow_disjunction(env: dict[str, Domain], condition: Or) -> dict[str, Domain]:
     """What the rows of all branches can be; a branch that no row can meet has none."""
     names = columns_of(condition) & env.keys()
-    branches = [_branch(env, part) for part in disjuncts(condition) if not _is_never(part)]
+    branches = [_narrow_branch(env, part) for part in disjuncts(condition) if not _is_never_true(part)]
     possible = [b for b in branches if not any(b[name].values == () and not b[name].nullable for name in names)]
     if len(possible) < 2:
         return (possible or branches or [env])[0]
-    return env | {name: union(tuple(branch[name] for branch in possible), env[name].type) for name in names}
+    return env | {name: union_of_domains(tuple(branch[name] for branch in possible), env[name].type) for name in names}
 
 
-def _branch(env: dict[str, Domain], part: Expr) -> dict[str, Domain]:
+def _narrow_branch(env: dict[str, Domain], part: Expr) -> dict[str, Domain]:
     if isinstance(part, IsNull) and isinstance(part.arg, Column):
         return env | {part.arg.name: replace(env[part.arg.name], values=())}
-    return narrow(env, part)
+    return narrow_where(env, part)
 
 
-def _is_never(part: Expr) -> bool:
+def _is_never_true(part: Expr) -> bool:
     return isinstance(part, Literal) and part.value is not True
 
 
 def narrow_unless(env: Environment, condition: Expr) -> dict[str, Domain]:
     """The domains of the rows for which the condition is not true: false, or NULL because the column is."""
-    if isinstance(env, Enforced):
+    if isinstance(env, EnforcedDomains):
         return env
     result = dict(env)
     for part in disjuncts(condition):
-        negation = part.arg if isinstance(part, Not) else opposite(part)
-        found = _says(negation, env)
-        if found is not None:
-            column, change = found
+        negation = part.arg if isinstance(part, Not) else negate_condition(part)
+        constraint = _column_constraint(negation, env)
+        if constraint is not None:
+            column, change = constraint
             before = result[column.name]
             keeps_null = before.nullable and not isinstance(part, IsNull)
             result[column.name] = change(before).with_nullable(keeps_null)
@@ -103,33 +103,33 @@ def disjuncts(condition: Expr) -> tuple[Expr, ...]:
     return (condition,)
 
 
-def opposite(condition: Expr) -> Expr:
+def negate_condition(condition: Expr) -> Expr:
     if isinstance(condition, Compare):
-        return Compare(_OPPOSITE[condition.op], condition.left, condition.right)
+        return Compare(_NEGATED_OPERATORS[condition.op], condition.left, condition.right)
     return Not(condition)
 
 
-Change = Callable[[Domain], Domain]
+DomainChange = Callable[[Domain], Domain]
 
 
-def _says(part: Expr, env: Environment) -> tuple[Column, Change] | None:
+def _column_constraint(part: Expr, env: Environment) -> tuple[Column, DomainChange] | None:
     """The column that a condition is about, and what it leaves of the column's domain."""
     match part:
-        case Compare(op, left, Literal() as literal) if (column := _compared(left, env)) is not None:
+        case Compare(op, left, Literal() as literal) if (column := _compared_column(left, env)) is not None:
             return None if literal.value is None else (column, lambda domain: narrow_domain(domain, op, literal))
-        case Compare(op, Literal() as literal, right) if (column := _compared(right, env)) is not None:
-            flipped = FLIPPED[op]
+        case Compare(op, Literal() as literal, right) if (column := _compared_column(right, env)) is not None:
+            flipped = FLIPPED_OPERATORS[op]
             return None if literal.value is None else (column, lambda domain: narrow_domain(domain, flipped, literal))
-        case Not(InList(arg, values)) if (column := _compared(arg, env)) is not None:
-            return column, lambda domain: _without(domain, tuple(v.value for v in values if v.value is not None))
+        case Not(InList(arg, values)) if (column := _compared_column(arg, env)) is not None:
+            return column, lambda domain: _exclude_values(domain, tuple(v.value for v in values if v.value is not None))
         case InList(Column() as column, values):
-            return column, lambda domain: _only(domain, tuple(v.value for v in values if v.value is not None))
+            return column, lambda domain: _restrict_to_values(domain, tuple(v.value for v in values if v.value is not None))
         case Not(IsNull(Column() as column)):
             return column, lambda domain: domain
         case Column() as column:
-            return column, lambda domain: _only(domain, (True,))
+            return column, lambda domain: _restrict_to_values(domain, (True,))
         case Not(Column() as column):
-            return column, lambda domain: _only(domain, (False,))
+            return column, lambda domain: _restrict_to_values(domain, (False,))
         case Literal() | Compare() | And() | Or() | Not() | IsNull() | InList() | Arithmetic() | Case() | Cast():
             return None
         case Call() | Clip() | Quantise() | HoleValue() | InHole():
@@ -138,26 +138,26 @@ def _says(part: Expr, env: Environment) -> tuple[Column, Change] | None:
             assert_never(part)
 
 
-def _through(part: Expr, env: Environment) -> tuple[Column, Change] | None:
+def _constraint_through_functions(part: Expr, env: Environment) -> tuple[Column, DomainChange] | None:
     """The same where functions that never decrease stand around the column.
 
     Only for rows for which the condition is true: where it is not, the function may be NULL though its column is not.
     """
     match part:
         case Compare(op, Call(args=(Column() as printed, Literal())) as call, Literal(str() as text)):
-            return _said(printed, printed_range(call, env[printed.name], lambda value: TEXTS[op](value, text)))
+            return _range_constraint(printed, formatted_range(call, env[printed.name], lambda value: TEXT_COMPARISONS[op](value, text)))
         case InList(Call(args=(Column() as printed, Literal())) as call, values) if call.type == TEXT:
             texts = [value.value for value in values]
-            return _said(printed, printed_range(call, env[printed.name], lambda value: value in texts))
+            return _range_constraint(printed, formatted_range(call, env[printed.name], lambda value: value in texts))
         case Not(InList(Call(args=(Column() as printed, Literal())) as call, values)) if call.type == TEXT:
             excluded = [value.value for value in values]
-            return _said(printed, printed_range(call, env[printed.name], lambda value: value not in excluded))
+            return _range_constraint(printed, formatted_range(call, env[printed.name], lambda value: value not in excluded))
         case Compare(op, left, Literal(value)) if value is not None:
-            return _below(left, compared_range(op, value, left.type), env)
+            return _constraint_by_preimage(left, comparison_range(op, value, left.type), env)
         case Compare(op, Literal(value), right) if value is not None:
-            return _below(right, compared_range(FLIPPED[op], value, right.type), env)
+            return _constraint_by_preimage(right, comparison_range(FLIPPED_OPERATORS[op], value, right.type), env)
         case InList(arg, values):
-            return _below(arg, listed_range(values, arg.type), env)
+            return _constraint_by_preimage(arg, in_list_range(values, arg.type), env)
         case Column() | Literal() | Compare() | And() | Or() | Not() | IsNull() | Arithmetic() | Case() | Cast():
             return None
         case Call() | Clip() | Quantise() | HoleValue() | InHole():
@@ -166,28 +166,28 @@ def _through(part: Expr, env: Environment) -> tuple[Column, Change] | None:
             assert_never(part)
 
 
-def _below(expr: Expr, within: Range | None, env: Environment) -> tuple[Column, Change] | None:
-    column = _compared(expr, env)
+def _constraint_by_preimage(expr: Expr, within: Range | None, env: Environment) -> tuple[Column, DomainChange] | None:
+    column = _compared_column(expr, env)
     while within is not None and column is None:
-        below = preimage(expr, within)
+        below = find_preimage(expr, within)
         if below is None:
             return None
         expr, within = below
-        column = _compared(expr, env)
-    return None if column is None else _said(column, within)
+        column = _compared_column(expr, env)
+    return None if column is None else _range_constraint(column, within)
 
 
-def _said(column: Column, within: Range | None) -> tuple[Column, Change] | None:
-    return None if within is None else (column, lambda domain: _within(domain, within))
+def _range_constraint(column: Column, within: Range | None) -> tuple[Column, DomainChange] | None:
+    return None if within is None else (column, lambda domain: _narrow_to_range(domain, within))
 
 
-def _within(domain: Domain, within: Range) -> Domain:
+def _narrow_to_range(domain: Domain, within: Range) -> Domain:
     for op, bound in ((">=", within.lower), ("<=", within.upper)):
-        domain = domain if bound is None else _narrowed(domain, op, bound)
+        domain = domain if bound is None else _narrow_bounds(domain, op, bound)
     return domain
 
 
-def _compared(expr: Expr, env: Environment) -> Column | None:
+def _compared_column(expr: Expr, env: Environment) -> Column | None:
     """The column that a comparison is about; also where it is read as a wider type that holds it exactly."""
     if isinstance(expr, Column):
         return expr
@@ -198,15 +198,15 @@ def _compared(expr: Expr, env: Environment) -> Column | None:
     if expr.type == DOUBLE:
         domain = env[expr.arg.name]
         narrow_type = INTEGER_BITS[expr.arg.type.kind] <= 32
-        if narrow_type or (domain.bounded and max(abs(bound) for bound in domain.bounds) <= 2**53):
+        if narrow_type or (domain.is_bounded and max(abs(bound) for bound in domain.bounds) <= 2**53):
             return expr.arg
     return None
 
 
-FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+FLIPPED_OPERATORS = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_NEGATED_OPERATORS = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
-_HOLDS: dict[str, Callable[[Fraction, Fraction], bool]] = {
+_COMPARISONS: dict[str, Callable[[Fraction, Fraction], bool]] = {
     "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b,
     ">": lambda a, b: a > b,
@@ -214,7 +214,7 @@ _HOLDS: dict[str, Callable[[Fraction, Fraction], bool]] = {
 }
 
 
-def _without(domain: Domain, values: tuple[Scalar, ...]) -> Domain:
+def _exclude_values(domain: Domain, values: tuple[Scalar, ...]) -> Domain:
     if domain.values is None:
         return domain
     excluded = frozenset(values)
@@ -226,51 +226,51 @@ def narrow_domain(domain: Domain, op: str, literal: Literal) -> Domain:
     if literal.value is None:
         return domain
     if op == "=":
-        return _only(domain, (literal.value,))
+        return _restrict_to_values(domain, (literal.value,))
     if op == "<>":
-        return _without(domain, (literal.value,))
+        return _exclude_values(domain, (literal.value,))
     if not (domain.type.is_number or domain.type.is_time):
         return domain
-    return _narrowed(domain, op, to_number(literal.value))
+    return _narrow_bounds(domain, op, to_number(literal.value))
 
 
-def _narrowed(domain: Domain, op: str, number: Fraction) -> Domain:
+def _narrow_bounds(domain: Domain, op: str, number: Fraction) -> Domain:
     lower, upper = domain.lower, domain.upper
     if op in (">", ">="):
         lower = number if lower is None else max(lower, number)
     else:
         upper = number if upper is None else min(upper, number)
     if domain.type.is_integer or domain.type.is_time:  # days and microseconds are whole too
-        lower = _whole(lower, op == ">" and lower == number, 1)
-        upper = _whole(upper, op == "<" and upper == number, -1)
+        lower = _round_inward(lower, op == ">" and lower == number, 1)
+        upper = _round_inward(upper, op == "<" and upper == number, -1)
     values = domain.values
     if values is not None:
-        values = tuple(value for value in values if _HOLDS[op](to_number(value), number))
+        values = tuple(value for value in values if _COMPARISONS[op](to_number(value), number))
     if lower is not None and upper is not None and lower > upper:  # no row is left; any bounds hold
         lower = upper = next((bound for bound in (domain.lower, domain.upper) if bound is not None), Fraction(0))
         values = ()
     return replace(domain, lower=lower, upper=upper, values=values)
 
 
-def _whole(bound: Fraction | None, strict: bool, inward: int) -> Fraction | None:
+def _round_inward(bound: Fraction | None, strict: bool, inward: int) -> Fraction | None:
     """The bound of whole numbers that are past it (or strictly past it)."""
     if bound is None:
         return None
-    whole = Fraction(bound.__ceil__() if inward > 0 else bound.__floor__())
-    return whole + inward if strict and whole == bound else whole
+    rounded = Fraction(bound.__ceil__() if inward > 0 else bound.__floor__())
+    return rounded + inward if strict and rounded == bound else rounded
 
 
-def _only(domain: Domain, values: tuple[Scalar, ...]) -> Domain:
+def _restrict_to_values(domain: Domain, values: tuple[Scalar, ...]) -> Domain:
     # As values of the column's type: 0.1 and 1e-1 are one double, and must be one group.
-    kept = tuple(dict.fromkeys(as_type(value, domain.type) for value in values if _possible(domain, value)))
+    allowed = tuple(dict.fromkeys(value_as_type(value, domain.type) for value in values if _is_possible_value(domain, value)))
     lower, upper = domain.lower, domain.upper
-    if kept and (domain.type.is_number or domain.type.is_time):
-        numbers = [to_number(value) for value in kept]
+    if allowed and (domain.type.is_number or domain.type.is_time):
+        numbers = [to_number(value) for value in allowed]
         lower, upper = min(numbers), max(numbers)
-    return replace(domain, values=kept, lower=lower, upper=upper)
+    return replace(domain, values=allowed, lower=lower, upper=upper)
 
 
-def as_type(value: Scalar, type_: Type) -> Scalar:
+def value_as_type(value: Scalar, type_: Type) -> Scalar:
     if type_.is_float and isinstance(value, int | float | Decimal):
         return float(value) + 0.0
     if type_.is_integer and isinstance(value, int | float | Decimal):
@@ -278,7 +278,7 @@ def as_type(value: Scalar, type_: Type) -> Scalar:
     return value
 
 
-def _possible(domain: Domain, value: Scalar) -> bool:
+def _is_possible_value(domain: Domain, value: Scalar) -> bool:
     if domain.values is not None:
         return value in domain.values
     if domain.type.is_number or domain.type.is_time:

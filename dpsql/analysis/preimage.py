@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
 
-from dpsql.functions.calendar import FIRST_MODERN, MICROSECONDS, following, moment, periods, truncate
+from dpsql.functions.calendar import FIRST_MODERN_YEAR, DAY_MICROSECONDS, next_period, bound_to_datetime, list_periods, truncate_datetime
 from dpsql.functions.dates import format_pieces
-from dpsql.functions.formats import finest, printed
-from dpsql.functions.record import text_of, whole_of
+from dpsql.functions.formats import finest_unit, format_datetime
+from dpsql.functions.record import text_argument, integer_argument
 from dpsql.plan.expr import (
     And,
     Arithmetic,
@@ -43,7 +43,7 @@ from dpsql.types import Kind, Type
 
 Bound = Fraction | None
 
-EXACT_SECONDS = 1 << 32
+MAX_EXACT_SECONDS = 1 << 32
 """Up to here (the year 2106) doubles tell any two microseconds apart, also after a division by whole seconds."""
 
 
@@ -55,7 +55,7 @@ class Range:
     upper: Bound = None
 
 
-def compared_range(op: str, value: Scalar, type_: Type) -> Range | None:
+def comparison_range(op: str, value: Scalar, type_: Type) -> Range | None:
     """The values of a type that compare so with one of them; None where that is no range."""
     if not (type_.is_number or type_.is_time):
         return None
@@ -71,29 +71,29 @@ def compared_range(op: str, value: Scalar, type_: Type) -> Range | None:
     return None
 
 
-def listed_range(literals: tuple[Literal, ...], type_: Type) -> Range | None:
+def in_list_range(literals: tuple[Literal, ...], type_: Type) -> Range | None:
     if not (type_.is_number or type_.is_time):
         return None
     numbers = [to_number(literal.value) for literal in literals if literal.value is not None]
     return Range(min(numbers), max(numbers)) if numbers else None
 
 
-def preimage(expr: Expr, within: Range) -> tuple[Expr, Range] | None:
+def find_preimage(expr: Expr, within: Range) -> tuple[Expr, Range] | None:
     """What stands one function below the expression, and the range that it is in where the expression is in its own."""
     match expr:
         case Cast(arg) if arg.type.is_time and expr.type.is_time:
-            return arg, _in_days(_microseconds(within, expr.type), arg.type)
+            return arg, _range_from_microseconds(_range_to_microseconds(within, expr.type), arg.type)
         case Call("extract", (Literal("year"), arg)) if arg.type.is_time:
-            return arg, _of_moments(within, arg.type, _year_start, _year_end)
+            return arg, _timestamp_range(within, arg.type, _year_start, _year_end)
         case Call("epoch", (arg,)) if arg.type.is_time:
-            return arg, _in_days(Range(_epoch(within.lower, -1), _epoch(within.upper, 1)), arg.type)
+            return arg, _range_from_microseconds(Range(_epoch_to_microseconds(within.lower, -1), _epoch_to_microseconds(within.upper, 1)), arg.type)
         case Call("date_trunc", (Literal(), arg)):
-            return arg, _truncated(text_of(expr, 0), _microseconds(within, expr.type), arg.type)
-        case Call("add_interval", (arg, *_)) if whole_of(expr, 1) == 0:
-            moved = whole_of(expr, 2) * MICROSECONDS + whole_of(expr, 3)
-            return arg, _in_days(_shifted(within, -moved), arg.type)
+            return arg, _truncation_range(text_argument(expr, 0), _range_to_microseconds(within, expr.type), arg.type)
+        case Call("add_interval", (arg, *_)) if integer_argument(expr, 1) == 0:
+            moved = integer_argument(expr, 2) * DAY_MICROSECONDS + integer_argument(expr, 3)
+            return arg, _range_from_microseconds(_shift_range(within, -moved), arg.type)
         case Call("add_days", (arg, Literal(int() as days))):
-            return arg, _shifted(within, -days)
+            return arg, _shift_range(within, -days)
         case Column() | Literal() | Compare() | And() | Or() | Not() | IsNull() | InList() | Arithmetic() | Case():
             return None
         case Cast() | Call() | Clip() | Quantise() | HoleValue() | InHole():
@@ -102,50 +102,50 @@ def preimage(expr: Expr, within: Range) -> tuple[Expr, Range] | None:
             assert_never(expr)
 
 
-def _shifted(within: Range, by: int) -> Range:
+def _shift_range(within: Range, by: int) -> Range:
     return Range(*(None if bound is None else bound + by for bound in (within.lower, within.upper)))
 
 
-def _microseconds(within: Range, type_: Type) -> Range:
+def _range_to_microseconds(within: Range, type_: Type) -> Range:
     """A range of dates as the moments in its days; moments as they are, zones being UTC's."""
     if type_.kind is not Kind.DATE:
         return within
-    lower = None if within.lower is None else within.lower * MICROSECONDS
-    return Range(lower, None if within.upper is None else (within.upper + 1) * MICROSECONDS - 1)
+    lower = None if within.lower is None else within.lower * DAY_MICROSECONDS
+    return Range(lower, None if within.upper is None else (within.upper + 1) * DAY_MICROSECONDS - 1)
 
 
-def _in_days(within: Range, type_: Type) -> Range:
+def _range_from_microseconds(within: Range, type_: Type) -> Range:
     """A range of moments, of which a date is its midnight, as values of the type."""
     if type_.kind is not Kind.DATE:
         return within
-    lower = None if within.lower is None else Fraction((within.lower / MICROSECONDS).__ceil__())
-    return Range(lower, None if within.upper is None else Fraction((within.upper / MICROSECONDS).__floor__()))
+    lower = None if within.lower is None else Fraction((within.lower / DAY_MICROSECONDS).__ceil__())
+    return Range(lower, None if within.upper is None else Fraction((within.upper / DAY_MICROSECONDS).__floor__()))
 
 
-def _epoch(seconds: Bound, outward: int) -> Bound:
+def _epoch_to_microseconds(seconds: Bound, outward: int) -> Bound:
     """Microseconds of whole seconds are exact; of others the double may be off by less than one."""
     if seconds is None:
         return None
-    if seconds.denominator == 1 and abs(seconds) < EXACT_SECONDS:
+    if seconds.denominator == 1 and abs(seconds) < MAX_EXACT_SECONDS:
         return seconds * 1_000_000
-    return None if abs(seconds) >= EXACT_SECONDS else Fraction((seconds * 1_000_000).__floor__() + outward)
+    return None if abs(seconds) >= MAX_EXACT_SECONDS else Fraction((seconds * 1_000_000).__floor__() + outward)
 
 
-Moment = Callable[[Fraction], dt.datetime | None]
+BoundToTimestamp = Callable[[Fraction], dt.datetime | None]
 
 
-def _of_moments(within: Range, type_: Type, first: Moment, end: Moment) -> Range:
+def _timestamp_range(within: Range, type_: Type, first: BoundToTimestamp, end: BoundToTimestamp) -> Range:
     """The moments from the first one of `lower` until before the end of `upper`."""
     start = None if within.lower is None else first(within.lower)
     stop = None if within.upper is None else end(within.upper)
-    lower = None if start is None or not _known(start, type_) else to_number(start)
-    upper = None if stop is None or not _known(stop, type_) else to_number(stop) - 1
-    return _in_days(Range(lower, upper), type_)
+    lower = None if start is None or not _has_modern_calendar(start, type_) else to_number(start)
+    upper = None if stop is None or not _has_modern_calendar(stop, type_) else to_number(stop) - 1
+    return _range_from_microseconds(Range(lower, upper), type_)
 
 
-def _known(at: dt.datetime, type_: Type) -> bool:
+def _has_modern_calendar(at: dt.datetime, type_: Type) -> bool:
     """Before 1582 engines count the days of timestamps with a zone by another calendar."""
-    return at.year >= (FIRST_MODERN if type_.kind is Kind.TIMESTAMPTZ else 10)
+    return at.year >= (FIRST_MODERN_YEAR if type_.kind is Kind.TIMESTAMPTZ else 10)
 
 
 def _year_start(number: Fraction) -> dt.datetime | None:
@@ -157,32 +157,32 @@ def _year_end(number: Fraction) -> dt.datetime | None:
     return _year_start(Fraction(number.__floor__() + 1))
 
 
-def _truncated(part: str, within: Range, type_: Type) -> Range:
+def _truncation_range(part: str, within: Range, type_: Type) -> Range:
     def first(number: Fraction) -> dt.datetime | None:
-        at = _moment(number)
+        at = _to_timestamp(number)
         if at is None:
             return None
-        start = truncate(part, at)
-        return start if start == at else following(part, start)
+        start = truncate_datetime(part, at)
+        return start if start == at else next_period(part, start)
 
     def end(number: Fraction) -> dt.datetime | None:
-        at = _moment(number)
-        return None if at is None else following(part, truncate(part, at))
+        at = _to_timestamp(number)
+        return None if at is None else next_period(part, truncate_datetime(part, at))
 
-    return _of_moments(within, type_, first, end)
+    return _timestamp_range(within, type_, first, end)
 
 
-def _moment(number: Fraction) -> dt.datetime | None:
-    at = moment(number, Kind.TIMESTAMP)
+def _to_timestamp(number: Fraction) -> dt.datetime | None:
+    at = bound_to_datetime(number, Kind.TIMESTAMP)
     return at if at is not None and 10 <= at.year < 9000 else None
 
 
 # --- formats ---------------------------------------------------------------------------------------------------------
 
-MOST_PERIODS = 1_000
+MAX_PERIODS = 1_000
 """Periods that are printed one by one to see which of them a condition means."""
 
-TEXTS: dict[str, Callable[[str, str], bool]] = {
+TEXT_COMPARISONS: dict[str, Callable[[str, str], bool]] = {
     "=": lambda a, b: a == b,
     "<>": lambda a, b: a != b,
     "<": lambda a, b: a < b,  # by code points here and by bytes in engines: in UTF-8 the same order
@@ -192,16 +192,16 @@ TEXTS: dict[str, Callable[[str, str], bool]] = {
 }
 
 
-def printed_range(call: Call, domain: Domain, keep: Callable[[str], bool]) -> Range | None:
+def formatted_range(call: Call, domain: Domain, keep: Callable[[str], bool]) -> Range | None:
     """From the first to the last period whose print is kept: to_char(day, 'YYYY-MM') = '2024-03'."""
     if call.function not in ("to_char", "strftime"):
         return None
     pieces = format_pieces(call)
-    part = finest(pieces)
-    starts = periods(part, domain, MOST_PERIODS)
+    part = finest_unit(pieces)
+    starts = list_periods(part, domain, MAX_PERIODS)
     if starts is None:
         return None
-    kept = [at for at in starts if keep(printed(pieces, at))]
-    if not kept:
+    matching = [at for at in starts if keep(format_datetime(pieces, at))]
+    if not matching:
         return Range(Fraction(1), Fraction(0))
-    return _in_days(Range(to_number(kept[0]), to_number(following(part, kept[-1])) - 1), domain.type)
+    return _range_from_microseconds(Range(to_number(matching[0]), to_number(next_period(part, matching[-1])) - 1), domain.type)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from dpsql.errors import InternalError
-from dpsql.plan.expr import Column, Compare, Expr, conjuncts
+from dpsql.plan.expr import Column, Compare, Expr, split_conjuncts
 from dpsql.plan.relations import (
     Expand,
     Filter,
@@ -33,7 +33,7 @@ from dpsql.plan.relations import (
 from dpsql.plan.walk import columns_of
 
 
-def most_rows(node: Rows) -> int:
+def max_public_rows(node: Rows) -> int:
     """How many rows a public relation has at most."""
     match node:
         case PublicScan():
@@ -41,52 +41,52 @@ def most_rows(node: Rows) -> int:
         case RowsHole():
             return node.most
         case Filter() | Project():
-            return most_rows(node.input)
+            return max_public_rows(node.input)
         case Join():
-            matched = most_rows(node.left) * matches(node)
-            return matched if node.kind is JoinKind.INNER else max(matched, most_rows(node.left))
+            matched = max_public_rows(node.left) * max_join_matches(node)
+            return matched if node.kind is JoinKind.INNER else max(matched, max_public_rows(node.left))
         case Table() | Scan() | PublicTable() | Mark() | PerUnit() | UnitWindow() | SetOperation() | Expand():
             raise InternalError("these rows are not public")
         case _:
             assert_never(node)
 
 
-def matches(join: Join) -> int:
+def max_join_matches(join: Join) -> int:
     """How many public rows of the right one row of the left may meet: one, where the condition names a unique key."""
-    named = equated_to_left(join.condition, join.left, join.right)
-    if any(key <= named for key in unique_keys(join.right)):
+    named = columns_equated_to_left(join.condition, join.left, join.right)
+    if any(key <= named for key in unique_keys_of(join.right)):
         return 1
-    return most_rows(join.right)
+    return max_public_rows(join.right)
 
 
-def equated_to_left(condition: Expr, left: Rows, right: Rows) -> frozenset[str]:
+def columns_equated_to_left(condition: Expr, left: Rows, right: Rows) -> frozenset[str]:
     """Columns of the right that the condition equates to something of the left, or to a constant."""
     theirs = {f.name for f in row_fields(right)}
     ours = {f.name for f in row_fields(left)}
-    found: set[str] = set()
-    for part in conjuncts(condition):
+    equated: set[str] = set()
+    for part in split_conjuncts(condition):
         if isinstance(part, Compare) and part.op == "=":
             for column, other in ((part.left, part.right), (part.right, part.left)):
                 if isinstance(column, Column) and column.name in theirs and columns_of(other) <= ours:
-                    found.add(column.name)
-    return frozenset(found)
+                    equated.add(column.name)
+    return frozenset(equated)
 
 
-def unique_keys(node: Rows) -> tuple[frozenset[str], ...]:
+def unique_keys_of(node: Rows) -> tuple[frozenset[str], ...]:
     """The accepted unique keys of public rows, under the names that they have here."""
     match node:
         case PublicScan():
             return node.unique
         case Filter():
-            return unique_keys(node.input)
+            return unique_keys_of(node.input)
         case Project():
             names = {c.expr.name: c.name for c in node.columns if isinstance(c.expr, Column)}
-            keys = (key for key in unique_keys(node.input) if key <= names.keys())
+            keys = (key for key in unique_keys_of(node.input) if key <= names.keys())
             return tuple(frozenset(names[name] for name in key) for key in keys)
-        case Join() if is_public(node) and matches(node) == 1:
-            return unique_keys(node.left)
+        case Join() if is_public(node) and max_join_matches(node) == 1:
+            return unique_keys_of(node.left)
         case Join() if is_public(node) and node.kind is JoinKind.INNER:  # a pair of rows by a key of each
-            return tuple(one | other for one in unique_keys(node.left) for other in unique_keys(node.right))
+            return tuple(left_key | right_key for left_key in unique_keys_of(node.left) for right_key in unique_keys_of(node.right))
         case RowsHole():
             return (node.unique,) if node.unique else ()
         case Join() | Table() | Scan() | PublicTable():
@@ -97,50 +97,50 @@ def unique_keys(node: Rows) -> tuple[frozenset[str], ...]:
             assert_never(node)
 
 
-def multiplied(node: Rows) -> int:
+def max_row_multiplication(node: Rows) -> int:
     """By how much public rows multiply private ones while the engine works, at most: the largest of any step."""
-    return _growth(node).most
+    return _row_growth(node).most
 
 
 @dataclass(frozen=True)
-class _Growth:
+class _RowGrowth:
     """Public rows that one row has met when it leaves a step, and the most that any step up to it has looked at."""
 
     now: int
     most: int
 
 
-def _growth(node: Rows) -> _Growth:
+def _row_growth(node: Rows) -> _RowGrowth:
     match node:
         case Join() if is_public(node.right):
-            left, right = _growth(node.left), _growth(node.right)
-            return _step(left.now * max(1, matches(node)), left.most, right.most)
+            left, right = _row_growth(node.left), _row_growth(node.right)
+            return _growth_after_step(left.now * max(1, max_join_matches(node)), left.most, right.most)
         case Join():
-            left, right = _growth(node.left), _growth(node.right)
-            return _step(left.now * right.now, left.most, right.most)
+            left, right = _row_growth(node.left), _row_growth(node.right)
+            return _growth_after_step(left.now * right.now, left.most, right.most)
         case Mark():
-            left, right = _growth(node.left), _growth(node.right)
-            looked = left.now * (_looked_at(node) if is_public(node.right) else right.now)
-            return _Growth(left.now, max(looked, left.most, right.most))
+            left, right = _row_growth(node.left), _row_growth(node.right)
+            probed = left.now * (_max_rows_probed(node) if is_public(node.right) else right.now)
+            return _RowGrowth(left.now, max(probed, left.most, right.most))
         case PerUnit():
-            inner = _growth(node.input)
-            return _Growth(inner.now if node.keys else 1, inner.most)
+            inner = _row_growth(node.input)
+            return _RowGrowth(inner.now if node.keys else 1, inner.most)
         case SetOperation():
-            left, right = _growth(node.left), _growth(node.right)
-            return _step(max(left.now, right.now), left.most, right.most)
+            left, right = _row_growth(node.left), _row_growth(node.right)
+            return _growth_after_step(max(left.now, right.now), left.most, right.most)
         case Filter() | Project() | UnitWindow() | Expand():
-            return _growth(node.input)
+            return _row_growth(node.input)
         case Table() | Scan() | PublicTable() | PublicScan() | RowsHole():
-            return _Growth(1, 1)
+            return _RowGrowth(1, 1)
         case _:
             assert_never(node)
 
 
-def _step(now: int, *below: int) -> _Growth:
-    return _Growth(now, max(now, *below))
+def _growth_after_step(now: int, *below: int) -> _RowGrowth:
+    return _RowGrowth(now, max(now, *below))
 
 
-def _looked_at(mark: Mark) -> int:
+def _max_rows_probed(mark: Mark) -> int:
     """How many rows of the right are tried for one of the left.
 
     One, where a unique key is named, or where there is nothing but equalities to look up: the first match decides. What
@@ -150,10 +150,10 @@ def _looked_at(mark: Mark) -> int:
     theirs = {f.name for f in row_fields(mark.right)}
     if not columns_of(mark.condition) & ours:
         return 1
-    named = equated_to_left(mark.condition, mark.left, mark.right)
-    if any(key <= named for key in unique_keys(mark.right)):
+    named = columns_equated_to_left(mark.condition, mark.left, mark.right)
+    if any(key <= named for key in unique_keys_of(mark.right)):
         return 1
-    both = [part for part in conjuncts(mark.condition) if columns_of(part) & ours and columns_of(part) & theirs]
-    if mark.test is None and named and all(equated_to_left(part, mark.left, mark.right) for part in both):
+    both = [part for part in split_conjuncts(mark.condition) if columns_of(part) & ours and columns_of(part) & theirs]
+    if mark.test is None and named and all(columns_equated_to_left(part, mark.left, mark.right) for part in both):
         return 1
-    return max(1, most_rows(mark.right))
+    return max(1, max_public_rows(mark.right))

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from math import isqrt, prod
 from typing import assert_never
 
-from dpsql.analysis.units import one_row_per_group, unit_facts
+from dpsql.analysis.units import has_one_row_per_group, derive_unit_facts
 from dpsql.errors import InternalError, UnboundedContribution
 from dpsql.plan.bundles import Bundle
-from dpsql.plan.expr import ONE
+from dpsql.plan.expr import ROW_WEIGHT
 from dpsql.plan.nodes import (
     CountBlocks,
     CountUnits,
@@ -41,7 +41,7 @@ class Neighboring:
 
 
 @dataclass(frozen=True)
-class Claim:
+class SensitivityBound:
     """The joint sensitivity of some cells, in grid units."""
 
     cells: tuple[str, ...]
@@ -57,38 +57,38 @@ class _Norms:
     linf: int
 
 
-def claims(gather: Gather, relation: Neighboring) -> tuple[Claim, ...]:
+def derive_sensitivity_bounds(gather: Gather, relation: Neighboring) -> tuple[SensitivityBound, ...]:
     """One claim per bundle, in the order of the parts; the selection's own column is not among them."""
-    result: list[Claim] = []
+    bounds: list[SensitivityBound] = []
     for part in gather.parts:
         match part:
             case Sum():
                 for bundle in part.bundles:
                     norms = _bundle_norms(part, bundle, gather)
                     single = not gather.keys and len(bundle.cells) == 1
-                    result.append(Claim(bundle.cells, _between(norms, relation, bundle.non_negative, single)))
+                    bounds.append(SensitivityBound(bundle.cells, _neighbor_sensitivity(norms, relation, bundle.non_negative, single)))
             case CountUnits():
                 norms = _unit_norms(part, gather)
-                result.append(Claim(part.cells, _between(norms, relation, True, not gather.keys)))
+                bounds.append(SensitivityBound(part.cells, _neighbor_sensitivity(norms, relation, True, not gather.keys)))
             case SumBlocks():
                 moved = _blocks_changed(relation) * relation.group_size * part.blocks.steps
-                groups = groups_reached(part, gather)
-                result.append(Claim(part.cells, Sensitivity(groups * moved, groups * moved**2, moved)))
+                groups = max_groups_reached(part, gather)
+                bounds.append(SensitivityBound(part.cells, Sensitivity(groups * moved, groups * moved**2, moved)))
             case CountBlocks():
                 # A block leaves one bin and enters another: of those that change in a group, all may meet in either.
                 moved = _blocks_changed(relation) * relation.group_size
-                groups = groups_reached(part, gather)
-                result.append(Claim(part.cells, Sensitivity(2 * groups * moved, 2 * groups * moved**2, moved)))
+                groups = max_groups_reached(part, gather)
+                bounds.append(SensitivityBound(part.cells, Sensitivity(2 * groups * moved, 2 * groups * moved**2, moved)))
             case _:
                 assert_never(part)
-    return tuple(result)
+    return tuple(bounds)
 
 
-def unit_mass(tally: Tally, relation: Neighboring) -> UnitMass:
+def derive_unit_mass(tally: Tally, relation: Neighboring) -> UnitMass:
     """What one unit adds to a tally: its weighted rows, wherever they lie."""
     k, change_one, part = relation.group_size, relation.change_one, tally.part
     if isinstance(part.input, Weigh):
-        return UnitMass(part.input.rows * ONE, ONE, False, k, change_one)
+        return UnitMass(part.input.rows * ROW_WEIGHT, ROW_WEIGHT, False, k, change_one)
     rows = _rows_per_unit(part.input)
     return UnitMass(rows, 1, rows == 1, k, change_one)
 
@@ -99,20 +99,20 @@ def _blocks_changed(relation: Neighboring) -> int:
     return 2 if relation.change_one else 1
 
 
-def groups_reached(part: SumBlocks | CountBlocks, gather: Gather) -> int:
+def max_groups_reached(part: SumBlocks | CountBlocks, gather: Gather) -> int:
     """In how many groups one unit may have rows, and so change a block. No cap holds it to fewer.
 
     Of keys that depend on the unit alone it has one value; of listed others at most as many combinations as there are
     in the lists. Under `change_one`, two blocks of one group move its cell as far as one each of two groups together,
     and further in squares: so the groups are still those of one unit.
     """
-    facts = unit_facts(part.input)
+    facts = derive_unit_facts(part.input)
     keys = part.keys if isinstance(part, SumBlocks) else part.groups
     spread = set(keys) - facts.determined
     bounds = [] if facts.rows is None else [facts.rows]
     factors = gather.listed.factors if gather.listed is not None else ()
     if spread <= {f.name for factor in factors for f in factor.keys}:
-        bounds.append(prod(_combinations(factor, spread) for factor in factors))
+        bounds.append(prod(_count_key_combinations(factor, spread) for factor in factors))
     if not bounds:
         raise UnboundedContribution(
             "a privacy unit may be in any number of the groups asked for, and changes a block in each of them",
@@ -121,17 +121,17 @@ def groups_reached(part: SumBlocks | CountBlocks, gather: Gather) -> int:
     return max(1, min(bounds))
 
 
-def _combinations(factor: Factor, names: set[str]) -> int:
+def _count_key_combinations(factor: Factor, names: set[str]) -> int:
     """How many combinations of the values of these keys a list has, at most."""
-    places = [place for place, f in enumerate(factor.keys) if f.name in names]
-    if not places:
+    indices = [index for index, f in enumerate(factor.keys) if f.name in names]
+    if not indices:
         return 1
     if isinstance(factor, ListedRows):  # by their text, because 1 == True == 1.0 in Python
-        return max(1, len({repr([row[place] for place in places]) for row in factor.rows}))
+        return max(1, len({repr([row[index] for index in indices]) for row in factor.rows}))
     return factor.count
 
 
-def selection_keys(gather: Gather) -> int:
+def max_selection_keys(gather: Gather) -> int:
     """Most keys that one unit may have in the selection's column."""
     part = gather.selection
     if part is None:
@@ -139,7 +139,7 @@ def selection_keys(gather: Gather) -> int:
     return _groups_per_unit(part, gather)
 
 
-def _listed_groups(gather: Gather) -> int | None:
+def _count_listed_groups(gather: Gather) -> int | None:
     """How many groups there are, where all keys are listed; cells of other groups never leave."""
     return gather.listed.count if gather.listed is not None and gather.selection is None else None
 
@@ -147,7 +147,7 @@ def _listed_groups(gather: Gather) -> int | None:
 def _bundle_norms(part: Sum, bundle: Bundle, gather: Gather) -> _Norms:
     """Rows are weighted, then each component is divided by 2^shift toward zero: no norm grows by it."""
     if isinstance(part.input, Weigh):
-        norms = _weighted(part.input, part.keys, bundle, _listed_groups(gather))
+        norms = _weighted_norms(part.input, part.keys, bundle, _count_listed_groups(gather))
     else:
         # Wherever a unit's rows lie, their norms add up at most.
         rows = _rows_per_unit(part.input)
@@ -160,17 +160,17 @@ def _rows_per_unit(node: Rows | Distinct) -> int:
     """Of distinct pairs, those that only this unit brings come and go with it: at most as many as it keeps."""
     if isinstance(node, Distinct) and node.limit is not None:
         return node.limit
-    rows = unit_facts(node.input if isinstance(node, Distinct) else node).rows
+    rows = derive_unit_facts(node.input if isinstance(node, Distinct) else node).rows
     if rows is None:
         raise UnboundedContribution("the rows that one privacy unit adds have no bound")
     return rows
 
 
-def _weighted(weigh: Weigh, keys: tuple[str, ...], bundle: Bundle, groups: int | None) -> _Norms:
+def _weighted_norms(weigh: Weigh, keys: tuple[str, ...], bundle: Bundle, groups: int | None) -> _Norms:
     """From the norm of the unit's weighted rows per group, w n_g, to that of its cells: in each group the norm of a sum
     of rows is at most w n_g times the largest row's."""
-    most = weigh.rows * ONE
-    norms = _Norms(most * bundle.row_l1, most**2 * bundle.row_l2_squared, most * bundle.row_linf)
+    max_weight = weigh.rows * ROW_WEIGHT
+    norms = _Norms(max_weight * bundle.row_l1, max_weight**2 * bundle.row_l2_squared, max_weight * bundle.row_linf)
     match weigh.norm:
         case Norm.L1:
             return norms
@@ -182,7 +182,7 @@ def _weighted(weigh: Weigh, keys: tuple[str, ...], bundle: Bundle, groups: int |
                 return norms
             # Whole numbers n_g: sum(w n_g) <= sum(w n_g^2) = (w |n|)^2 / w <= most^2, as w >= 1 or nothing is added.
             # Over G groups the L1 norm is at most the root of G times the L2 norm.
-            spread = most if groups is None else min(most, isqrt(max(1, groups)) + 1)
+            spread = max_weight if groups is None else min(max_weight, isqrt(max(1, groups)) + 1)
             return _Norms(norms.l1 * spread, norms.l2_squared, norms.linf)
         case _:
             assert_never(weigh.norm)
@@ -197,9 +197,9 @@ def _unit_norms(part: CountUnits, gather: Gather) -> _Norms:
 
 def _groups_per_unit(part: CountUnits, gather: Gather) -> int:
     """In how many groups one unit can be counted, from the plan's own facts, limit and list."""
-    facts = unit_facts(part.input)
+    facts = derive_unit_facts(part.input)
     bounds: list[int] = []
-    if part.one_row and not one_row_per_group(part.input, part.keys):
+    if part.one_row and not has_one_row_per_group(part.input, part.keys):
         raise UnboundedContribution("rows are counted as units, but a unit may have several")
     if facts.rows is not None:
         bounds.append(facts.rows)
@@ -215,15 +215,15 @@ def _groups_per_unit(part: CountUnits, gather: Gather) -> int:
     return min(bounds)
 
 
-def _between(norms: _Norms, relation: Neighboring, non_negative: bool, single: bool) -> Sensitivity:
+def _neighbor_sensitivity(norms: _Norms, relation: Neighboring, non_negative: bool, single: bool) -> Sensitivity:
     """From what one unit contributes to how far neighbors are apart.
 
     `change_one` puts one contribution in the place of another: twice the norm in general, the root of two
     where no component is negative (the cross term only helps), once for a single non-negative cell.
     """
     k = relation.group_size
-    first, square, most = 1, 1, 1
+    l1_factor, l2_factor, linf_factor = 1, 1, 1
     if relation.change_one and not (single and non_negative):
-        first, square, most = 2, 2 if non_negative else 4, 1 if non_negative else 2
-    l1, l2_squared, linf = norms.l1 * first * k, norms.l2_squared * square * k * k, norms.linf * most * k
+        l1_factor, l2_factor, linf_factor = 2, 2 if non_negative else 4, 1 if non_negative else 2
+    l1, l2_squared, linf = norms.l1 * l1_factor * k, norms.l2_squared * l2_factor * k * k, norms.linf * linf_factor * k
     return Sensitivity(max(1, l1), max(1, l2_squared), max(1, linf))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import assert_never
 
-from dpsql.plan.expr import TRUE, Column, Compare, Expr, conjunction, conjuncts
+from dpsql.plan.expr import TRUE, Column, Compare, Expr, join_conjuncts, split_conjuncts
 from dpsql.plan.nodes import Aggregate
 from dpsql.plan.relations import (
     Expand,
@@ -40,71 +40,71 @@ from dpsql.plan.walk import columns_of, map_expr, map_measure, map_node_exprs, m
 # --- conditions ------------------------------------------------------------------------------------------------------
 
 
-def settled(node: Rows) -> Rows:
+def normalize_conditions(node: Rows) -> Rows:
     """One node whose inputs are settled: filters stand above inner joins, and equalities across one within it."""
     if isinstance(node, Join) and node.is_inner:
-        (left, ours), (right, theirs) = _peeled(node.left), _peeled(node.right)
+        (left, ours), (right, theirs) = _strip_filters(node.left), _strip_filters(node.right)
         bare = replace(node, left=left, right=right, condition=TRUE)
-        return _placed(bare, (*ours, *theirs, *conjuncts(node.condition)))
+        return _attach_conditions(bare, (*ours, *theirs, *split_conjuncts(node.condition)))
     if isinstance(node, Filter):
-        rows, below = _peeled(node.input)
-        return _placed(rows, (*below, *conjuncts(node.condition)))
+        rows, below = _strip_filters(node.input)
+        return _attach_conditions(rows, (*below, *split_conjuncts(node.condition)))
     return node
 
 
-def _peeled(node: Rows) -> tuple[Rows, tuple[Expr, ...]]:
+def _strip_filters(node: Rows) -> tuple[Rows, tuple[Expr, ...]]:
     parts: tuple[Expr, ...] = ()
     while isinstance(node, Filter):
-        parts = (*conjuncts(node.condition), *parts)
+        parts = (*split_conjuncts(node.condition), *parts)
         node = node.input
     return node, parts
 
 
-def _placed(rows: Rows, parts: Iterable[Expr]) -> Rows:
-    kept: list[Expr] = []
+def _attach_conditions(rows: Rows, parts: Iterable[Expr]) -> Rows:
+    remaining: list[Expr] = []
     for part in parts:
-        spanned = _within(rows, part) if isinstance(part, Compare) and part.op == "=" else None
+        spanned = _add_to_join(rows, part) if isinstance(part, Compare) and part.op == "=" else None
         if spanned is not None:
             rows = spanned
         elif part != TRUE:
-            kept.append(part)
-    return Filter(rows, conjunction(tuple(kept))) if kept else rows
+            remaining.append(part)
+    return Filter(rows, join_conjuncts(tuple(remaining))) if remaining else rows
 
 
-def _within(node: Rows, part: Expr) -> Rows | None:
+def _add_to_join(node: Rows, part: Expr) -> Rows | None:
     """The rows with the condition in the inner join that it spans; None where it spans none."""
     if not isinstance(node, Join) or not node.is_inner:
         return None
     read = columns_of(part)
     left, right = ({f.name for f in row_fields(side)} for side in (node.left, node.right))
     if read <= left:
-        inner = _within(node.left, part)
+        inner = _add_to_join(node.left, part)
         return None if inner is None else replace(node, left=inner)
     if read <= right:
-        inner = _within(node.right, part)
+        inner = _add_to_join(node.right, part)
         return None if inner is None else replace(node, right=inner)
-    known = tuple(known for known in conjuncts(node.condition) if known != TRUE)
-    return replace(node, condition=conjunction((*known, part)))
+    condition = tuple(condition for condition in split_conjuncts(node.condition) if condition != TRUE)
+    return replace(node, condition=join_conjuncts((*condition, part)))
 
 
 # --- order -----------------------------------------------------------------------------------------------------------
 
 
-def ordered(node: Rows, text: Callable[[Rows], str]) -> Rows:
+def order_join_sides(node: Rows, text: Callable[[Rows], str]) -> Rows:
     """The two private sides of an inner join in the order of their texts, below joins with public rows and filters.
 
     Stability: the ids of both sides are equated in the SQL that runs, so either side's is the result's. Three sides and
     more stay as they are: how many rows of a unit meet is worked out from left to right.
     """
     if isinstance(node, Filter):
-        return replace(node, input=ordered(node.input, text))
+        return replace(node, input=order_join_sides(node.input, text))
     if not isinstance(node, Join) or not node.is_inner or is_public(node.left):
         return node
     if is_public(node.right):
-        return replace(node, left=ordered(node.left, text))
+        return replace(node, left=order_join_sides(node.left, text))
     if any(isinstance(side, Join) and side.is_inner for side in (node.left, node.right)):
         return node
-    if text(renamed_rows(node.right)) < text(renamed_rows(node.left)):
+    if text(rename_row_columns(node.right)) < text(rename_row_columns(node.left)):
         return replace(node, left=node.right, right=node.left)
     return node
 
@@ -112,23 +112,23 @@ def ordered(node: Rows, text: Callable[[Rows], str]) -> Rows:
 # --- names -----------------------------------------------------------------------------------------------------------
 
 
-def renamed(aggregate: Aggregate) -> Aggregate:
+def rename_columns(aggregate: Aggregate) -> Aggregate:
     """The columns of tables by their own names, numbered in the order of the plan where several have one name."""
-    names = _names(aggregate.input)
+    names = _assign_names(aggregate.input)
 
-    def said(expr: Expr) -> Expr:
-        return _said(expr, names)
+    def rename_expr(expr: Expr) -> Expr:
+        return _rename_in_expr(expr, names)
 
-    keys = tuple(Named(key.name, said(key.expr)) for key in aggregate.keys)
-    measures = tuple(map_measure(measure, said) for measure in aggregate.measures)
-    return replace(aggregate, input=_under(aggregate.input, names), keys=keys, measures=measures)
-
-
-def renamed_rows(node: Rows) -> Rows:
-    return _under(node, _names(node))
+    keys = tuple(Named(key.name, rename_expr(key.expr)) for key in aggregate.keys)
+    measures = tuple(map_measure(measure, rename_expr) for measure in aggregate.measures)
+    return replace(aggregate, input=_rename_in_rows(aggregate.input, names), keys=keys, measures=measures)
 
 
-def _names(rows: Rows) -> dict[str, str]:
+def rename_row_columns(node: Rows) -> Rows:
+    return _rename_in_rows(node, _assign_names(node))
+
+
+def _assign_names(rows: Rows) -> dict[str, str]:
     """New names of the columns of tables; all other names, those of holes among them, stay and are not given twice."""
     nodes = list(walk_rows(rows))
     tables = [node for node in nodes if isinstance(node, Table | PublicTable)]
@@ -138,28 +138,28 @@ def _names(rows: Rows) -> dict[str, str]:
     names: dict[str, str] = {}
     for declared, name in columns:
         base = "column" + declared if declared.startswith("_") else declared
-        chosen, number = base, 1
-        while chosen.lower() in taken:
+        new_name, number = base, 1
+        while new_name.lower() in taken:
             number += 1
-            chosen = f"{base}_{number}"
-        taken.add(chosen.lower())
-        names[name] = chosen
+            new_name = f"{base}_{number}"
+        taken.add(new_name.lower())
+        names[name] = new_name
     return names
 
 
-def _said(expr: Expr, names: dict[str, str]) -> Expr:
+def _rename_in_expr(expr: Expr, names: dict[str, str]) -> Expr:
     def change(part: Expr) -> Expr:
         return replace(part, name=names.get(part.name, part.name)) if isinstance(part, Column) else part
 
     return map_expr(expr, change)
 
 
-def _under(rows: Rows, names: dict[str, str]) -> Rows:
+def _rename_in_rows(rows: Rows, names: dict[str, str]) -> Rows:
     def name(old: str) -> str:
         return names.get(old, old)
 
     def change(node: Rows) -> Rows:
-        node = map_node_exprs(node, lambda expr: _said(expr, names))
+        node = map_node_exprs(node, lambda expr: _rename_in_expr(expr, names))
         match node:
             case Table() | PublicTable():
                 fields = tuple((declared, Field(name(f.name), f.type)) for declared, f in node.columns)

@@ -16,45 +16,45 @@ from dpsql.plan.expr import FALSE, And, Call, Compare, Expr, InList, Literal, No
 from dpsql.schema.domain import Scalar
 from dpsql.types import BOOLEAN, TEXT, Type
 
-_NULL = Literal(None, BOOLEAN)
-_EQUAL: dict[str, Callable[[Scalar, Scalar], bool]] = {"=": eq, "<>": ne}
-_ORDERED: dict[str, Callable[[int, int], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
+_NULL_BOOLEAN = Literal(None, BOOLEAN)
+_EQUALITY_OPERATORS: dict[str, Callable[[Scalar, Scalar], bool]] = {"=": eq, "<>": ne}
+_ORDERING_OPERATORS: dict[str, Callable[[int, int], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
-def folded(expr: Compare | InList) -> Expr | None:
+def fold_constants(expr: Compare | InList) -> Expr | None:
     """What a comparison is in every row, or the truth that it compares; None where there is nothing shorter."""
     if isinstance(expr, InList):
-        return _in(expr)
+        return _fold_in_list(expr)
     left, right = expr.left, expr.right
     if isinstance(left, Literal) and isinstance(right, Literal):
-        return _known(expr.op, left, right)
+        return _compare_literals(expr.op, left, right)
     for truth, literal in ((left, right), (right, left)):
-        if isinstance(literal, Literal) and isinstance(literal.value, bool) and expr.op in _EQUAL:
+        if isinstance(literal, Literal) and isinstance(literal.value, bool) and expr.op in _EQUALITY_OPERATORS:
             return truth if literal.value == (expr.op == "=") else Not(truth)
     return None
 
 
-def _in(expr: InList) -> Expr | None:
+def _fold_in_list(expr: InList) -> Expr | None:
     if len(expr.values) == 1:
-        return folded(Compare("=", expr.arg, expr.values[0]))
+        return fold_constants(Compare("=", expr.arg, expr.values[0]))
     arg = expr.arg
     if not isinstance(arg, Literal) or not _is_exact(arg.type):
         return None
     if arg.value is None:
-        return _NULL
+        return _NULL_BOOLEAN
     return Literal(any(arg.value == value.value for value in expr.values), BOOLEAN)
 
 
-def _known(op: str, left: Literal, right: Literal) -> Literal | None:
+def _compare_literals(op: str, left: Literal, right: Literal) -> Literal | None:
     """Whole numbers, texts and truth; other values are compared by the engine, which rounds them as it does."""
     if left.value is None or right.value is None:
-        return _NULL
+        return _NULL_BOOLEAN
     if not _is_exact(left.type):
         return None
-    if op in _EQUAL:
-        return Literal(_EQUAL[op](left.value, right.value), BOOLEAN)
+    if op in _EQUALITY_OPERATORS:
+        return Literal(_EQUALITY_OPERATORS[op](left.value, right.value), BOOLEAN)
     if left.type.is_integer and isinstance(left.value, int) and isinstance(right.value, int):
-        return Literal(_ORDERED[op](left.value, right.value), BOOLEAN)
+        return Literal(_ORDERING_OPERATORS[op](left.value, right.value), BOOLEAN)
     return None  # the order of texts is the engine's
 
 
@@ -62,14 +62,14 @@ def _is_exact(type_: Type) -> bool:
     return type_.is_integer or type_ in (TEXT, BOOLEAN)
 
 
-def where_true(expr: Expr, rebuilt: Callable[[Expr], Expr]) -> Expr:
+def simplify_condition(expr: Expr, simplify: Callable[[Expr], Expr]) -> Expr:
     """A condition that is true for the same rows, and perhaps NULL for others for which this one is false.
 
     `rebuilt` gives the canonical form of a connective whose parts are canonical.
     """
     if isinstance(expr, Call) and expr.function == "coalesce" and expr.args[1:] == (FALSE,):
-        return where_true(expr.args[0], rebuilt)
+        return simplify_condition(expr.args[0], simplify)
     if isinstance(expr, And | Or):
-        parts = tuple(where_true(arg, rebuilt) for arg in expr.args)
-        return expr if parts == expr.args else rebuilt(replace(expr, args=parts))
+        parts = tuple(simplify_condition(arg, simplify) for arg in expr.args)
+        return expr if parts == expr.args else simplify(replace(expr, args=parts))
     return expr

@@ -10,10 +10,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import assert_never
 
-from dpsql.analysis.public import matches
+from dpsql.analysis.public import max_join_matches
 from dpsql.errors import InternalError
 from dpsql.plan.relations import (
-    SET,
+    SET_COLUMN,
     Expand,
     Filter,
     Join,
@@ -47,48 +47,48 @@ class UnitFacts:
     determined: frozenset[str]
 
 
-def unit_facts(node: Rows) -> UnitFacts:
-    facts = _facts(node)
+def derive_unit_facts(node: Rows) -> UnitFacts:
+    facts = _facts_of_node(node)
     if facts.rows == 1:  # a unit with one row has one value in each column
         return UnitFacts(1, frozenset(f.name for f in row_fields(node)))
     return facts
 
 
-def one_row_per_group(node: Rows, keys: Collection[str]) -> bool:
+def has_one_row_per_group(node: Rows, keys: Collection[str]) -> bool:
     """Whether a unit has at most one row in each group of these keys.
 
     It has where it has one row in all; grouping sets repeat that row with another number, which is a key.
     """
-    if unit_facts(node).rows == 1:
+    if derive_unit_facts(node).rows == 1:
         return True
     if isinstance(node, Filter):
-        return one_row_per_group(node.input, keys)
-    return isinstance(node, Expand) and SET in keys and unit_facts(node.input).rows == 1
+        return has_one_row_per_group(node.input, keys)
+    return isinstance(node, Expand) and SET_COLUMN in keys and derive_unit_facts(node.input).rows == 1
 
 
-def _facts(node: Rows) -> UnitFacts:
+def _facts_of_node(node: Rows) -> UnitFacts:
     match node:
         case Scan():
             single = node.unit is None or node.unit_is_unique
             return UnitFacts(1 if single else None, node.unit_columns)
         case Filter():
-            return unit_facts(node.input)
+            return derive_unit_facts(node.input)
         case Project():
-            inner = unit_facts(node.input)
-            kept = (c.name for c in node.columns if columns_of(c.expr) <= inner.determined)
-            return UnitFacts(inner.rows, frozenset(kept))
+            inner = derive_unit_facts(node.input)
+            determined = (c.name for c in node.columns if columns_of(c.expr) <= inner.determined)
+            return UnitFacts(inner.rows, frozenset(determined))
         case Join():
-            return _join(node)
+            return _join_facts(node)
         case Mark():
-            return _mark(node)
+            return _mark_facts(node)
         case PerUnit():
-            return _per_unit(node)
+            return _per_unit_facts(node)
         case UnitWindow():
-            return unit_facts(node.input)
+            return derive_unit_facts(node.input)
         case SetOperation():
-            return _set_operation(node)
+            return _set_operation_facts(node)
         case Expand():
-            inner = unit_facts(node.input)
+            inner = derive_unit_facts(node.input)
             rows = None if inner.rows is None else inner.rows * len(node.sets)
             return UnitFacts(rows, inner.determined - set(node.keys))
         case Table() | PublicTable() | PublicScan() | RowsHole():
@@ -97,13 +97,13 @@ def _facts(node: Rows) -> UnitFacts:
             assert_never(node)
 
 
-def _join(join: Join) -> UnitFacts:
+def _join_facts(join: Join) -> UnitFacts:
     """Rows of a unit meet rows of the same unit only (the ids are equated in the SQL that runs), or public rows."""
     if is_public(join.right):
-        return _public_join(join)
+        return _public_join_facts(join)
     if not join.by_unit:
         raise InternalError("a join of private rows does not equate the units")
-    left, right = unit_facts(join.left), unit_facts(join.right)
+    left, right = derive_unit_facts(join.left), derive_unit_facts(join.right)
     if join.kind is JoinKind.FULL:
         # Every row of a side without a partner stays, with NULL on the other: no column is the same in all rows.
         both = left.rows is not None and right.rows is not None
@@ -116,10 +116,10 @@ def _join(join: Join) -> UnitFacts:
     return UnitFacts(rows, determined)
 
 
-def _public_join(join: Join) -> UnitFacts:
-    left, most = unit_facts(join.left), matches(join)
-    rows = None if left.rows is None else left.rows * max(1, most)
-    if most > 1:
+def _public_join_facts(join: Join) -> UnitFacts:
+    left, fanout = derive_unit_facts(join.left), max_join_matches(join)
+    rows = None if left.rows is None else left.rows * max(1, fanout)
+    if fanout > 1:
         return UnitFacts(rows, left.determined)
     # All rows of the unit meet the same public row, where the condition looks at nothing else of them.
     ours = {f.name for f in row_fields(join.left)}
@@ -128,25 +128,25 @@ def _public_join(join: Join) -> UnitFacts:
     return UnitFacts(rows, left.determined | theirs)
 
 
-def _mark(mark: Mark) -> UnitFacts:
+def _mark_facts(mark: Mark) -> UnitFacts:
     if not is_public(mark.right) and not mark.by_unit:
         raise InternalError("a sub-select over private rows does not equate the units")
-    left = unit_facts(mark.left)
+    left = derive_unit_facts(mark.left)
     ours = {f.name for f in row_fields(mark.left)}
     read = columns_of(mark.condition) | (columns_of(mark.test[0]) | columns_of(mark.test[1]) if mark.test else set())
     same = read & ours <= left.determined
     return UnitFacts(left.rows, left.determined | ({mark.name} if same else set()))
 
 
-def _per_unit(node: PerUnit) -> UnitFacts:
-    inner = unit_facts(node.input)
+def _per_unit_facts(node: PerUnit) -> UnitFacts:
+    inner = derive_unit_facts(node.input)
     determined = frozenset(key.name for key in node.keys if columns_of(key.expr) <= inner.determined)
     rows = 1 if len(determined) == len(node.keys) else inner.rows
     return UnitFacts(rows, determined)
 
 
-def _set_operation(node: SetOperation) -> UnitFacts:
-    left, right = unit_facts(node.left), unit_facts(node.right)
+def _set_operation_facts(node: SetOperation) -> UnitFacts:
+    left, right = derive_unit_facts(node.left), derive_unit_facts(node.right)
     match node.kind:
         case SetKind.UNION_ALL | SetKind.UNION:
             rows = None if left.rows is None or right.rows is None else left.rows + right.rows

@@ -14,21 +14,21 @@ from fractions import Fraction
 from typing import assert_never
 
 from dpsql.analysis.narrow import (
-    FLIPPED,
-    Enforced,
+    FLIPPED_OPERATORS,
+    EnforcedDomains,
     Environment,
     disjuncts,
-    narrow,
+    narrow_where,
     narrow_domain,
     narrow_unless,
-    opposite,
+    negate_condition,
 )
-from dpsql.functions.calendar import time_as
-from dpsql.functions.record import call_domain
-from dpsql.functions.rules import MOST_VALUES as MOST_VALUES
-from dpsql.functions.rules import hull as hull
+from dpsql.functions.calendar import convert_time
+from dpsql.functions.record import domain_of_call
+from dpsql.functions.rules import MAX_VALUES as MAX_VALUES
+from dpsql.functions.rules import hull_of_domains as hull_of_domains
 from dpsql.functions.rules import merge_values as merge_values
-from dpsql.functions.rules import type_bounded
+from dpsql.functions.rules import limit_to_type
 from dpsql.functions.table import FUNCTIONS
 from dpsql.plan.expr import (
     And,
@@ -48,25 +48,25 @@ from dpsql.plan.expr import (
     Not,
     Or,
     Quantise,
-    conjuncts,
+    split_conjuncts,
 )
 from dpsql.schema.domain import Domain, Scalar, boolean_domain, to_number
 from dpsql.types import BIGINT, INTEGER_BITS, TEXT, Kind, Type, integer_range
 
-MICROSECONDS_OF_DAY = 86_400_000_000
+MICROSECONDS_PER_DAY = 86_400_000_000
 
-MOST_PRINTED = 400
+MAX_PRINTED_LENGTH = 400
 """Characters of a number, date or boolean as text (a double has at most 309 digits before its point)."""
 
 
 def domain_of(expr: Expr, env: Environment) -> Domain:
     match expr:
         case Column():
-            return _inexact(env[expr.name]) if expr.type.is_float else env[expr.name]
+            return _mark_inexact(env[expr.name]) if expr.type.is_float else env[expr.name]
         case Literal():
-            return _literal(expr)
+            return _literal_domain(expr)
         case Compare() | InList():
-            return boolean_domain(any(domain_of(arg, env).nullable for arg in _operands(expr)))
+            return boolean_domain(any(domain_of(arg, env).nullable for arg in _operands_of(expr)))
         case And() | Or():
             return boolean_domain(any(domain_of(arg, env).nullable for arg in expr.args))
         case Not():
@@ -75,22 +75,22 @@ def domain_of(expr: Expr, env: Environment) -> Domain:
             return boolean_domain(False)
         case Arithmetic():
             left, right = domain_of(expr.left, env), domain_of(expr.right, env)
-            return _exact_if(_arithmetic(expr, left, right), left, right)
+            return _mark_exactness(_arithmetic_domain(expr, left, right), left, right)
         case Case():
-            return _case(expr, env)
+            return _case_domain(expr, env)
         case Cast():
             inner = domain_of(expr.arg, env)
-            return _exact_if(_cast(inner, expr.type), inner)
+            return _mark_exactness(_cast_domain(inner, expr.type), inner)
         case Call():
             args = tuple(domain_of(arg, env) for arg in expr.args)
-            return _exact_if(call_domain(FUNCTIONS[expr.function], expr, args), *args)
+            return _mark_exactness(domain_of_call(FUNCTIONS[expr.function], expr, args), *args)
         case Clip():
             inner = domain_of(expr.arg, env)
             lower, upper = expr.lower, expr.upper
             if expr.type.is_integer:  # the whole numbers between the bounds
                 lower, upper = Fraction(lower.__ceil__()), Fraction(upper.__floor__())
             if inner.exact:  # what a double may have moved past its bounds is held by the clip's own only
-                lower, upper = _intersect(inner, lower, upper)
+                lower, upper = _clip_bounds(inner, lower, upper)
             return Domain(expr.type, True, min(lower, upper), max(lower, upper))
         case Quantise():
             return Domain(BIGINT, True, Fraction(expr.lower), Fraction(expr.upper))
@@ -102,31 +102,31 @@ def domain_of(expr: Expr, env: Environment) -> Domain:
             assert_never(expr)
 
 
-def _exact_if(domain: Domain, *parts: Domain) -> Domain:
+def _mark_exactness(domain: Domain, *parts: Domain) -> Domain:
     """Bounds prove nothing about integers once a double is on the way: its rounding may pass them."""
     exact = all(part.exact for part in parts) and not domain.type.is_float
     return domain if exact == domain.exact else replace(domain, exact=exact)
 
 
-def _inexact(domain: Domain) -> Domain:
+def _mark_inexact(domain: Domain) -> Domain:
     return replace(domain, exact=False)
 
 
-def _operands(expr: Compare | InList) -> tuple[Expr, ...]:
+def _operands_of(expr: Compare | InList) -> tuple[Expr, ...]:
     return (expr.left, expr.right) if isinstance(expr, Compare) else (expr.arg,)
 
 
-def _literal(literal: Literal) -> Domain:
+def _literal_domain(literal: Literal) -> Domain:
     if literal.value is None:
         return Domain(literal.type, True, values=())
-    if literal.type.is_number or literal.type.is_time or literal.type.is_span:
+    if literal.type.is_number or literal.type.is_time or literal.type.is_microsecond_interval:
         number = to_number(literal.value)
         return Domain(literal.type, False, number, number, (literal.value,), exact=not literal.type.is_float)
     length = len(literal.value) if isinstance(literal.value, str) else None
     return Domain(literal.type, False, values=(literal.value,), length=length)
 
 
-def _intersect(domain: Domain, lower: Fraction, upper: Fraction) -> tuple[Fraction, Fraction]:
+def _clip_bounds(domain: Domain, lower: Fraction, upper: Fraction) -> tuple[Fraction, Fraction]:
     """Where [lower, upper] moves the domain's values: its bounds clipped."""
 
     def clip(number: Fraction) -> Fraction:
@@ -142,19 +142,19 @@ Fact = tuple[Expr, str, Literal]
 """An expression that compares so with a literal, or is NULL."""
 
 
-def _case(expr: Case, env: Environment) -> Domain:
+def _case_domain(expr: Case, env: Environment) -> Domain:
     """A branch is taken where its condition is true and no earlier one is: CASE can spell a clip."""
     domains: list[Domain] = []
     facts: tuple[Fact, ...] = ()
     for when, then in expr.branches:
-        domains.append(_given(then, narrow(env, when), (*facts, *_facts(conjuncts(when)))))
+        domains.append(_domain_under_facts(then, narrow_where(env, when), (*facts, *_facts_from_conditions(split_conjuncts(when)))))
         env = narrow_unless(env, when)
-        facts += _facts(tuple(opposite(part) for part in disjuncts(when)))
-    domains.append(_given(expr.otherwise, env, facts))
-    return hull(tuple(domains), expr.type)
+        facts += _facts_from_conditions(tuple(negate_condition(part) for part in disjuncts(when)))
+    domains.append(_domain_under_facts(expr.otherwise, env, facts))
+    return hull_of_domains(tuple(domains), expr.type)
 
 
-def _facts(parts: tuple[Expr, ...]) -> tuple[Fact, ...]:
+def _facts_from_conditions(parts: tuple[Expr, ...]) -> tuple[Fact, ...]:
     """What comparisons say of expressions that are no columns (those are narrowed)."""
     facts: list[Fact] = []
     for part in parts:
@@ -162,103 +162,103 @@ def _facts(parts: tuple[Expr, ...]) -> tuple[Fact, ...]:
             case Compare(op, left, Literal() as literal) if not isinstance(left, Column | Literal):
                 facts.append((left, op, literal))
             case Compare(op, Literal() as literal, right) if not isinstance(right, Column | Literal):
-                facts.append((right, FLIPPED[op], literal))
+                facts.append((right, FLIPPED_OPERATORS[op], literal))
             case _:
                 pass
     return tuple(facts)
 
 
-def _given(expr: Expr, env: Environment, facts: tuple[Fact, ...]) -> Domain:
+def _domain_under_facts(expr: Expr, env: Environment, facts: tuple[Fact, ...]) -> Domain:
     if isinstance(expr, Cast) and any(fact[0] == expr.arg for fact in facts):
-        inner = _given(expr.arg, env, facts)
-        return _exact_if(_cast(inner, expr.type), inner)
+        inner = _domain_under_facts(expr.arg, env, facts)
+        return _mark_exactness(_cast_domain(inner, expr.type), inner)
     domain = domain_of(expr, env)
-    if not isinstance(env, Enforced):
+    if not isinstance(env, EnforcedDomains):
         for about, op, literal in facts:
             domain = narrow_domain(domain, op, literal) if about == expr else domain
     return domain
 
 
-def _cast(inner: Domain, type_: Type) -> Domain:
-    nullable = inner.nullable or not _widens(inner, type_)
+def _cast_domain(inner: Domain, type_: Type) -> Domain:
+    nullable = inner.nullable or not _is_widening_cast(inner, type_)
     if inner.type == type_:
         return inner
     if inner.type.kind is Kind.BOOLEAN and type_.is_integer:
         return Domain(type_, inner.nullable, Fraction(0), Fraction(1), (0, 1))
     if inner.type.is_integer and type_.is_integer:
-        return _within_type(replace(inner, type=type_, nullable=nullable))
+        return _restrict_to_type(replace(inner, type=type_, nullable=nullable))
     if inner.type.is_number and type_.is_number:
-        if type_.is_integer and inner.bounded:  # rounds to a neighbor
+        if type_.is_integer and inner.is_bounded:  # rounds to a neighbor
             lower, upper = inner.bounds
             return Domain(type_, nullable, Fraction(lower.__floor__()), Fraction(upper.__ceil__()))
-        if type_.kind is Kind.DECIMAL and inner.bounded:  # rounds to a neighbor on its grid
+        if type_.kind is Kind.DECIMAL and inner.is_bounded:  # rounds to a neighbor on its grid
             step = Fraction(1, 10 ** (type_.scale or 0))
             lower, upper = inner.bounds
             return Domain(type_, True, (lower / step).__floor__() * step, (upper / step).__ceil__() * step)
-        widened = (_single(inner.lower, -1), _single(inner.upper, 1)) if type_.kind is Kind.REAL else None
+        widened = (_widen_real_bound(inner.lower, -1), _widen_real_bound(inner.upper, 1)) if type_.kind is Kind.REAL else None
         return Domain(type_, nullable, *(widened or (inner.lower, inner.upper)))
-    if inner.bounded and inner.type.is_time and type_.is_time:  # zones are UTC's
-        lower, upper = (_date_cast(bound, inner.type.kind, type_.kind) for bound in inner.bounds)
-        values = None if inner.values is None else tuple(dict.fromkeys(_time_values(inner.values, type_)))
+    if inner.is_bounded and inner.type.is_time and type_.is_time:  # zones are UTC's
+        lower, upper = (_cast_time_bound(bound, inner.type.kind, type_.kind) for bound in inner.bounds)
+        values = None if inner.values is None else tuple(dict.fromkeys(_convert_time_values(inner.values, type_)))
         return Domain(type_, inner.nullable, lower, upper, values)
     if type_.kind is Kind.BOOLEAN:
         return boolean_domain(nullable)
-    return Domain(type_, nullable, length=MOST_PRINTED if type_ == TEXT else None)
+    return Domain(type_, nullable, length=MAX_PRINTED_LENGTH if type_ == TEXT else None)
 
 
-def _time_values(values: tuple[Scalar, ...], type_: Type) -> Iterator[Scalar]:
-    return (time_as(value, type_) for value in values if isinstance(value, dt.date))
+def _convert_time_values(values: tuple[Scalar, ...], type_: Type) -> Iterator[Scalar]:
+    return (convert_time(value, type_) for value in values if isinstance(value, dt.date))
 
 
-def _within_type(domain: Domain) -> Domain:
+def _restrict_to_type(domain: Domain) -> Domain:
     """What a narrower whole number cannot hold becomes NULL."""
-    least, most = integer_range(domain.type)
+    min_value, max_value = integer_range(domain.type)
     values = domain.values
     if values is not None:
-        values = tuple(value for value in values if least <= to_number(value) <= most)
-    if domain.bounded and (domain.bounds[1] < least or domain.bounds[0] > most):
+        values = tuple(value for value in values if min_value <= to_number(value) <= max_value)
+    if domain.is_bounded and (domain.bounds[1] < min_value or domain.bounds[0] > max_value):
         return replace(domain, lower=Fraction(0), upper=Fraction(0), values=())
-    lower = None if domain.lower is None else max(domain.lower, Fraction(least))
-    upper = None if domain.upper is None else min(domain.upper, Fraction(most))
+    lower = None if domain.lower is None else max(domain.lower, Fraction(min_value))
+    upper = None if domain.upper is None else min(domain.upper, Fraction(max_value))
     return replace(domain, lower=lower, upper=upper, values=values)
 
 
-def _single(bound: Fraction | None, outward: int) -> Fraction | None:
+def _widen_real_bound(bound: Fraction | None, outward: int) -> Fraction | None:
     """A bound of numbers that were rounded to 24 bits."""
     return None if bound is None else bound + outward * abs(bound) / (1 << 23)
 
 
-def _date_cast(bound: Fraction, source: Kind, target: Kind) -> Fraction:
-    microseconds = bound * MICROSECONDS_OF_DAY if source is Kind.DATE else bound
-    return Fraction((microseconds / MICROSECONDS_OF_DAY).__floor__()) if target is Kind.DATE else microseconds
+def _cast_time_bound(bound: Fraction, source: Kind, target: Kind) -> Fraction:
+    microseconds = bound * MICROSECONDS_PER_DAY if source is Kind.DATE else bound
+    return Fraction((microseconds / MICROSECONDS_PER_DAY).__floor__()) if target is Kind.DATE else microseconds
 
 
-def _widens(inner: Domain, type_: Type) -> bool:
+def _is_widening_cast(inner: Domain, type_: Type) -> bool:
     """Whether no value can fail the cast."""
     if type_.kind in (Kind.TEXT, Kind.DOUBLE):
         return inner.type.kind is not Kind.TEXT or type_.kind is Kind.TEXT
-    if type_.is_integer and inner.type.is_number and inner.bounded:
-        least, most = integer_range(type_)
-        return least <= inner.bounds[0] and inner.bounds[1] <= most
+    if type_.is_integer and inner.type.is_number and inner.is_bounded:
+        min_value, max_value = integer_range(type_)
+        return min_value <= inner.bounds[0] and inner.bounds[1] <= max_value
     return inner.type.is_integer and type_.is_integer and INTEGER_BITS[inner.type.kind] <= INTEGER_BITS[type_.kind]
 
 
-def _arithmetic(expr: Arithmetic, left: Domain, right: Domain) -> Domain:
-    by_zero = expr.op in ("/", "//", "%") and not (right.bounded and not right.bounds[0] <= 0 <= right.bounds[1])
+def _arithmetic_domain(expr: Arithmetic, left: Domain, right: Domain) -> Domain:
+    by_zero = expr.op in ("/", "//", "%") and not (right.is_bounded and not right.bounds[0] <= 0 <= right.bounds[1])
     nullable = left.nullable or right.nullable or by_zero
     result = Domain(expr.type, nullable)
-    if expr.op == "%" and right.bounded and not left.bounded and expr.type.is_integer:
-        most = max(abs(right.bounds[0]), abs(right.bounds[1]), Fraction(1)) - 1
-        return type_bounded(replace(result, nullable=True).with_bounds(-most, most))
-    if not (left.bounded and right.bounded):
-        return type_bounded(replace(result, nullable=True))
-    corners = _corners(expr.op, left.bounds, right.bounds)
+    if expr.op == "%" and right.is_bounded and not left.is_bounded and expr.type.is_integer:
+        max_remainder = max(abs(right.bounds[0]), abs(right.bounds[1]), Fraction(1)) - 1
+        return limit_to_type(replace(result, nullable=True).with_bounds(-max_remainder, max_remainder))
+    if not (left.is_bounded and right.is_bounded):
+        return limit_to_type(replace(result, nullable=True))
+    corners = _interval_corners(expr.op, left.bounds, right.bounds)
     if corners is None:
-        return type_bounded(replace(result, nullable=True))
-    return type_bounded(result.with_bounds(min(corners), max(corners)))
+        return limit_to_type(replace(result, nullable=True))
+    return limit_to_type(result.with_bounds(min(corners), max(corners)))
 
 
-def _corners(
+def _interval_corners(
     op: str, left: tuple[Fraction, Fraction], right: tuple[Fraction, Fraction]
 ) -> tuple[Fraction, ...] | None:
     pairs = [(a, b) for a in left for b in right]
@@ -270,8 +270,8 @@ def _corners(
         case "*":
             return tuple(a * b for a, b in pairs)
         case "%":
-            most = max(abs(right[0]), abs(right[1])) - 1  # whole numbers only
-            return (min(Fraction(0), max(left[0], -most)), max(Fraction(0), min(left[1], most)))
+            max_remainder = max(abs(right[0]), abs(right[1])) - 1  # whole numbers only
+            return (min(Fraction(0), max(left[0], -max_remainder)), max(Fraction(0), min(left[1], max_remainder)))
         case "/" | "//":
             if right[0] <= 0 <= right[1]:
                 return None

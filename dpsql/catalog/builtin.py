@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-PLACES = ("pg_catalog", "information_schema")
+CATALOG_SCHEMAS = ("pg_catalog", "information_schema")
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Attribute:
 
 
 @dataclass(frozen=True)
-class Relation:
+class CatalogRelation:
     place: str
     name: str
     oid: int
@@ -32,73 +32,73 @@ class Relation:
     kind: str
     attributes: tuple[Attribute, ...]
 
-    def attribute(self, name: str) -> Attribute | None:
-        return next((known for known in self.attributes if known.name == name), None)
+    def find_attribute(self, name: str) -> Attribute | None:
+        return next((attribute for attribute in self.attributes if attribute.name == name), None)
 
 
-def relation(place: str, name: str) -> Relation | None:
-    return relations().get((place, name))
+def find_relation(namespace: str, name: str) -> CatalogRelation | None:
+    return load_relations().get((namespace, name))
 
 
 @cache
-def relations() -> dict[tuple[str, str], Relation]:
-    found = {}
-    for place, name, oid, row_type, kind, columns in _lines("relations"):
-        attributes = tuple(_attribute(column) for column in str(columns).split(","))
+def load_relations() -> dict[tuple[str, str], CatalogRelation]:
+    by_name = {}
+    for namespace, name, oid, row_type, kind, columns in _read_lines("relations"):
+        attributes = tuple(_parse_attribute(column) for column in str(columns).split(","))
         numbers = int(str(oid)), int(str(row_type))
-        found[str(place), str(name)] = Relation(str(place), str(name), *numbers, str(kind), attributes)
-    return found
+        by_name[str(namespace), str(name)] = CatalogRelation(str(namespace), str(name), *numbers, str(kind), attributes)
+    return by_name
 
 
-def _attribute(text: str) -> Attribute:
+def _parse_attribute(text: str) -> Attribute:
     name, null, type_ = re.fullmatch(r"(\S+) (not null|null) (.+)", text).groups()  # type: ignore[union-attr]
     return Attribute(name, type_, null == "not null")
 
 
 @cache
-def rows(name: str) -> tuple[tuple[str | None, ...], ...]:
+def load_rows(name: str) -> tuple[tuple[str | None, ...], ...]:
     """The rows of a file, as text."""
-    return tuple(_lines(name))
+    return tuple(_read_lines(name))
 
 
 @cache
-def titles(name: str) -> tuple[str, ...]:
-    return tuple(_text(name).split("\n", 1)[0].split("\t"))
+def load_column_names(name: str) -> tuple[str, ...]:
+    return tuple(_read_data_file(name).split("\n", 1)[0].split("\t"))
 
 
-def _lines(name: str) -> Iterator[tuple[str | None, ...]]:
-    for line in _text(name).split("\n")[1:]:
+def _read_lines(name: str) -> Iterator[tuple[str | None, ...]]:
+    for line in _read_data_file(name).split("\n")[1:]:
         if line:
-            yield tuple(None if cell == r"\N" else _cell(cell) for cell in line.split("\t"))
+            yield tuple(None if cell == r"\N" else _unescape_cell(cell) for cell in line.split("\t"))
 
 
-def _text(name: str) -> str:
+def _read_data_file(name: str) -> str:
     return (files("dpsql.catalog") / "data" / f"{name}.tsv").read_text(encoding="utf-8")
 
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
 
 
-def _cell(text: str) -> str:
+def _unescape_cell(text: str) -> str:
     """As COPY reads it.
 
-    >>> _cell(r"a\\nb\\\\c")
+    >>> _unescape_cell(r"a\\nb\\\\c")
     'a\\nb\\\\c'
     """
     return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text) if "\\" in text else text
 
 
-def elements(text: str) -> list[str | None]:
+def parse_array_text(text: str) -> list[str | None]:
     """The elements of an array's text.
 
-    >>> elements('{a,"b,\\\\"c",NULL}'), elements("{}")
+    >>> parse_array_text('{a,"b,\\\\"c",NULL}'), parse_array_text("{}")
     (['a', 'b,"c', None], [])
     """
-    found: list[str | None] = []
+    parts: list[str | None] = []
     for match in re.finditer(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^,{}"]+?))\s*(?=[,}])', text[text.index("{") :]):
         quoted, plain = match.groups()
         if quoted is not None:
-            found.append(re.sub(r"\\(.)", r"\1", quoted))
+            parts.append(re.sub(r"\\(.)", r"\1", quoted))
         else:
-            found.append(None if plain.upper() == "NULL" else plain)
-    return found
+            parts.append(None if plain.upper() == "NULL" else plain)
+    return parts

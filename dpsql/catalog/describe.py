@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dpsql.catalog.shows import bounds_text, values_text
+from dpsql.catalog.shows import format_bounds, format_values
 from dpsql.schema.model import Column, ForeignUnit, OwnUnit, RowUnit, Schema, Table, View
 from dpsql.types import BOOLEAN
 
 
 def table_comment(schema: Schema, table: Table | View) -> str:
-    return " ".join((*_sentence(table.description), _kind(schema, table)))
+    return " ".join((*_to_sentence(table.description), _describe_privacy(schema, table)))
 
 
-def _sentence(description: str | None) -> tuple[str, ...]:
+def _to_sentence(description: str | None) -> tuple[str, ...]:
     if description is None:
         return ()
     return (description if description[-1] in ".!?…" else f"{description}.",)
 
 
-def _kind(schema: Schema, table: Table | View) -> str:
+def _describe_privacy(schema: Schema, table: Table | View) -> str:
     if isinstance(table, View):
         return "A view."
     match table.unit:
@@ -36,14 +36,14 @@ def column_comment(table: Table | View, column: Column) -> str | None:
     match table.unit if isinstance(table, Table) else None:
         case OwnUnit(unit) if unit == column.name:
             parts.append("The privacy unit.")
-        case ForeignUnit(own, target, key) if own == column.name:
+        case ForeignUnit(link, target, key) if link == column.name:
             parts.append(f"Leads to the privacy unit: {target}.{key}.")
         case _:
             pass
     if column.domain.values is not None and column.type != BOOLEAN:
-        parts.append(f"Values: {values_text(column.domain)}.")
-    elif column.domain.bounded:
-        parts.append(f"Bounds: {bounds_text(column.domain)}.")
+        parts.append(f"Values: {format_values(column.domain)}.")
+    elif column.domain.is_bounded:
+        parts.append(f"Bounds: {format_bounds(column.domain)}.")
     if not parts:
         return column.description
-    return " ".join((*_sentence(column.description), *parts))
+    return " ".join((*_to_sentence(column.description), *parts))

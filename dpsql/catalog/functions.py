@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dpsql.catalog.objects import OWNER, PUBLIC
-from dpsql.catalog.relations import Known, number_of
+from dpsql.catalog.objects import OWNER_OID, PUBLIC_OID
+from dpsql.catalog.relations import RowValues, type_oid_of
 
-FIRST = 14000
-_INTERNAL = 12  # the language
+FIRST_FUNCTION_OID = 14000
+_INTERNAL_LANGUAGE = 12  # the language
 
 
 @dataclass(frozen=True)
@@ -22,70 +22,70 @@ class OwnFunction:
     kind: str = "f"
 
 
-_ANY, _TIME = "anyelement", "timestamp without time zone"
-_DOUBLE = "double precision"
+_ANY_TYPE, _TIMESTAMP_TYPE = "anyelement", "timestamp without time zone"
+_DOUBLE_TYPE = "double precision"
 _POSTERIORS = tuple(
-    OwnFunction(f"{name}_posterior{part}", (_ANY,), _DOUBLE if name != "dirichlet" else "anyarray", "a")
+    OwnFunction(f"{name}_posterior{part}", (_ANY_TYPE,), _DOUBLE_TYPE if name != "dirichlet" else "anyarray", "a")
     for name, parts in (("beta", ("", "_mean", "_low", "_high")), ("normal", ("", "_mean", "_low", "_high")),
                         ("dirichlet", ("", "_mean")))
     for part in parts
 )  # fmt: skip
-OWN = (
-    OwnFunction("accuracy", (_ANY,), _DOUBLE, "a"),
-    OwnFunction("blockwise", (_ANY, _DOUBLE, _DOUBLE), _DOUBLE, "a"),
-    OwnFunction("predict", (_ANY,), _DOUBLE),
+OWN_FUNCTIONS = (
+    OwnFunction("accuracy", (_ANY_TYPE,), _DOUBLE_TYPE, "a"),
+    OwnFunction("blockwise", (_ANY_TYPE, _DOUBLE_TYPE, _DOUBLE_TYPE), _DOUBLE_TYPE, "a"),
+    OwnFunction("predict", (_ANY_TYPE,), _DOUBLE_TYPE),
     *_POSTERIORS,
-    OwnFunction("approx_count_distinct", (_ANY,), "bigint", "a"),
-    OwnFunction("approx_quantile", (_ANY, "double precision"), _ANY, "a"),
-    OwnFunction("approx_top_k", (_ANY, "integer"), "anyarray", "a"),
-    OwnFunction("clip", (_ANY, _ANY, _ANY), _ANY),
+    OwnFunction("approx_count_distinct", (_ANY_TYPE,), "bigint", "a"),
+    OwnFunction("approx_quantile", (_ANY_TYPE, "double precision"), _ANY_TYPE, "a"),
+    OwnFunction("approx_top_k", (_ANY_TYPE, "integer"), "anyarray", "a"),
+    OwnFunction("clip", (_ANY_TYPE, _ANY_TYPE, _ANY_TYPE), _ANY_TYPE),
     OwnFunction("contains", ("text", "text"), "boolean"),
     OwnFunction("count_if", ("boolean",), "bigint", "a"),
-    OwnFunction("date_diff", ("text", _TIME, _TIME), "bigint"),
-    OwnFunction("date_sub", ("text", _TIME, _TIME), "bigint"),
-    OwnFunction("day", (_TIME,), "bigint"),
-    OwnFunction("dayname", (_TIME,), "text"),
-    OwnFunction("dp_high", (_ANY,), "double precision"),
-    OwnFunction("dp_low", (_ANY,), "double precision"),
-    OwnFunction("dp_stderr", (_ANY,), "double precision"),
+    OwnFunction("date_diff", ("text", _TIMESTAMP_TYPE, _TIMESTAMP_TYPE), "bigint"),
+    OwnFunction("date_sub", ("text", _TIMESTAMP_TYPE, _TIMESTAMP_TYPE), "bigint"),
+    OwnFunction("day", (_TIMESTAMP_TYPE,), "bigint"),
+    OwnFunction("dayname", (_TIMESTAMP_TYPE,), "text"),
+    OwnFunction("dp_high", (_ANY_TYPE,), "double precision"),
+    OwnFunction("dp_low", (_ANY_TYPE,), "double precision"),
+    OwnFunction("dp_stderr", (_ANY_TYPE,), "double precision"),
     OwnFunction("ends_with", ("text", "text"), "boolean"),
-    OwnFunction("histogram", (_ANY,), "anyarray", "a"),
-    OwnFunction("hour", (_TIME,), "bigint"),
-    OwnFunction("last_day", (_TIME,), "date"),
+    OwnFunction("histogram", (_ANY_TYPE,), "anyarray", "a"),
+    OwnFunction("hour", (_TIMESTAMP_TYPE,), "bigint"),
+    OwnFunction("last_day", (_TIMESTAMP_TYPE,), "date"),
     OwnFunction("log2", ("double precision",), "double precision"),
-    OwnFunction("median", (_ANY,), "double precision", "a"),
-    OwnFunction("month", (_TIME,), "bigint"),
-    OwnFunction("monthname", (_TIME,), "text"),
-    OwnFunction("posterior_sample", (_ANY,), "double precision", "a"),
-    OwnFunction("private_argmax", (_ANY, _ANY), _ANY, "a"),
-    OwnFunction("private_top_k", (_ANY, _ANY, "integer"), "anyarray", "a"),
-    OwnFunction("quantile_cont", (_ANY, "double precision"), "double precision", "a"),
-    OwnFunction("quantile_disc", (_ANY, "double precision"), _ANY, "a"),
-    OwnFunction("quarter", (_TIME,), "bigint"),
-    OwnFunction("randomized", (_ANY, "double precision"), _ANY, "a"),
-    OwnFunction("strftime", (_TIME, "text"), "text"),
-    OwnFunction("strptime", ("text", "text"), _TIME),
-    OwnFunction("time_bucket", ("interval", _TIME), _TIME),
-    OwnFunction("year", (_TIME,), "bigint"),
+    OwnFunction("median", (_ANY_TYPE,), "double precision", "a"),
+    OwnFunction("month", (_TIMESTAMP_TYPE,), "bigint"),
+    OwnFunction("monthname", (_TIMESTAMP_TYPE,), "text"),
+    OwnFunction("posterior_sample", (_ANY_TYPE,), "double precision", "a"),
+    OwnFunction("private_argmax", (_ANY_TYPE, _ANY_TYPE), _ANY_TYPE, "a"),
+    OwnFunction("private_top_k", (_ANY_TYPE, _ANY_TYPE, "integer"), "anyarray", "a"),
+    OwnFunction("quantile_cont", (_ANY_TYPE, "double precision"), "double precision", "a"),
+    OwnFunction("quantile_disc", (_ANY_TYPE, "double precision"), _ANY_TYPE, "a"),
+    OwnFunction("quarter", (_TIMESTAMP_TYPE,), "bigint"),
+    OwnFunction("randomized", (_ANY_TYPE, "double precision"), _ANY_TYPE, "a"),
+    OwnFunction("strftime", (_TIMESTAMP_TYPE, "text"), "text"),
+    OwnFunction("strptime", ("text", "text"), _TIMESTAMP_TYPE),
+    OwnFunction("time_bucket", ("interval", _TIMESTAMP_TYPE), _TIMESTAMP_TYPE),
+    OwnFunction("year", (_TIMESTAMP_TYPE,), "bigint"),
 )
 
 
-def pg_proc() -> Iterator[Known]:
-    for oid, one in enumerate(OWN, FIRST):
+def pg_proc_rows() -> Iterator[RowValues]:
+    for oid, function in enumerate(OWN_FUNCTIONS, FIRST_FUNCTION_OID):
         yield {
-            "oid": oid, "proname": one.name, "pronamespace": PUBLIC, "proowner": OWNER, "prolang": _INTERNAL,
-            "procost": 1.0, "prokind": one.kind, "provolatile": "i", "proparallel": "s",
-            "pronargs": len(one.arguments), "prorettype": _number(one.result), "prosrc": one.name,
-            "proargtypes": [_number(argument) for argument in one.arguments],
+            "oid": oid, "proname": function.name, "pronamespace": PUBLIC_OID, "proowner": OWNER_OID, "prolang": _INTERNAL_LANGUAGE,
+            "procost": 1.0, "prokind": function.kind, "provolatile": "i", "proparallel": "s",
+            "pronargs": len(function.arguments), "prorettype": _type_oid(function.result), "prosrc": function.name,
+            "proargtypes": [_type_oid(argument) for argument in function.arguments],
         }  # fmt: skip
 
 
-def texts() -> Iterator[tuple[int, str, str, str, str]]:
+def function_signatures() -> Iterator[tuple[int, str, str, str, str]]:
     """Number, arguments, arguments that tell it from others, result, and how regprocedure prints it."""
-    for oid, one in enumerate(OWN, FIRST):
-        arguments = ", ".join(one.arguments)
-        yield oid, arguments, arguments, one.result, f"{one.name}({','.join(one.arguments)})"
+    for oid, function in enumerate(OWN_FUNCTIONS, FIRST_FUNCTION_OID):
+        arguments = ", ".join(function.arguments)
+        yield oid, arguments, arguments, function.result, f"{function.name}({','.join(function.arguments)})"
 
 
-def _number(spelled: str) -> int:
-    return number_of("timestamp" if spelled == _TIME else spelled)
+def _type_oid(type_name: str) -> int:
+    return type_oid_of("timestamp" if type_name == _TIMESTAMP_TYPE else type_name)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 SERVER_VERSION = "16.2"
 """The PostgreSQL that clients are told they talk to; what they send depends on it, so it stays."""
-SCHEMA = "public"
+DEFAULT_SCHEMA = "public"
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Identity:
     def version_text(self) -> str:
         return f"PostgreSQL {SERVER_VERSION} (dpsql {self.version})"
 
-    def asking(self, sql: str) -> Identity:
+    def for_statement(self, sql: str) -> Identity:
         """As far as it matters to this text: what is worked out for one connection serves others of the same user."""
         return self if "pg_backend_pid" in sql.lower() else replace(self, process=0)
 
-    def variable(self, name: str) -> str | None:
-        return next((value for known, value in self.variables if known.lower() == name.lower()), None)
+    def get_variable(self, name: str) -> str | None:
+        return next((value for variable_name, value in self.variables if variable_name.lower() == name.lower()), None)

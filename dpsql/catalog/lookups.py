@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from dpsql.catalog import functions
-from dpsql.catalog.builtin import relations, rows
-from dpsql.catalog.objects import OWNER, OWNER_NAME, SPACES, objects_of
+from dpsql.catalog.builtin import load_relations, load_rows
+from dpsql.catalog.objects import OWNER_OID, OWNER_NAME, NAMESPACE_OIDS, objects_of
 from dpsql.catalog.relations import (
     constraint_definitions,
     index_definition,
-    quoted,
-    type_numbers,
-    types,
-    view_text,
+    quote_ident,
+    type_oids,
+    load_types,
+    view_definition,
 )
 from dpsql.errors import ProgrammingError, UnknownFunction, UnknownTable
 from dpsql.schema.model import Schema, View
 from dpsql.span import Span
 
-_STORED = {
+_DUCKDB_TYPES = {
     "oid": "UINTEGER", "xid": "UINTEGER", "cid": "UINTEGER", "boolean": "BOOLEAN", "bool": "BOOLEAN",
     "smallint": "SMALLINT", "int2": "SMALLINT", "integer": "INTEGER", "int4": "INTEGER", "bigint": "BIGINT",
     "int8": "BIGINT", "real": "REAL", "float4": "REAL", "double precision": "DOUBLE", "float8": "DOUBLE",
@@ -33,16 +33,16 @@ _STORED = {
 }  # fmt: skip
 
 
-def storage(spelled: str) -> str:
+def duckdb_type_of(type_name: str) -> str:
     """The type of DuckDB in which values of a type of PostgreSQL stand; all that is no number is text.
 
-    >>> storage("oid"), storage("name[]"), storage("regproc"), storage('"char"')
+    >>> duckdb_type_of("oid"), duckdb_type_of("name[]"), duckdb_type_of("regproc"), duckdb_type_of('"char"')
     ('UINTEGER', 'VARCHAR[]', 'UINTEGER', 'VARCHAR')
     """
-    if spelled.endswith("[]"):
-        return storage(spelled[:-2]) + "[]"
-    word = spelled.removeprefix("information_schema.")
-    return "UINTEGER" if word.startswith("reg") else _STORED.get(word, "VARCHAR")
+    if type_name.endswith("[]"):
+        return duckdb_type_of(type_name[:-2]) + "[]"
+    word = type_name.removeprefix("information_schema.")
+    return "UINTEGER" if word.startswith("reg") else _DUCKDB_TYPES.get(word, "VARCHAR")
 
 
 # --- tables of the database, which its macros read --------------------------------------------------------------------
@@ -51,82 +51,82 @@ def storage(spelled: str) -> str:
 def relation_rows(schema: Schema) -> Iterator[tuple[int, str, str, bool, bool]]:
     """Number, name, how regclass prints it, whether it is found without its schema, whether it is a table of ours."""
     objects = objects_of(schema)
-    for one in objects.relations:
-        yield one.oid, one.name, quoted(one.name), True, one.kind == "r"
+    for relation in objects.relations:
+        yield relation.oid, relation.name, quote_ident(relation.name), True, relation.kind == "r"
     for key in objects.keys:
-        yield key.index, key.name, quoted(key.name), True, False
-    for catalog in relations().values():
+        yield key.index, key.name, quote_ident(key.name), True, False
+    for catalog in load_relations().values():
         visible = catalog.place == "pg_catalog"
-        shown = quoted(catalog.name) if visible else f"{catalog.place}.{quoted(catalog.name)}"
-        yield catalog.oid, catalog.name, shown, visible, False
+        printed = quote_ident(catalog.name) if visible else f"{catalog.place}.{quote_ident(catalog.name)}"
+        yield catalog.oid, catalog.name, printed, visible, False
 
 
 def relation_names(schema: Schema) -> Iterator[tuple[str, int]]:
     """All ways to write each: with and without its schema, with and without quotes."""
     objects = objects_of(schema)
-    own = [(one.oid, one.name) for one in objects.relations] + [(key.index, key.name) for key in objects.keys]
-    for oid, name in own:
-        yield from ((text, oid) for text in _written("public", name, True))
-    for catalog in relations().values():
+    declared = [(relation.oid, relation.name) for relation in objects.relations] + [(key.index, key.name) for key in objects.keys]
+    for oid, name in declared:
+        yield from ((text, oid) for text in _name_spellings("public", name, True))
+    for catalog in load_relations().values():
         plain = catalog.place == "pg_catalog"
-        yield from ((text, catalog.oid) for text in _written(catalog.place, catalog.name, plain))
+        yield from ((text, catalog.oid) for text in _name_spellings(catalog.place, catalog.name, plain))
 
 
-def _written(place: str, name: str, plain: bool) -> list[str]:
+def _name_spellings(namespace: str, name: str, plain: bool) -> list[str]:
     always = '"' + name.replace('"', '""') + '"'
-    names = dict.fromkeys((quoted(name), always))
-    full = [f"{space}.{one}" for space in (place, f'"{place}"') for one in names]
+    names = dict.fromkeys((quote_ident(name), always))
+    full = [f"{space}.{spelling}" for space in (namespace, f'"{namespace}"') for spelling in names]
     return [*full, *names] if plain else full
 
 
-_BOTH = {"timestamp": ("timestamp", " without time zone"), "timestamptz": ("timestamp", " with time zone"),
+_MODIFIER_AFFIXES = {"timestamp": ("timestamp", " without time zone"), "timestamptz": ("timestamp", " with time zone"),
          "time": ("time", " without time zone"), "timetz": ("time", " with time zone"),
          "varchar": ("character varying", ""), "bpchar": ("character", ""), "numeric": ("numeric", ""),
          "bit": ("bit", ""), "varbit": ("bit varying", ""), "interval": ("interval", "")}  # fmt: skip
-_SPELLED = {"bool": "boolean", "int2": "smallint", "int4": "integer", "int8": "bigint", "float4": "real",
+_PRINTED_TYPES = {"bool": "boolean", "int2": "smallint", "int4": "integer", "int8": "bigint", "float4": "real",
             "float8": "double precision", "char": '"char"'}  # fmt: skip
 
 
 def type_rows(schema: Schema) -> Iterator[tuple[int, str, bool, str | None, str, bool, bool]]:
     """Number, how it prints, visible, what stands before and after a modifier, whether numeric, whether a length."""
-    for oid, row in types().items():
+    for oid, row in load_types().items():
         name = row["typname"]
         array = row["typcategory"] == "A" and not name.endswith("vector")
-        base = types()[int(row["typelem"])]["typname"] if array else name
+        base = load_types()[int(row["typelem"])]["typname"] if array else name
         brackets = "[]" if array else ""
-        before, after = _BOTH.get(base, (None, ""))
-        visible = row["typnamespace"] == str(SPACES["pg_catalog"])
-        told = _SPELLED.get(base, f"{before}{after}" if before else quoted(base))
-        shown = told if visible else f"information_schema.{told}"
+        before, after = _MODIFIER_AFFIXES.get(base, (None, ""))
+        visible = row["typnamespace"] == str(NAMESPACE_OIDS["pg_catalog"])
+        type_name = _PRINTED_TYPES.get(base, f"{before}{after}" if before else quote_ident(base))
+        printed = type_name if visible else f"information_schema.{type_name}"
         length = base in ("varchar", "bpchar")
-        yield oid, shown + brackets, visible, before, after + brackets, base == "numeric", length
-    for one in objects_of(schema).relations:
-        yield one.row_type, quoted(one.name), True, None, "", False, False
-        yield one.row_array, quoted(one.name) + "[]", True, None, "", False, False
+        yield oid, printed + brackets, visible, before, after + brackets, base == "numeric", length
+    for relation in objects_of(schema).relations:
+        yield relation.row_type, quote_ident(relation.name), True, None, "", False, False
+        yield relation.row_array, quote_ident(relation.name) + "[]", True, None, "", False, False
 
 
 def type_names(schema: Schema) -> Iterator[tuple[str, int]]:
     """All ways to write each."""
-    arrays = {oid: int(row["typarray"]) for oid, row in types().items()}
-    known = type_numbers()
+    arrays = {oid: int(row["typarray"]) for oid, row in load_types().items()}
+    oids = type_oids()
     others = {"int": "int4", "decimal": "numeric", "timestamp without time zone": "timestamp", "float": "float8",
               "time without time zone": "time", "character": "bpchar"}  # fmt: skip
-    for name, oid in {**known, **{word: known[name] for word, name in others.items()}}.items():
+    for name, oid in {**oids, **{word: oids[name] for word, name in others.items()}}.items():
         for prefix in ("", "pg_catalog."):
             yield f"{prefix}{name}", oid
             if arrays[oid]:
                 yield f"{prefix}{name}[]", arrays[oid]
-    for one in objects_of(schema).relations:
-        for text in _written("public", one.name, True):
-            yield text, one.row_type
-            yield f"{text}[]", one.row_array
+    for relation in objects_of(schema).relations:
+        for text in _name_spellings("public", relation.name, True):
+            yield text, relation.row_type
+            yield f"{text}[]", relation.row_array
 
 
 def comment_rows(schema: Schema, described: list[tuple[object, ...]]) -> Iterator[tuple[int, str, int, str]]:
     """Of pg_description's rows: object, the catalog that lists it, column, text."""
-    named = {catalog.oid: catalog.name for catalog in relations().values()}
-    for object_, class_, place, text in described:
-        yield int(str(object_)), named[int(str(class_))], int(str(place)), str(text)
+    named = {catalog.oid: catalog.name for catalog in load_relations().values()}
+    for object_, class_, position, text in described:
+        yield int(str(object_)), named[int(str(class_))], int(str(position)), str(text)
 
 
 def constraint_rows(schema: Schema) -> Iterator[tuple[int, str]]:
@@ -137,39 +137,39 @@ def index_rows(schema: Schema) -> Iterator[tuple[int, int, str, str]]:
     """The whole definition at place 0, and its columns; each also as it is told in short."""
     for key in objects_of(schema).keys:
         yield key.index, 0, index_definition(key), index_definition(key, "")
-        yield from ((key.index, place, quoted(name), quoted(name)) for place, name in enumerate(key.columns, 1))
+        yield from ((key.index, position, quote_ident(name), quote_ident(name)) for position, name in enumerate(key.columns, 1))
 
 
 def view_rows(schema: Schema) -> Iterator[tuple[int, str]]:
-    for one in objects_of(schema).relations:
-        if isinstance(one.declared, View):
-            yield one.oid, view_text(one.declared)
+    for relation in objects_of(schema).relations:
+        if isinstance(relation.declared, View):
+            yield relation.oid, view_definition(relation.declared)
 
 
 def procedure_rows() -> Iterator[tuple[int, str, str, str, str | None, str]]:
     """Number, name, arguments, those that tell it from others, result, and name with arguments."""
-    names = {row[0]: str(row[1]) for row in rows("pg_proc")}
-    for oid, arguments, identity, result, signature in rows("procedures"):
+    names = {row[0]: str(row[1]) for row in load_rows("pg_proc")}
+    for oid, arguments, identity, result, signature in load_rows("procedures"):
         yield int(str(oid)), names[oid], str(arguments), str(identity), result, str(signature)
-    for number, given, same, result, signature in functions.texts():
-        yield number, signature.split("(")[0], given, same, result, signature
+    for number, arguments_text, identity_text, result, signature in functions.function_signatures():
+        yield number, signature.split("(")[0], arguments_text, identity_text, result, signature
 
 
 def role_rows() -> Iterator[tuple[int, str]]:
     """Those of every server, and the owner."""
-    yield OWNER, OWNER_NAME
-    yield from ((int(str(oid)), str(name)) for oid, name, *_ in rows("pg_authid"))
+    yield OWNER_OID, OWNER_NAME
+    yield from ((int(str(oid)), str(name)) for oid, name, *_ in load_rows("pg_authid"))
 
 
-def space_rows() -> Iterator[tuple[int, str]]:
-    return ((oid, name) for name, oid in SPACES.items())
+def namespace_rows() -> Iterator[tuple[int, str]]:
+    return ((oid, name) for name, oid in NAMESPACE_OIDS.items())
 
 
 # --- of one statement ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Names:
+class ObjectOids:
     """What names in a statement mean as it is read."""
 
     relations: dict[str, int]
@@ -177,19 +177,19 @@ class Names:
     procedures: dict[str, int]
     roles: tuple[tuple[str, int], ...] = ()
 
-    def number(self, kind: str, text: str, span: Span | None) -> int:
+    def find_oid(self, kind: str, text: str, span: Span | None) -> int:
         """'visits'::regclass: numbers and "-" are there for themselves."""
-        word = _folded(text.strip())
+        word = _fold_case(text.strip())
         if word.isdigit():
             return int(word)
         if word == "-":
             return 0
-        found = self._table(kind).get(word)
-        if found is None:
-            raise _unknown(kind, text, span)
-        return found
+        oid = self._oids_of_kind(kind).get(word)
+        if oid is None:
+            raise _unknown_object_error(kind, text, span)
+        return oid
 
-    def _table(self, kind: str) -> dict[str, int]:
+    def _oids_of_kind(self, kind: str) -> dict[str, int]:
         match kind:
             case "regclass":
                 return self.relations
@@ -198,25 +198,25 @@ class Names:
             case "regproc" | "regprocedure":
                 return self.procedures
             case "regnamespace":
-                return SPACES
+                return NAMESPACE_OIDS
             case "regrole":
-                return {OWNER_NAME: OWNER, **dict(self.roles)}
+                return {OWNER_NAME: OWNER_OID, **dict(self.roles)}
             case "regcollation":
-                return {str(row[1]): int(str(row[0])) for row in rows("pg_collation")}
+                return {str(row[1]): int(str(row[0])) for row in load_rows("pg_collation")}
             case _:
                 return {}
 
 
-def _folded(text: str) -> str:
+def _fold_case(text: str) -> str:
     """Lower case outside of quotes.
 
-    >>> _folded('Public."Odd Names"'), _folded("VISITS")
+    >>> _fold_case('Public."Odd ObjectOids"'), _fold_case("VISITS")
     ('public."Odd Names"', 'visits')
     """
     return "".join(part if part.startswith('"') else part.lower() for part in re.split(r'("(?:[^"]|"")*")', text))
 
 
-def _unknown(kind: str, text: str, span: Span | None) -> ProgrammingError:
+def _unknown_object_error(kind: str, text: str, span: Span | None) -> ProgrammingError:
     match kind:
         case "regclass":
             return UnknownTable(f'relation "{text}" does not exist', span=span)
@@ -229,9 +229,9 @@ def _unknown(kind: str, text: str, span: Span | None) -> ProgrammingError:
 
 
 @lru_cache(maxsize=16)
-def names_of(schema: Schema) -> Names:
+def object_oids_of(schema: Schema) -> ObjectOids:
     procedures: dict[str, int] = {}
     for oid, name, _, _, _, signature in procedure_rows():
         for text in (name, f"pg_catalog.{name}", signature, f"pg_catalog.{signature}"):
             procedures.setdefault(text, oid)
-    return Names(dict(relation_names(schema)), dict(type_names(schema)), procedures)
+    return ObjectOids(dict(relation_names(schema)), dict(type_names(schema)), procedures)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dpsql.catalog.describe import column_comment, table_comment
 from dpsql.catalog.objects import objects_of
-from dpsql.catalog.shows import bounds_text
+from dpsql.catalog.shows import format_bounds
 from dpsql.schema.model import Column, OwnUnit, Schema, Table, View
 from dpsql.types import Type
 
@@ -61,40 +61,40 @@ class NamedTable:
     def is_view(self) -> bool:
         return self.kind in ("view", "synthetic")
 
-    def column(self, name: str) -> NamedColumn | None:
+    def find_column(self, name: str) -> NamedColumn | None:
         return next((column for column in self.columns if column.name.lower() == name.lower()), None)
 
 
-def named_tables(schema: Schema) -> tuple[NamedTable, ...]:
+def reflect_tables(schema: Schema) -> tuple[NamedTable, ...]:
     """In the schema's order; views last."""
-    return (*(_table(schema, table) for table in schema.tables), *(_view(schema, view) for view in schema.views))
+    return (*(_reflect_table(schema, table) for table in schema.tables), *(_reflect_view(schema, view) for view in schema.views))
 
 
-def _table(schema: Schema, table: Table) -> NamedTable:
+def _reflect_table(schema: Schema, table: Table) -> NamedTable:
     objects = objects_of(schema)
-    foreign = [one for one in objects.foreign if one.table.declared is table]
+    foreign = [key_constraint for key_constraint in objects.foreign if key_constraint.table.declared is table]
     return NamedTable(
         table.name,
         "public" if table.public else "private",
-        tuple(_column(table, column) for column in table.columns),
+        tuple(_reflect_column(table, column) for column in table.columns),
         tuple(UniqueKey(key.name, key.columns) for key in objects.keys if key.table.declared is table),
-        tuple(ForeignKey(one.name, one.column, one.target.name, one.target_column) for one in foreign),
+        tuple(ForeignKey(key_constraint.name, key_constraint.column, key_constraint.target.name, key_constraint.target_column) for key_constraint in foreign),
         table_comment(schema, table),
         description=table.description,
     )
 
 
-def _column(table: Table | View, column: Column) -> NamedColumn:
+def _reflect_column(table: Table | View, column: Column) -> NamedColumn:
     values = None if column.domain.values is None else tuple(str(value) for value in column.domain.values)
     is_unit = isinstance(table, Table) and isinstance(table.unit, OwnUnit) and table.unit.column == column.name
-    bounds = bounds_text(column.domain) or None
+    bounds = format_bounds(column.domain) or None
     comment = column_comment(table, column)
     return NamedColumn(column.name, column.type, bounds, values, is_unit, comment, column.description)
 
 
-def _view(schema: Schema, view: View) -> NamedTable:
-    made = any(table.name == view.name for table in schema.made)
-    columns = tuple(_column(view, column) for column in view.columns)
+def _reflect_view(schema: Schema, view: View) -> NamedTable:
+    is_synthetic = any(table.name == view.name for table in schema.made)
+    columns = tuple(_reflect_column(view, column) for column in view.columns)
     comment = table_comment(schema, view)
-    kind = "synthetic" if made else "view"
+    kind = "synthetic" if is_synthetic else "view"
     return NamedTable(view.name, kind, columns, comment=comment, definition=view.sql, description=view.description)

@@ -9,23 +9,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 
-from dpsql.catalog.builtin import rows
+from dpsql.catalog.builtin import load_rows
 from dpsql.schema.model import ForeignUnit, OwnUnit, Schema, Table, View
 
-OWNER, OWNER_NAME = 10, "owner"
+OWNER_OID, OWNER_NAME = 10, "owner"
 """Whose all objects are: the owner of the schema, by no other name."""
-USER = 16384
+USER_OID = 16384
 """The role of who asks."""
-DATABASE = 5
-PUBLIC = 2200
-SPACES = {str(name): int(str(oid)) for oid, name, *_ in rows("pg_namespace")}
-FIRST = 16385
-MOST_BYTES = 63
+OWN_DATABASE_OID = 5
+PUBLIC_OID = 2200
+NAMESPACE_OIDS = {str(name): int(str(oid)) for oid, name, *_ in load_rows("pg_namespace")}
+FIRST_OBJECT_OID = 16385
+MAX_NAME_BYTES = 63
 """Of a name that PostgreSQL makes up."""
 
 
 @dataclass(frozen=True)
-class Numbered:
+class NumberedRelation:
     """A table or view; its row type and the type of arrays of it have numbers of their own."""
 
     oid: int
@@ -41,91 +41,91 @@ class Numbered:
     def kind(self) -> str:
         return "v" if isinstance(self.declared, View) else "r"
 
-    def place(self, column: str) -> int:
-        return next(place for place, known in enumerate(self.declared.columns, 1) if known.name == column)
+    def position_of(self, column: str) -> int:
+        return next(position for position, declared in enumerate(self.declared.columns, 1) if declared.name == column)
 
 
 @dataclass(frozen=True)
-class Key:
+class UniqueConstraint:
     """A unique key: a constraint, and the index that holds it."""
 
     oid: int
     index: int
     name: str
-    table: Numbered
+    table: NumberedRelation
     columns: tuple[str, ...]
     primary: bool
 
     @property
-    def places(self) -> tuple[int, ...]:
-        return tuple(self.table.place(column) for column in self.columns)
+    def positions(self) -> tuple[int, ...]:
+        return tuple(self.table.position_of(column) for column in self.columns)
 
 
 @dataclass(frozen=True)
-class ForeignKey:
+class ForeignKeyConstraint:
     """`key` is the unique key that it leads to, where that one is declared unique."""
 
     oid: int
     name: str
-    table: Numbered
+    table: NumberedRelation
     column: str
-    target: Numbered
+    target: NumberedRelation
     target_column: str
-    key: Key | None
+    key: UniqueConstraint | None
 
 
 @dataclass(frozen=True)
-class Objects:
-    relations: tuple[Numbered, ...]
-    keys: tuple[Key, ...]
-    foreign: tuple[ForeignKey, ...]
+class CatalogObjects:
+    relations: tuple[NumberedRelation, ...]
+    keys: tuple[UniqueConstraint, ...]
+    foreign: tuple[ForeignKeyConstraint, ...]
 
-    def keys_of(self, table: Numbered) -> tuple[Key, ...]:
+    def keys_of(self, table: NumberedRelation) -> tuple[UniqueConstraint, ...]:
         return tuple(key for key in self.keys if key.table is table)
 
-    def not_null(self, table: Numbered, column: str) -> bool:
+    def is_not_null(self, table: NumberedRelation, column: str) -> bool:
         """A primary key has no NULL: rows without a unit are nobody's, and no statement sees them."""
         return any(key.primary and column in key.columns for key in self.keys_of(table))
 
 
 @lru_cache(maxsize=64)
-def objects_of(schema: Schema) -> Objects:
-    numbers = count(FIRST)
-    numbered = tuple(Numbered(next(numbers), next(numbers), next(numbers), one) for one in schema.relations)
+def objects_of(schema: Schema) -> CatalogObjects:
+    numbers = count(FIRST_OBJECT_OID)
+    numbered = tuple(NumberedRelation(next(numbers), next(numbers), next(numbers), one) for one in schema.relations)
     taken = {one.name for one in numbered}
-    keys: list[Key] = []
+    keys: list[UniqueConstraint] = []
     for table in numbered:
         for columns in table.declared.unique if isinstance(table.declared, Table) else ():
-            primary = _is_primary(table.declared, columns)
+            primary = _is_primary_key(table.declared, columns)
             parts = (table.name, "pkey") if primary else (table.name, *columns, "key")
-            name = _free("_".join(parts), taken)
-            keys.append(Key(next(numbers), next(numbers), name, table, columns, primary))
+            name = _unique_name("_".join(parts), taken)
+            keys.append(UniqueConstraint(next(numbers), next(numbers), name, table, columns, primary))
     named = {one.name: one for one in numbered}
     foreign = tuple(
-        _foreign(next(numbers), named, one.unit, one, tuple(keys))
+        _build_foreign_key(next(numbers), named, one.unit, one, tuple(keys))
         for one in schema.tables
         if isinstance(one.unit, ForeignUnit)
     )
-    return Objects(numbered, tuple(keys), foreign)
+    return CatalogObjects(numbered, tuple(keys), foreign)
 
 
-def _is_primary(table: Table | View, columns: tuple[str, ...]) -> bool:
+def _is_primary_key(table: Table | View, columns: tuple[str, ...]) -> bool:
     """Where each unit has one row, its id is what the row is known by."""
     return isinstance(table, Table) and isinstance(table.unit, OwnUnit) and columns == (table.unit.column,)
 
 
-def _foreign(
-    oid: int, named: dict[str, Numbered], unit: ForeignUnit, table: Table, keys: tuple[Key, ...]
-) -> ForeignKey:
+def _build_foreign_key(
+    oid: int, named: dict[str, NumberedRelation], unit: ForeignUnit, table: Table, keys: tuple[UniqueConstraint, ...]
+) -> ForeignKeyConstraint:
     target = named[unit.table]
     key = next((key for key in keys if key.table is target and key.columns == (unit.key,)), None)
     name = f"{table.name}_{unit.column}_fkey"
-    return ForeignKey(oid, name, named[table.name], unit.column, target, unit.key, key)
+    return ForeignKeyConstraint(oid, name, named[table.name], unit.column, target, unit.key, key)
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _unique_name(name: str, taken: set[str]) -> str:
     """The name, or the first with a number behind it that no relation has; cut as PostgreSQL would."""
-    base = name.encode()[:MOST_BYTES].decode(errors="ignore")
-    free = next(one for one in (base, *(f"{base[:58]}{n}" for n in range(1, 1000))) if one not in taken)
+    base = name.encode()[:MAX_NAME_BYTES].decode(errors="ignore")
+    free = next(candidate for candidate in (base, *(f"{base[:58]}{n}" for n in range(1, 1000))) if candidate not in taken)
     taken.add(free)
     return free

@@ -18,7 +18,7 @@ class OwnSetting:
         return "bool" if self.switch else "enum" if self.choices else "string"
 
 
-OWN = {
+OWN_SETTINGS = {
     "epsilon": OwnSetting("The epsilon that one statement may lose."),
     "delta": OwnSetting("The delta that one statement may lose."),
     "contributions.rows": OwnSetting("The most rows that one privacy unit contributes to an answer."),

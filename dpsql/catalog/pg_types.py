@@ -38,7 +38,7 @@ PG_TYPES = {
 }
 
 
-def pg_type(type_: Type) -> PgType:
+def pg_type_of(type_: Type) -> PgType:
     return PG_TYPES[type_.kind]
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
-from dpsql.catalog.builtin import Relation, relations, rows, titles
+from dpsql.catalog.builtin import CatalogRelation, load_relations, load_rows, load_column_names
 from dpsql.catalog.describe import column_comment, table_comment
-from dpsql.catalog.objects import DATABASE, OWNER, PUBLIC, SPACES, Key, Objects, objects_of
-from dpsql.catalog.pg_types import pg_type, type_modifier
+from dpsql.catalog.objects import OWN_DATABASE_OID, OWNER_OID, PUBLIC_OID, NAMESPACE_OIDS, UniqueConstraint, CatalogObjects, objects_of
+from dpsql.catalog.pg_types import pg_type_of, type_modifier
 from dpsql.schema.model import Schema, View
 
-Known = Mapping[str, object]
+RowValues = Mapping[str, object]
 """The values of a row that are not what its columns have by default."""
 
 CLASS_OID, TYPE_OID, NAMESPACE_OID, DATABASE_OID, CONSTRAINT_OID, PROC_OID = 1259, 1247, 2615, 1262, 2606, 1255
@@ -23,268 +23,268 @@ _NO_ESTIMATE = -1.0
 
 
 @cache
-def types() -> dict[int, dict[str, str]]:
+def load_types() -> dict[int, dict[str, str]]:
     """PostgreSQL's own, by their numbers: each row as text, "" for NULL."""
-    named = titles("pg_type")
-    found = [dict(zip(named, (cell or "" for cell in row), strict=True)) for row in rows("pg_type")]
-    return {int(row["oid"]): row for row in found}
+    named = load_column_names("pg_type")
+    type_rows = [dict(zip(named, (cell or "" for cell in row), strict=True)) for row in load_rows("pg_type")]
+    return {int(row["oid"]): row for row in type_rows}
 
 
 @cache
-def type_numbers() -> dict[str, int]:
+def type_oids() -> dict[str, int]:
     """By the name of pg_type, and by what format_type says where that is something else."""
-    known = {row["typname"]: oid for oid, row in types().items()}
-    spelled = {"boolean": "bool", "integer": "int4", "smallint": "int2", "bigint": "int8", "real": "float4",
+    oids = {row["typname"]: oid for oid, row in load_types().items()}
+    aliases = {"boolean": "bool", "integer": "int4", "smallint": "int2", "bigint": "int8", "real": "float4",
                "double precision": "float8", "character varying": "varchar", '"char"': "char",
                "timestamp with time zone": "timestamptz"}  # fmt: skip
-    return known | {word: known[name] for word, name in spelled.items()}
+    return oids | {word: oids[name] for word, name in aliases.items()}
 
 
-def number_of(spelled: str) -> int:
+def type_oid_of(type_name: str) -> int:
     """The number of a type of a catalog's column, such as `text[]`."""
-    known = type_numbers()
-    element = spelled.removesuffix("[]").removeprefix("information_schema.")
-    number = known[element]
-    return int(types()[number]["typarray"]) if spelled.endswith("[]") else number
+    oids = type_oids()
+    element = type_name.removesuffix("[]").removeprefix("information_schema.")
+    number = oids[element]
+    return int(load_types()[number]["typarray"]) if type_name.endswith("[]") else number
 
 
 # --- relations -------------------------------------------------------------------------------------------------------
 
 
-def pg_class(schema: Schema) -> Iterator[Known]:
+def pg_class_rows(schema: Schema) -> Iterator[RowValues]:
     objects = objects_of(schema)
-    for one in objects.relations:
-        table = one.kind == "r"
+    for relation in objects.relations:
+        table = relation.kind == "r"
         yield {
-            "oid": one.oid, "relname": one.name, "relnamespace": PUBLIC, "reltype": one.row_type, "relowner": OWNER,
-            "relam": HEAP if table else 0, "relfilenode": one.oid if table else 0, "reltuples": _NO_ESTIMATE,
-            "relhasindex": bool(objects.keys_of(one)), "relpersistence": "p", "relkind": one.kind,
-            "relnatts": len(one.declared.columns), "relhasrules": not table, "relispopulated": True,
-            "relhastriggers": any(key.table is one or key.target is one for key in objects.foreign),
+            "oid": relation.oid, "relname": relation.name, "relnamespace": PUBLIC_OID, "reltype": relation.row_type, "relowner": OWNER_OID,
+            "relam": HEAP if table else 0, "relfilenode": relation.oid if table else 0, "reltuples": _NO_ESTIMATE,
+            "relhasindex": bool(objects.keys_of(relation)), "relpersistence": "p", "relkind": relation.kind,
+            "relnatts": len(relation.declared.columns), "relhasrules": not table, "relispopulated": True,
+            "relhastriggers": any(key.table is relation or key.target is relation for key in objects.foreign),
             "relreplident": "d" if table else "n",
         }  # fmt: skip
     for key in objects.keys:
         yield {
-            "oid": key.index, "relname": key.name, "relnamespace": PUBLIC, "relowner": OWNER, "relam": BTREE,
+            "oid": key.index, "relname": key.name, "relnamespace": PUBLIC_OID, "relowner": OWNER_OID, "relam": BTREE,
             "relfilenode": key.index, "relpages": 1, "relpersistence": "p", "relkind": "i",
             "relnatts": len(key.columns), "relispopulated": True, "relreplident": "n",
         }  # fmt: skip
-    for catalog in relations().values():
-        yield _catalog_class(catalog)
+    for catalog in load_relations().values():
+        yield _catalog_class_row(catalog)
 
 
-def _catalog_class(catalog: Relation) -> Known:
+def _catalog_class_row(catalog: CatalogRelation) -> RowValues:
     table = catalog.kind == "r"
     return {
-        "oid": catalog.oid, "relname": catalog.name, "relnamespace": SPACES[catalog.place], "relowner": OWNER,
+        "oid": catalog.oid, "relname": catalog.name, "relnamespace": NAMESPACE_OIDS[catalog.place], "relowner": OWNER_OID,
         "reltype": catalog.row_type,
         "relam": HEAP if table else 0, "reltuples": _NO_ESTIMATE, "relpersistence": "p", "relkind": catalog.kind,
         "relnatts": len(catalog.attributes), "relhasrules": not table, "relispopulated": True, "relreplident": "n",
     }  # fmt: skip
 
 
-def pg_attribute(schema: Schema) -> Iterator[Known]:
+def pg_attribute_rows(schema: Schema) -> Iterator[RowValues]:
     objects = objects_of(schema)
-    for one in objects.relations:
-        for place, column in enumerate(one.declared.columns, 1):
-            required = objects.not_null(one, column.name)
-            number, modifier = pg_type(column.type).oid, type_modifier(column.type)
-            yield _attribute(one.oid, column.name, number, place, modifier, required)
+    for relation in objects.relations:
+        for position, column in enumerate(relation.declared.columns, 1):
+            required = objects.is_not_null(relation, column.name)
+            number, modifier = pg_type_of(column.type).oid, type_modifier(column.type)
+            yield _attribute_row(relation.oid, column.name, number, position, modifier, required)
     for key in objects.keys:
-        for place, name in enumerate(key.columns, 1):
-            column = key.table.declared.columns[key.table.place(name) - 1]
-            yield _attribute(key.index, name, pg_type(column.type).oid, place, type_modifier(column.type), False)
-    for catalog in relations().values():
-        for place, attribute in enumerate(catalog.attributes, 1):
-            number = number_of(attribute.type)
-            known = _attribute(catalog.oid, attribute.name, number, place, -1, attribute.required)
-            yield {**known, "attcollation": C_COLLATION} if known["attcollation"] else known
+        for position, name in enumerate(key.columns, 1):
+            column = key.table.declared.columns[key.table.position_of(name) - 1]
+            yield _attribute_row(key.index, name, pg_type_of(column.type).oid, position, type_modifier(column.type), False)
+    for catalog in load_relations().values():
+        for position, attribute in enumerate(catalog.attributes, 1):
+            number = type_oid_of(attribute.type)
+            values = _attribute_row(catalog.oid, attribute.name, number, position, -1, attribute.required)
+            yield {**values, "attcollation": C_COLLATION} if values["attcollation"] else values
 
 
-def _attribute(relation: int, name: str, type_: int, place: int, modifier: int, required: bool) -> Known:
-    known = types()[type_]
+def _attribute_row(relation: int, name: str, type_: int, position: int, modifier: int, required: bool) -> RowValues:
+    type_row = load_types()[type_]
     return {
-        "attrelid": relation, "attname": name, "atttypid": type_, "attlen": int(known["typlen"]), "attnum": place,
-        "attcacheoff": -1, "atttypmod": modifier, "attbyval": known["typbyval"] == "t", "attalign": known["typalign"],
-        "attstorage": known["typstorage"], "attnotnull": required, "attislocal": True, "attstattarget": -1,
-        "attcollation": int(known["typcollation"]),
+        "attrelid": relation, "attname": name, "atttypid": type_, "attlen": int(type_row["typlen"]), "attnum": position,
+        "attcacheoff": -1, "atttypmod": modifier, "attbyval": type_row["typbyval"] == "t", "attalign": type_row["typalign"],
+        "attstorage": type_row["typstorage"], "attnotnull": required, "attislocal": True, "attstattarget": -1,
+        "attcollation": int(type_row["typcollation"]),
     }  # fmt: skip
 
 
-def pg_types_of(schema: Schema) -> Iterator[Known]:
+def pg_type_rows(schema: Schema) -> Iterator[RowValues]:
     """The row types of the schema's tables, and of arrays of them."""
-    for one in objects_of(schema).relations:
-        common = {"typnamespace": PUBLIC, "typowner": OWNER, "typlen": -1, "typisdefined": True, "typdelim": ",",
+    for relation in objects_of(schema).relations:
+        common = {"typnamespace": PUBLIC_OID, "typowner": OWNER_OID, "typlen": -1, "typisdefined": True, "typdelim": ",",
                   "typalign": "d", "typstorage": "x", "typtypmod": -1}  # fmt: skip
         yield {
-            **common, "oid": one.row_type, "typname": one.name, "typtype": "c", "typcategory": "C",
-            "typrelid": one.oid, "typarray": one.row_array, **_functions("record_"),
+            **common, "oid": relation.row_type, "typname": relation.name, "typtype": "c", "typcategory": "C",
+            "typrelid": relation.oid, "typarray": relation.row_array, **_io_functions("record_"),
         }  # fmt: skip
         yield {
-            **common, "oid": one.row_array, "typname": f"_{one.name}", "typtype": "b", "typcategory": "A",
-            "typelem": one.row_type, **_functions("array_"),
+            **common, "oid": relation.row_array, "typname": f"_{relation.name}", "typtype": "b", "typcategory": "A",
+            "typelem": relation.row_type, **_io_functions("array_"),
         }  # fmt: skip
 
 
 @cache
-def _functions(prefix: str) -> dict[str, int]:
+def _io_functions(prefix: str) -> dict[str, int]:
     """The functions that read and write values of a type, as pg_type refers to them."""
     named = {word: f"{prefix}{word[3:].replace('receive', 'recv').replace('input', 'in').replace('output', 'out')}"
              for word in ("typinput", "typoutput", "typreceive", "typsend")}  # fmt: skip
-    numbers = {str(row[1]): int(str(row[0])) for row in rows("pg_proc")}
+    numbers = {str(row[1]): int(str(row[0])) for row in load_rows("pg_proc")}
     return {word: numbers[name] for word, name in named.items()}
 
 
 # --- keys ------------------------------------------------------------------------------------------------------------
 
 
-def pg_constraint(schema: Schema) -> Iterator[Known]:
+def pg_constraint_rows(schema: Schema) -> Iterator[RowValues]:
     objects = objects_of(schema)
-    always = {"connamespace": PUBLIC, "convalidated": True, "conislocal": True, "connoinherit": True}
+    always = {"connamespace": PUBLIC_OID, "convalidated": True, "conislocal": True, "connoinherit": True}
     for key in objects.keys:
         yield {
             **always, "oid": key.oid, "conname": key.name, "contype": "p" if key.primary else "u",
-            "conrelid": key.table.oid, "conindid": key.index, "conkey": list(key.places), "confupdtype": " ",
+            "conrelid": key.table.oid, "conindid": key.index, "conkey": list(key.positions), "confupdtype": " ",
             "confdeltype": " ", "confmatchtype": " ",
         }  # fmt: skip
     for foreign in objects.foreign:
-        equal = [_equality(foreign.table.declared.columns[foreign.table.place(foreign.column) - 1].type)]
+        equal = [_equality_operator(foreign.table.declared.columns[foreign.table.position_of(foreign.column) - 1].type)]
         yield {
             **always, "oid": foreign.oid, "conname": foreign.name, "contype": "f", "conrelid": foreign.table.oid,
             "conindid": foreign.key.index if foreign.key else 0, "confrelid": foreign.target.oid,
             "confupdtype": "a", "confdeltype": "a", "confmatchtype": "s",
-            "conkey": [foreign.table.place(foreign.column)], "confkey": [foreign.target.place(foreign.target_column)],
+            "conkey": [foreign.table.position_of(foreign.column)], "confkey": [foreign.target.position_of(foreign.target_column)],
             "conpfeqop": equal, "conppeqop": equal, "conffeqop": equal,
         }  # fmt: skip
 
 
-_EQUALITIES = {"bool": 91, "int2": 94, "int4": 96, "int8": 410, "numeric": 1752, "float4": 620, "float8": 670,
+_EQUALITY_OPERATORS = {"bool": 91, "int2": 94, "int4": 96, "int8": 410, "numeric": 1752, "float4": 620, "float8": 670,
                "text": 98, "date": 1093, "timestamp": 2060, "timestamptz": 1320, "time": 1108, "interval": 1330,
                "uuid": 2972}  # fmt: skip
 """The operator = of each type, as pg_operator numbers it."""
 
 
-def _equality(type_: object) -> int:
-    return _EQUALITIES[pg_type(type_).name]  # type: ignore[arg-type]
+def _equality_operator(type_: object) -> int:
+    return _EQUALITY_OPERATORS[pg_type_of(type_).name]  # type: ignore[arg-type]
 
 
-def pg_index(schema: Schema) -> Iterator[Known]:
+def pg_index_rows(schema: Schema) -> Iterator[RowValues]:
     for key in objects_of(schema).keys:
-        columns = [key.table.declared.columns[place - 1] for place in key.places]
-        numbers = [pg_type(column.type).oid for column in columns]
+        columns = [key.table.declared.columns[position - 1] for position in key.positions]
+        numbers = [pg_type_of(column.type).oid for column in columns]
         yield {
             "indexrelid": key.index, "indrelid": key.table.oid, "indnatts": len(columns), "indnkeyatts": len(columns),
             "indisunique": True, "indisprimary": key.primary, "indimmediate": True, "indisvalid": True,
-            "indisready": True, "indislive": True, "indkey": list(key.places), "indoption": [0] * len(columns),
-            "indcollation": [int(types()[number]["typcollation"]) for number in numbers],
-            "indclass": [_classes().get(number, 0) for number in numbers],
+            "indisready": True, "indislive": True, "indkey": list(key.positions), "indoption": [0] * len(columns),
+            "indcollation": [int(load_types()[number]["typcollation"]) for number in numbers],
+            "indclass": [_btree_operator_classes().get(number, 0) for number in numbers],
         }  # fmt: skip
 
 
 @cache
-def _classes() -> dict[int, int]:
+def _btree_operator_classes() -> dict[int, int]:
     """B-tree's operator class of each type."""
-    named = titles("pg_opclass")
-    found = [dict(zip(named, (str(cell) for cell in row), strict=True)) for row in rows("pg_opclass")]
-    default = [row for row in found if row["opcmethod"] == str(BTREE) and row["opcdefault"] == "t"]
+    named = load_column_names("pg_opclass")
+    class_rows = [dict(zip(named, (str(cell) for cell in row), strict=True)) for row in load_rows("pg_opclass")]
+    default = [row for row in class_rows if row["opcmethod"] == str(BTREE) and row["opcdefault"] == "t"]
     return {int(row["opcintype"]): int(row["oid"]) for row in default}
 
 
-def index_definition(key: Key, place: str = "public.") -> str:
-    columns = ", ".join(quoted(column) for column in key.columns)
-    return f"CREATE UNIQUE INDEX {quoted(key.name)} ON {place}{quoted(key.table.name)} USING btree ({columns})"
+def index_definition(key: UniqueConstraint, prefix: str = "public.") -> str:
+    columns = ", ".join(quote_ident(column) for column in key.columns)
+    return f"CREATE UNIQUE INDEX {quote_ident(key.name)} ON {prefix}{quote_ident(key.table.name)} USING btree ({columns})"
 
 
-def constraint_definitions(objects: Objects) -> Iterator[tuple[int, str]]:
+def constraint_definitions(objects: CatalogObjects) -> Iterator[tuple[int, str]]:
     for key in objects.keys:
-        columns = ", ".join(quoted(column) for column in key.columns)
+        columns = ", ".join(quote_ident(column) for column in key.columns)
         yield key.oid, f"{'PRIMARY KEY' if key.primary else 'UNIQUE'} ({columns})"
-    for one in objects.foreign:
-        target = f"{quoted(one.target.name)}({quoted(one.target_column)})"
-        yield one.oid, f"FOREIGN KEY ({quoted(one.column)}) REFERENCES {target}"
+    for foreign in objects.foreign:
+        target = f"{quote_ident(foreign.target.name)}({quote_ident(foreign.target_column)})"
+        yield foreign.oid, f"FOREIGN KEY ({quote_ident(foreign.column)}) REFERENCES {target}"
 
 
 # --- what else the schema says ---------------------------------------------------------------------------------------
 
 
-def pg_rewrite(schema: Schema) -> Iterator[Known]:
+def pg_rewrite_rows(schema: Schema) -> Iterator[RowValues]:
     """Views are rules, to PostgreSQL."""
-    for place, one in enumerate(one for one in objects_of(schema).relations if one.kind == "v"):
-        yield {"oid": 15000 + place, "rulename": "_RETURN", "ev_class": one.oid, "ev_type": "1", "ev_enabled": "O",
+    for index, relation in enumerate(relation for relation in objects_of(schema).relations if relation.kind == "v"):
+        yield {"oid": 15000 + index, "rulename": "_RETURN", "ev_class": relation.oid, "ev_type": "1", "ev_enabled": "O",
                "is_instead": True, "ev_qual": "<>", "ev_action": "<>"}  # fmt: skip
 
 
-def pg_description(schema: Schema) -> Iterator[Known]:
+def pg_description_rows(schema: Schema) -> Iterator[RowValues]:
     if schema.description is not None:
-        yield {"objoid": PUBLIC, "classoid": NAMESPACE_OID, "description": schema.description}
-    for one in objects_of(schema).relations:
-        yield {"objoid": one.oid, "classoid": CLASS_OID, "description": table_comment(schema, one.declared)}
-        for place, column in enumerate(one.declared.columns, 1):
-            comment = column_comment(one.declared, column)
+        yield {"objoid": PUBLIC_OID, "classoid": NAMESPACE_OID, "description": schema.description}
+    for relation in objects_of(schema).relations:
+        yield {"objoid": relation.oid, "classoid": CLASS_OID, "description": table_comment(schema, relation.declared)}
+        for position, column in enumerate(relation.declared.columns, 1):
+            comment = column_comment(relation.declared, column)
             if comment is not None:
-                yield {"objoid": one.oid, "classoid": CLASS_OID, "objsubid": place, "description": comment}
+                yield {"objoid": relation.oid, "classoid": CLASS_OID, "objsubid": position, "description": comment}
 
 
-def pg_database(schema: Schema) -> Iterator[Known]:
+def pg_database_rows(schema: Schema) -> Iterator[RowValues]:
     yield {
-        "oid": DATABASE, "datname": schema.database, "datdba": OWNER, "encoding": 6, "datlocprovider": "c",
+        "oid": OWN_DATABASE_OID, "datname": schema.database, "datdba": OWNER_OID, "encoding": 6, "datlocprovider": "c",
         "datallowconn": True, "datconnlimit": -1, "dattablespace": 1663, "datcollate": "C", "datctype": "C",
     }  # fmt: skip
 
 
-def pg_tables(schema: Schema) -> Iterator[Known]:
+def pg_tables_rows(schema: Schema) -> Iterator[RowValues]:
     objects = objects_of(schema)
-    for one in objects.relations:
-        if one.kind == "r":
-            yield {"schemaname": "public", "tablename": one.name, "tableowner": "owner",
-                   "hasindexes": bool(objects.keys_of(one)), "hasrules": False, "rowsecurity": False,
-                   "hastriggers": any(key.table is one or key.target is one for key in objects.foreign)}  # fmt: skip
-    for catalog in relations().values():
+    for relation in objects.relations:
+        if relation.kind == "r":
+            yield {"schemaname": "public", "tablename": relation.name, "tableowner": "owner",
+                   "hasindexes": bool(objects.keys_of(relation)), "hasrules": False, "rowsecurity": False,
+                   "hastriggers": any(key.table is relation or key.target is relation for key in objects.foreign)}  # fmt: skip
+    for catalog in load_relations().values():
         if catalog.kind == "r":
             yield {"schemaname": catalog.place, "tablename": catalog.name, "tableowner": "owner", "hasindexes": False,
                    "hasrules": False, "hastriggers": False, "rowsecurity": False}  # fmt: skip
 
 
-def pg_views(schema: Schema) -> Iterator[Known]:
+def pg_views_rows(schema: Schema) -> Iterator[RowValues]:
     for view in schema.views:
-        yield {"schemaname": "public", "viewname": view.name, "viewowner": "owner", "definition": view_text(view)}
-    for catalog in relations().values():
+        yield {"schemaname": "public", "viewname": view.name, "viewowner": "owner", "definition": view_definition(view)}
+    for catalog in load_relations().values():
         if catalog.kind == "v":
             yield {"schemaname": catalog.place, "viewname": catalog.name, "viewowner": "owner"}
 
 
-def view_text(view: View) -> str:
+def view_definition(view: View) -> str:
     """The definition as the owner wrote it."""
     return view.sql.strip().rstrip(";") + ";"
 
 
-def pg_indexes(schema: Schema) -> Iterator[Known]:
+def pg_indexes_rows(schema: Schema) -> Iterator[RowValues]:
     for key in objects_of(schema).keys:
         yield {"schemaname": "public", "tablename": key.table.name, "indexname": key.name,
                "indexdef": index_definition(key)}  # fmt: skip
 
 
-def quoted(name: str) -> str:
+def quote_ident(name: str) -> str:
     """As PostgreSQL's quote_ident."""
     plain = name.isascii() and name.isidentifier() and name == name.lower()
-    return name if plain and name not in _keywords() else '"' + name.replace('"', '""') + '"'
+    return name if plain and name not in _reserved_words() else '"' + name.replace('"', '""') + '"'
 
 
 @cache
-def _keywords() -> frozenset[str]:
-    return frozenset(str(word) for word, code, *_ in rows("keywords") if code != "U")
+def _reserved_words() -> frozenset[str]:
+    return frozenset(str(word) for word, code, *_ in load_rows("keywords") if code != "U")
 
 
-SCHEMA_ROWS: Mapping[str, Callable[[Schema], Iterator[Known]]] = {
-    "pg_attribute": pg_attribute,
-    "pg_class": pg_class,
-    "pg_constraint": pg_constraint,
-    "pg_database": pg_database,
-    "pg_description": pg_description,
-    "pg_index": pg_index,
-    "pg_indexes": pg_indexes,
-    "pg_rewrite": pg_rewrite,
-    "pg_tables": pg_tables,
-    "pg_type": pg_types_of,
-    "pg_views": pg_views,
+SCHEMA_ROWS: Mapping[str, Callable[[Schema], Iterator[RowValues]]] = {
+    "pg_attribute": pg_attribute_rows,
+    "pg_class": pg_class_rows,
+    "pg_constraint": pg_constraint_rows,
+    "pg_database": pg_database_rows,
+    "pg_description": pg_description_rows,
+    "pg_index": pg_index_rows,
+    "pg_indexes": pg_indexes_rows,
+    "pg_rewrite": pg_rewrite_rows,
+    "pg_tables": pg_tables_rows,
+    "pg_type": pg_type_rows,
+    "pg_views": pg_views_rows,
 }

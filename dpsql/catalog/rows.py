@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 from dpsql.types import Type
 
-Row = tuple[object, ...]
+CatalogRow = tuple[object, ...]
 
 
 @dataclass(frozen=True)
 class CatalogTable:
     columns: tuple[tuple[str, Type], ...]
-    rows: tuple[Row, ...]
+    rows: tuple[CatalogRow, ...]
 
     def __post_init__(self) -> None:
         if any(len(row) != len(self.columns) for row in self.rows):
             raise ValueError("a catalog's row has one value for each column")
 
-    def values(self) -> list[list[object]]:
+    def column_values(self) -> list[list[object]]:
         """The same, one list for each column."""
-        return [[row[place] for row in self.rows] for place in range(len(self.columns))]
+        return [[row[index] for row in self.rows] for index in range(len(self.columns))]

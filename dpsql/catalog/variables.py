@@ -17,7 +17,7 @@ from functools import cached_property
 from dpsql.catalog.identity import SERVER_VERSION
 from dpsql.errors import InvalidParameter
 
-MOST_CHARACTERS = 1_000
+MAX_VALUE_CHARACTERS = 1_000
 
 
 @dataclass(frozen=True)
@@ -38,44 +38,44 @@ class Variable:
     like: bool = False
 
 
-def _words(shown: str, *others: str) -> dict[str, str]:
-    return {word.lower(): shown for word in (shown, *others)}
+def _spellings_of(canonical: str, *others: str) -> dict[str, str]:
+    return {word.lower(): canonical for word in (canonical, *others)}
 
 
-_UTC = _words("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Universal", "0", "+00", "+00:00", "Etc/Universal")
+_UTC = _spellings_of("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Universal", "0", "+00", "+00:00", "Etc/Universal")
 _ISO = {
     spelled: f"ISO, {order}"
     for order in ("MDY", "DMY", "YMD")
     for spelled in (f"iso, {order.lower()}", f"{order.lower()}, iso", order.lower())
 } | {"iso": "ISO, MDY"}
-_ON, _OFF = _words("on", "true", "yes", "1"), _words("off", "false", "no", "0")
-_SWITCH = _ON | _OFF
-_LEVELS = {
+_ON, _OFF = _spellings_of("on", "true", "yes", "1"), _spellings_of("off", "false", "no", "0")
+_BOOLEAN = _ON | _OFF
+_ISOLATION_LEVELS = {
     word: word for word in ("serializable", "repeatable read", "read committed", "read uncommitted")
 }  # data does not change, and every charge is serialisable: they are the same here
 
-_LIST = (
+_ALL_VARIABLES = (
     Variable("application_name", ""),
-    Variable("bytea_output", "hex", _words("hex")),
-    Variable("client_encoding", "UTF8", _words("UTF8", "unicode"), bare=True),
+    Variable("bytea_output", "hex", _spellings_of("hex")),
+    Variable("client_encoding", "UTF8", _spellings_of("UTF8", "unicode"), bare=True),
     Variable("client_min_messages", "notice"),
     Variable("DateStyle", "ISO, MDY", _ISO),
     Variable("default_table_access_method", "heap", fixed=True),
-    Variable("default_transaction_isolation", "read committed", _LEVELS),
-    Variable("default_transaction_read_only", "on", _SWITCH),
+    Variable("default_transaction_isolation", "read committed", _ISOLATION_LEVELS),
+    Variable("default_transaction_read_only", "on", _BOOLEAN),
     Variable("extra_float_digits", "1", {str(n): str(n) for n in range(-15, 4)}),
     Variable("idle_in_transaction_session_timeout", "0"),
     Variable("integer_datetimes", "on", fixed=True),
-    Variable("IntervalStyle", "postgres", _words("postgres")),
+    Variable("IntervalStyle", "postgres", _spellings_of("postgres")),
     Variable("is_superuser", "off", fixed=True),
-    Variable("jit", "off", _SWITCH),
+    Variable("jit", "off", _BOOLEAN),
     Variable("lc_messages", "C"),
     Variable("lock_timeout", "0"),
     Variable("lc_collate", "C", fixed=True),
     Variable("lc_ctype", "C", fixed=True),
     Variable("max_identifier_length", "63", fixed=True),
     Variable("max_index_keys", "32", fixed=True),
-    Variable("row_security", "on", _SWITCH),
+    Variable("row_security", "on", _BOOLEAN),
     Variable("search_path", '"$user", public'),
     Variable("server_encoding", "UTF8", fixed=True),
     Variable("server_version", SERVER_VERSION, fixed=True),
@@ -83,10 +83,10 @@ _LIST = (
     Variable("standard_conforming_strings", "on", _ON),
     Variable("statement_timeout", "0", duration=True),
     Variable("TimeZone", "UTC", _UTC),
-    Variable("transaction_isolation", "default_transaction_isolation", _LEVELS, like=True),
-    Variable("transaction_read_only", "default_transaction_read_only", _SWITCH, like=True),
+    Variable("transaction_isolation", "default_transaction_isolation", _ISOLATION_LEVELS, like=True),
+    Variable("transaction_read_only", "default_transaction_read_only", _BOOLEAN, like=True),
 )
-VARIABLES = {variable.name.lower(): variable for variable in _LIST}
+VARIABLES = {variable.name.lower(): variable for variable in _ALL_VARIABLES}
 
 
 @dataclass(frozen=True)
@@ -99,32 +99,32 @@ class Variables:
         variable = VARIABLES[name.lower()]
         if variable.fixed:
             raise InvalidParameter(f'parameter "{variable.name}" cannot be changed', sqlstate="55P02")
-        return Variables({**self.changed, variable.name.lower(): _accepted(variable, value)})
+        return Variables({**self.changed, variable.name.lower(): _accept_value(variable, value)})
 
     def reset(self, name: str, opened: Variables) -> Variables:
         """As `opened` has it."""
-        others = {known: value for known, value in self.changed.items() if known != name.lower()}
-        return Variables(others | {known: value for known, value in opened.changed.items() if known == name.lower()})
+        others = {variable_name: value for variable_name, value in self.changed.items() if variable_name != name.lower()}
+        return Variables(others | {variable_name: value for variable_name, value in opened.changed.items() if variable_name == name.lower()})
 
     def show(self, name: str) -> str:
         variable = VARIABLES[name.lower()]
-        known = self.changed.get(variable.name.lower())
-        return known if known is not None else self.show(variable.default) if variable.like else variable.default
+        changed = self.changed.get(variable.name.lower())
+        return changed if changed is not None else self.show(variable.default) if variable.like else variable.default
 
     @cached_property
     def statement_timeout(self) -> int:
         """In milliseconds; 0: none."""
-        return _milliseconds(self.show("statement_timeout")) or 0
+        return _parse_milliseconds(self.show("statement_timeout")) or 0
 
     def items(self) -> tuple[tuple[str, str], ...]:
         return self._items
 
     @cached_property
     def _items(self) -> tuple[tuple[str, str], ...]:
-        return tuple((variable.name, self.show(variable.name)) for variable in _LIST)
+        return tuple((variable.name, self.show(variable.name)) for variable in _ALL_VARIABLES)
 
 
-def spelled_name(name: str) -> str:
+def canonical_name(name: str) -> str:
     """As PostgreSQL shows it, in whatever case it was asked for."""
     return VARIABLES[name.lower()].name if is_variable(name) else name
 
@@ -133,34 +133,34 @@ def is_variable(name: str) -> bool:
     return name.lower() in VARIABLES
 
 
-def _accepted(variable: Variable, value: str) -> str:
-    if len(value) > MOST_CHARACTERS or "\x00" in value:
+def _accept_value(variable: Variable, value: str) -> str:
+    if len(value) > MAX_VALUE_CHARACTERS or "\x00" in value:
         raise InvalidParameter(f'the value of "{variable.name}" is too long or holds a zero byte')
     if variable.duration:
-        return _duration(variable, value)
+        return _format_duration(variable, value)
     if variable.allowed is None:
         return value
     word = re.sub(r"[^0-9a-z]", "", value.lower()) if variable.bare else value.strip().lower()
     accepted = variable.allowed.get(word)
     if accepted is None:
-        shown = ", ".join(dict.fromkeys(variable.allowed.values()))
-        raise InvalidParameter(f'"{value}" is not a value of "{variable.name}" here', hint=f"It can be: {shown}.")
+        allowed_values = ", ".join(dict.fromkeys(variable.allowed.values()))
+        raise InvalidParameter(f'"{value}" is not a value of "{variable.name}" here', hint=f"It can be: {allowed_values}.")
     return accepted
 
 
 _UNITS = {"d": 86_400_000, "h": 3_600_000, "min": 60_000, "s": 1_000, "ms": 1}
-_MOST_MILLISECONDS = 2**31 - 1
+_MAX_MILLISECONDS = 2**31 - 1
 
 
-def _duration(variable: Variable, value: str) -> str:
+def _format_duration(variable: Variable, value: str) -> str:
     """In the largest unit that gives a whole number, as PostgreSQL shows it."""
-    milliseconds = _milliseconds(value)
+    milliseconds = _parse_milliseconds(value)
     if milliseconds is None:
         raise InvalidParameter(
             f'invalid value for parameter "{variable.name}": "{value}"',
             hint="Write milliseconds, or a number with a unit: ms, s, min, h or d; 0 is no limit.",
         )
-    if not 0 <= milliseconds <= _MOST_MILLISECONDS:
+    if not 0 <= milliseconds <= _MAX_MILLISECONDS:
         raise InvalidParameter(f'"{value}" is outside the valid range of "{variable.name}", 0 to 2147483647 ms')
     if not milliseconds:
         return "0"
@@ -168,7 +168,7 @@ def _duration(variable: Variable, value: str) -> str:
     return f"{milliseconds // _UNITS[unit]}{unit}"
 
 
-def _milliseconds(text: str) -> int | None:
+def _parse_milliseconds(text: str) -> int | None:
     match = re.fullmatch(r"\s*([+-]?[0-9]{1,12}(?:\.[0-9]{0,6})?)\s*(us|ms|s|min|h|d)?\s*", text, re.ASCII)
     if match is None:
         return None

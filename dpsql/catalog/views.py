@@ -10,15 +10,15 @@ from dpsql.schema.domain import Domain
 from dpsql.schema.model import Column, Schema, View
 from dpsql.types import TEXT, Type
 
-Described = Iterable[tuple[str, Type | None]]
+DescribedColumns = Iterable[tuple[str, Type | None]]
 
 
-def with_view_columns(schema: Schema, describe: Callable[[str], Described]) -> Schema:
+def with_view_columns(schema: Schema, describe: Callable[[str], DescribedColumns]) -> Schema:
     """`describe` tells the output columns of a query, for free."""
-    return replace(schema, views=tuple(_with_columns(view, describe) for view in schema.views))
+    return replace(schema, views=tuple(_add_columns(view, describe) for view in schema.views))
 
 
-def _with_columns(view: View, describe: Callable[[str], Described]) -> View:
+def _add_columns(view: View, describe: Callable[[str], DescribedColumns]) -> View:
     if view.columns:
         return view
     quoted = view.name.replace('"', '""')

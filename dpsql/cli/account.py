@@ -8,24 +8,24 @@ from pathlib import Path
 
 from dpsql.dbapi.address import schema_path
 from dpsql.display.screen import Screen
-from dpsql.figures import short_up
-from dpsql.owner.books import account_named, grant, open_books
+from dpsql.figures import format_rounded_up
+from dpsql.owner.books import find_account_by_name, grant_budget, open_schema_ledger
 
 
-def run(given: argparse.Namespace, screen: Screen) -> None:
-    path = schema_path(given.schema)
-    if given.action == "grant":
-        _grant(path, given.name, given.json, screen)
+def run(args: argparse.Namespace, screen: Screen) -> None:
+    path = schema_path(args.schema)
+    if args.action == "grant":
+        _grant_budget(path, args.name, args.json, screen)
         return
-    with open_books(path) as (schema, ledger):
-        account = account_named(schema, given.name)
-        ledger.resume(account)
-        told = f'the account "{account.name}" may ask again'
-        screen.print(json.dumps({"account": account.name}) if given.json else told)
+    with open_schema_ledger(path) as (schema, ledger):
+        account = find_account_by_name(schema, args.name)
+        ledger.resume_account(account)
+        message = f'the account "{account.name}" may ask again'
+        screen.print(json.dumps({"account": account.name}) if args.json else message)
 
 
-def _grant(path: Path, name: str, as_json: bool, screen: Screen) -> None:
-    account, receipt = grant(path, name)
+def _grant_budget(path: Path, name: str, as_json: bool, screen: Screen) -> None:
+    account, receipt = grant_budget(path, name)
     if as_json:
         document = {
             "account": account.name,
@@ -36,7 +36,7 @@ def _grant(path: Path, name: str, as_json: bool, screen: Screen) -> None:
         }
         screen.print(json.dumps(document, indent=2))
         return
-    terms = f"epsilon {short_up(account.epsilon)}, delta {short_up(account.delta)}, {account.composition.value}"
+    terms = f"epsilon {format_rounded_up(account.epsilon)}, delta {format_rounded_up(account.delta)}, {account.composition.value}"
     if receipt is None:
         screen.print(f'the budget of "{name}" stands in the ledger as the schema has it: {terms}')
     else:

@@ -8,84 +8,84 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from dpsql.dbapi.address import schema_path
-from dpsql.display.cells import Figure
-from dpsql.display.screen import Screen, Usage
+from dpsql.display.cells import FormattedNumber
+from dpsql.display.screen import Screen, UsageError
 from dpsql.display.table import print_table
-from dpsql.figures import short_up
-from dpsql.owner.books import Ledger, Stored, open_books
+from dpsql.figures import format_rounded_up
+from dpsql.owner.books import Ledger, ListedRelease, open_schema_ledger
 
-_HEADS = ("answer", "version", "charged at", "state", "rho", "delta", "bytes", "paid by", "statement")
-_SHOWN = 60
+_ANSWER_HEADINGS = ("answer", "version", "charged at", "state", "rho", "delta", "bytes", "paid by", "statement")
+_MAX_STATEMENT_LENGTH = 60
 
 
-def run(given: argparse.Namespace, screen: Screen) -> None:
-    with open_books(schema_path(given.schema)) as (_, ledger):
-        match given.action:
+def run(args: argparse.Namespace, screen: Screen) -> None:
+    with open_schema_ledger(schema_path(args.schema)) as (_, ledger):
+        match args.action:
             case "list":
-                _list(ledger, given.json, screen)
+                _list_answers(ledger, args.json, screen)
             case "export":
-                _export(ledger, given.numbers, screen)
+                _export_answers(ledger, args.numbers, screen)
             case "drop":
-                dropped = ledger.drop_answers(_day(given.before))
-                told = f"{dropped} answer{'' if dropped == 1 else 's'} dropped; who asks again pays again"
-                screen.print(json.dumps({"dropped": dropped}) if given.json else told)
+                dropped = ledger.drop_old_bodies(_parse_day(args.before))
+                message = f"{dropped} answer{'' if dropped == 1 else 's'} dropped; who asks again pays again"
+                screen.print(json.dumps({"dropped": dropped}) if args.json else message)
 
 
-def _list(ledger: Ledger, as_json: bool, screen: Screen) -> None:
-    stored = ledger.answers()
+def _list_answers(ledger: Ledger, as_json: bool, screen: Screen) -> None:
+    stored = ledger.list_releases()
     if as_json:
-        screen.print(json.dumps([_told(one) for one in stored], indent=2))
+        screen.print(json.dumps([_answer_to_json(answer) for answer in stored], indent=2))
         return
-    print_table(screen, _HEADS, [_row(one) for one in stored])
+    print_table(screen, _ANSWER_HEADINGS, [_answer_row(answer) for answer in stored])
     screen.print("For the owner: it shows what all analysts have asked. A repeated question is served from here, free.")
 
 
-def _row(one: Stored) -> tuple[object, ...]:
-    text = " ".join(one.statement.split())
+def _answer_row(answer: ListedRelease) -> tuple[object, ...]:
+    text = " ".join(answer.statement.split())
     return (
-        one.release,
-        one.version,
-        f"{one.at:%Y-%m-%d %H:%M}",
-        one.state,
-        Figure(short_up(one.loss.rho)),
-        Figure(short_up(one.loss.delta)),
-        one.size,
-        ", ".join(one.payers),
-        text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…",
+        answer.release,
+        answer.version,
+        f"{answer.at:%Y-%m-%d %H:%M}",
+        answer.state,
+        FormattedNumber(format_rounded_up(answer.loss.rho)),
+        FormattedNumber(format_rounded_up(answer.loss.delta)),
+        answer.size,
+        ", ".join(answer.payers),
+        text if len(text) <= _MAX_STATEMENT_LENGTH else text[: _MAX_STATEMENT_LENGTH - 1] + "…",
     )
 
 
-def _export(ledger: Ledger, numbers: list[int], screen: Screen) -> None:
+def _export_answers(ledger: Ledger, numbers: list[int], screen: Screen) -> None:
     """One JSON object a line, with the release as it is stored: keys, noisy cells in grid units, and their noise."""
-    chosen = [one for one in ledger.answers() if one.state == "stored" and (not numbers or one.release in numbers)]
-    for one in chosen:
-        body = ledger.stored(one.release)
+    chosen = [answer for answer in ledger.list_releases() if answer.state == "stored" and (not numbers or answer.release in numbers)]
+    for answer in chosen:
+        body = ledger.read_body(answer.release)
         if body is not None:
-            screen.print(json.dumps(_told(one) | {"release": json.loads(body)}))
-    missing = set(numbers) - {one.release for one in chosen}
+            screen.print(json.dumps(_answer_to_json(answer) | {"release": json.loads(body)}))
+    missing = set(numbers) - {answer.release for answer in chosen}
     if missing:
-        raise Usage(f"there is no stored answer {', '.join(map(str, sorted(missing)))}")
+        raise UsageError(f"there is no stored answer {', '.join(map(str, sorted(missing)))}")
 
 
-def _told(one: Stored) -> dict[str, Any]:
-    loss = one.loss
+def _answer_to_json(answer: ListedRelease) -> dict[str, Any]:
+    loss = answer.loss
     return {
-        "answer": one.release,
-        "version": one.version,
-        "at": one.at.isoformat(),
-        "state": one.state,
-        "statement": one.statement,
-        "payers": list(one.payers),
+        "answer": answer.release,
+        "version": answer.version,
+        "at": answer.at.isoformat(),
+        "state": answer.state,
+        "statement": answer.statement,
+        "payers": list(answer.payers),
         "epsilon": None if loss.epsilon is None else float(loss.epsilon),
         "rho": float(loss.rho),
         "delta": float(loss.delta),
-        "bytes": one.size,
+        "bytes": answer.size,
     }
 
 
-def _day(text: str) -> datetime:
+def _parse_day(text: str) -> datetime:
     try:
         day = date.fromisoformat(text)
     except ValueError:
-        raise Usage(f"--before takes a date such as 2026-01-31, not {text}") from None
+        raise UsageError(f"--before takes a date such as 2026-01-31, not {text}") from None
     return datetime(day.year, day.month, day.day, tzinfo=UTC)

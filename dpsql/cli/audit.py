@@ -8,41 +8,41 @@ from typing import Any
 
 from dpsql.dbapi.address import schema_path
 from dpsql.display.screen import RED, Screen
-from dpsql.owner.books import Audit, audit_books
+from dpsql.owner.books import Audit, audit_ledger
 
-_FOUND = 3
+_EXIT_FINDINGS = 3
 
 
-def run(given: argparse.Namespace, screen: Screen) -> int:
+def run(args: argparse.Namespace, screen: Screen) -> int:
     """0 where all is well, 3 where something was found."""
-    audit = audit_books(schema_path(given.schema), given.receipt)
-    if given.json:
-        screen.print(json.dumps(_document(audit), indent=2))
+    audit = audit_ledger(schema_path(args.schema), args.receipt)
+    if args.json:
+        screen.print(json.dumps(_audit_to_json(audit), indent=2))
     else:
-        _tell(audit, screen)
-    return 0 if audit.well else _FOUND
+        _print_audit(audit, screen)
+    return 0 if audit.is_clean else _EXIT_FINDINGS
 
 
-def _tell(audit: Audit, screen: Screen) -> None:
+def _print_audit(audit: Audit, screen: Screen) -> None:
     for chain in audit.chains:
         entries = "1 entry" if chain.entries == 1 else f"{chain.entries} entries"
         end = "" if chain.end is None else f", up to {chain.end}"
         screen.print(f'"{chain.account}": {entries}{end}')
     for finding in audit.findings:
-        screen.print(f"{screen.style('FOUND:', RED)}  {finding}")
-    for held in audit.receipts:
-        where = "is in the ledger" if held.what is None else "is not in the ledger"
-        screen.print(f"receipt {held.receipt} {where}")
-        if held.what is not None:
-            screen.print(f"{screen.style('FOUND:', RED)}  {held.what}")
+        screen.print(f"{screen.style_output('FOUND:', RED)}  {finding}")
+    for check in audit.receipts:
+        where = "is in the ledger" if check.what is None else "is not in the ledger"
+        screen.print(f"receipt {check.receipt} {where}")
+        if check.what is not None:
+            screen.print(f"{screen.style_output('FOUND:', RED)}  {check.what}")
     if not audit.findings:
         losses = sum(chain.losses for chain in audit.chains)
         screen.print(f"The chains are whole, and {losses} losses are covered as computed again from their mechanisms.")
 
 
-def _document(audit: Audit) -> dict[str, Any]:
+def _audit_to_json(audit: Audit) -> dict[str, Any]:
     return {
-        "well": audit.well,
+        "well": audit.is_clean,
         "accounts": [
             {
                 "account": chain.account,

@@ -12,181 +12,181 @@ from fractions import Fraction
 from typing import Any
 
 from dpsql.dbapi.address import ServerAddress, read_address
-from dpsql.dbapi.opening import open_now
-from dpsql.display.cells import Figure
-from dpsql.display.formats import csv_lines
-from dpsql.display.screen import DIM, Screen, Usage
+from dpsql.dbapi.opening import open_connection
+from dpsql.display.cells import FormattedNumber
+from dpsql.display.formats import to_csv_lines
+from dpsql.display.screen import DIM, Screen, UsageError
 from dpsql.display.table import print_table
 from dpsql.errors import OperationalError
-from dpsql.figures import short_left, short_up
+from dpsql.figures import format_remaining, format_rounded_up
 from dpsql.owner.books import (
     DATASET,
-    MANY,
-    Standing,
-    Verdict,
+    MAX_COUNTED,
+    AccountSummary,
+    AccountantReport,
     account_of,
-    history,
-    left_the_schema,
-    open_books,
-    report_on,
-    standings,
+    read_history,
+    find_undeclared_accounts,
+    open_schema_ledger,
+    compare_accountants,
+    summarize_accounts,
 )
-from dpsql.private_files import open_private
-from dpsql.repl.given import password_asker
+from dpsql.private_files import open_private_file
+from dpsql.repl.given import find_password_prompt
 
-_HEADS = ("account", "left", "spent", "of epsilon", "at delta", "charges", "more", "failures")
-_BAR = 20
+_HEADINGS = ("account", "left", "spent", "of epsilon", "at delta", "charges", "more", "failures")
+_BAR_WIDTH = 20
 
 
-def run(given: argparse.Namespace, screen: Screen) -> None:
-    address = read_address(given.schema, given.user, {})
-    if given.history is not None and (given.json or given.report):
-        raise Usage("--history stands alone: it is a table of its own")
+def run(args: argparse.Namespace, screen: Screen) -> None:
+    address = read_address(args.schema, args.user, {})
+    if args.history is not None and (args.json or args.report):
+        raise UsageError("--history stands alone: it is a table of its own")
     if isinstance(address, ServerAddress):
-        _tell_own(given, screen)
+        _print_own_budget(args, screen)
         return
-    with open_books(address.path) as (schema, ledger):
-        if given.history is not None:
+    with open_schema_ledger(address.path) as (schema, ledger):
+        if args.history is not None:
             if address.user is not None:
                 account_of(schema, address.user)
-            _export(given.history, *history(ledger, address.user), screen)
+            _export_history(args.history, *read_history(ledger, address.user), screen)
             return
-        found = standings(schema, ledger, address.user)
-        reports = [report_on(ledger, one.account) for one in found] if given.report else []
-        gone = left_the_schema(schema, ledger) if address.user is None else []
-    if given.json:
-        screen.print(json.dumps(_document(found, reports, address.user is None), indent=2))
+        summaries = summarize_accounts(schema, ledger, address.user)
+        reports = [compare_accountants(ledger, summary.account) for summary in summaries] if args.report else []
+        gone = find_undeclared_accounts(schema, ledger) if address.user is None else []
+    if args.json:
+        screen.print(json.dumps(_accounts_to_json(summaries, reports, address.user is None), indent=2))
     elif address.user is not None:
-        _tell_one(found[0], screen)
+        _print_account(summaries[0], screen)
     else:
-        _tell_all(found, gone, given.schema, screen)
-    if not given.json:
-        for one, verdicts in zip(found, reports, strict=bool(reports)):
-            _tell_report(one, verdicts, screen)
+        _print_accounts(summaries, gone, args.schema, screen)
+    if not args.json:
+        for summary, verdicts in zip(summaries, reports, strict=bool(reports)):
+            _print_report(summary, verdicts, screen)
 
 
-def _tell_own(given: argparse.Namespace, screen: Screen) -> None:
+def _print_own_budget(args: argparse.Namespace, screen: Screen) -> None:
     """Of a server: who logs in sees her own account, and no other."""
-    if given.history is not None or given.json or given.report:
-        raise Usage("of a server, budget has no options: it tells what is left of your own account")
-    with open_now(given.schema, given.user, password_asker()) as connection:
+    if args.history is not None or args.json or args.report:
+        raise UsageError("of a server, budget has no options: it tells what is left of your own account")
+    with open_connection(args.schema, args.user, find_password_prompt()) as connection:
         screen.print(str(connection.budget()))
 
 
-def bar(part: Fraction) -> str:
+def format_bar(part: Fraction) -> str:
     """What is left, as a bar: no more than there is.
 
-    >>> bar(Fraction(3, 5))
+    >>> format_bar(Fraction(3, 5))
     '[############--------]  60 % left'
     """
-    filled = math.floor(_BAR * part)
-    return f"[{'#' * filled}{'-' * (_BAR - filled)}] {short_left(100 * part, Fraction(100)):>3} % left"
+    filled = math.floor(_BAR_WIDTH * part)
+    return f"[{'#' * filled}{'-' * (_BAR_WIDTH - filled)}] {format_remaining(100 * part, Fraction(100)):>3} % left"
 
 
-def _more(one: Standing) -> str:
-    if one.more >= MANY:
+def _format_statements_left(summary: AccountSummary) -> str:
+    if summary.more >= MAX_COUNTED:
         return "more than a million more statements"
-    return f"about {one.more} more statement{'' if one.more == 1 else 's'}"
+    return f"about {summary.more} more statement{'' if summary.more == 1 else 's'}"
 
 
-def _usual(one: Standing) -> str:
-    return f"the default epsilon {short_up(one.epsilon)}" + (f" and delta {short_up(one.delta)}" if one.delta else "")
+def _format_default_query(summary: AccountSummary) -> str:
+    return f"the default epsilon {format_rounded_up(summary.epsilon)}" + (f" and delta {format_rounded_up(summary.delta)}" if summary.delta else "")
 
 
-def _tell_one(one: Standing, screen: Screen) -> None:
+def _print_account(summary: AccountSummary, screen: Screen) -> None:
     """Her own figures, and nobody else's."""
-    first, *rest = str(one.balance).splitlines()
+    first, *rest = str(summary.balance).splitlines()
     screen.print(first)
-    screen.print(bar(one.balance.fraction_left))
+    screen.print(format_bar(summary.balance.fraction_left))
     for line in rest:
         screen.print(line)
-    screen.print(f"{_more(one)} at {_usual(one)}")
+    screen.print(f"{_format_statements_left(summary)} at {_format_default_query(summary)}")
 
 
-def _tell_all(found: Sequence[Standing], gone: Sequence[str], schema: str, screen: Screen) -> None:
-    rows = [(prefix + one.account.name, *_row(one)) for prefix, one in _tree(found)]
-    print_table(screen, _HEADS, rows)
+def _print_accounts(summaries: Sequence[AccountSummary], gone: Sequence[str], schema: str, screen: Screen) -> None:
+    rows = [(prefix + summary.account.name, *_account_row(summary)) for prefix, summary in _account_tree(summaries)]
+    print_table(screen, _HEADINGS, rows)
     screen.print('"spent" is epsilon, at the delta of the account; repeated questions are free.')
-    usual = _usual(found[0]) if len({(one.epsilon, one.delta) for one in found}) == 1 else "each account's default"
+    usual = _format_default_query(summaries[0]) if len({(summary.epsilon, summary.delta) for summary in summaries}) == 1 else "each account's default"
     screen.print(f'"more" is about how many statements at {usual} would still pass, without selections.')
     for name in gone:
         screen.print(f'The ledger also has "{name}", which the schema has no more: what it was charged stays charged.')
-    for one in found:
-        name = one.account.name
-        if one.balance.terms != one.account.terms:
+    for summary in summaries:
+        name = summary.account.name
+        if summary.balance.terms != summary.account.terms:
             screen.print(f'The schema gives "{name}" other terms, which wait for: dpsql account grant {schema} {name}')
-        if one.account.expires is not None:
+        if summary.account.expires is not None:
             today = datetime.now(UTC).date()
-            day = one.account.expires.isoformat()
-            screen.print(f'"{name}" ' + (f"has expired on {day}." if today >= one.account.expires else
+            day = summary.account.expires.isoformat()
+            screen.print(f'"{name}" ' + (f"has expired on {day}." if today >= summary.account.expires else
                                          f"may ask until {day}, exclusive, in UTC."))  # fmt: skip
-        if one.failures.suspended:
+        if summary.failures.is_suspended:
             screen.print(f'"{name}" is suspended until: dpsql account resume {schema} {name}')
-    if any(one.failures.counted for one in found):
+    if any(summary.failures.counted for summary in summaries):
         screen.print("Why runs failed is written to FILE by queries with DPSQL_LOG=FILE; it may hold private values.")
 
 
-def _row(one: Standing) -> tuple[object, ...]:
-    balance = one.balance
+def _account_row(summary: AccountSummary) -> tuple[object, ...]:
+    balance = summary.balance
     return (
-        bar(balance.fraction_left),
-        Figure(short_up(balance.spent_epsilon)),
-        Figure(short_up(balance.epsilon)),
-        Figure(short_up(balance.delta)),
+        format_bar(balance.fraction_left),
+        FormattedNumber(format_rounded_up(balance.spent_epsilon)),
+        FormattedNumber(format_rounded_up(balance.epsilon)),
+        FormattedNumber(format_rounded_up(balance.delta)),
         balance.charges,
-        Figure(f"{one.more}" if one.more < MANY else "many"),
-        str(one.failures),
+        FormattedNumber(f"{summary.more}" if summary.more < MAX_COUNTED else "many"),
+        str(summary.failures),
     )
 
 
-def _tree(found: Sequence[Standing]) -> Iterator[tuple[str, Standing]]:
+def _account_tree(summaries: Sequence[AccountSummary]) -> Iterator[tuple[str, AccountSummary]]:
     """Each account behind lines that lead from the dataset's to it."""
-    yield "", found[0]
-    yield from _below(None, "", found[1:])
+    yield "", summaries[0]
+    yield from _child_accounts(None, "", summaries[1:])
 
 
-def _below(parent: str | None, indent: str, found: Sequence[Standing]) -> Iterator[tuple[str, Standing]]:
-    members = [one for one in found if one.account.parent == parent]
-    for one in members:
-        last = one is members[-1]
-        yield indent + ("└─ " if last else "├─ "), one
-        yield from _below(one.account.name, indent + ("   " if last else "│  "), found)
+def _child_accounts(parent: str | None, indent: str, summaries: Sequence[AccountSummary]) -> Iterator[tuple[str, AccountSummary]]:
+    members = [summary for summary in summaries if summary.account.parent == parent]
+    for summary in members:
+        last = summary is members[-1]
+        yield indent + ("└─ " if last else "├─ "), summary
+        yield from _child_accounts(summary.account.name, indent + ("   " if last else "│  "), summaries)
 
 
 # --- the report ------------------------------------------------------------------------------------------------------
 
 
-def _tell_report(one: Standing, verdicts: Sequence[Verdict], screen: Screen) -> None:
+def _print_report(summary: AccountSummary, verdicts: Sequence[AccountantReport], screen: Screen) -> None:
     screen.print()
-    title = f'REPORT, not the rule, on "{one.account.name}": what accountants say of its history at its delta'
-    screen.print(screen.style(f"{title} {short_up(one.account.delta)}", DIM))
+    title = f'REPORT, not the rule, on "{summary.account.name}": what accountants say of its history at its delta'
+    screen.print(screen.style_output(f"{title} {format_rounded_up(summary.account.delta)}", DIM))
     rows = [
-        (v.accountant, Figure("" if v.epsilon is None else f"{v.epsilon:.4g}"), "yes" if v.adaptive else "no", v.note)
+        (v.accountant, FormattedNumber("" if v.epsilon is None else f"{v.epsilon:.4g}"), "yes" if v.adaptive else "no", v.note)
         for v in verdicts
     ]
     print_table(screen, ("accountant", "epsilon", "for adaptive questions", "not computed, because"), rows)
-    rule = f"{one.account.composition.value} or pure, whichever still holds"
+    rule = f"{summary.account.composition.value} or pure, whichever still holds"
     screen.print(f"The ledger grants by its filter ({rule}), for questions chosen after seeing answers.")
 
 
-def _document(found: Sequence[Standing], reports: Sequence[Sequence[Verdict]], owner: bool) -> dict[str, Any]:
+def _accounts_to_json(summaries: Sequence[AccountSummary], reports: Sequence[Sequence[AccountantReport]], owner: bool) -> dict[str, Any]:
     accounts = []
-    for place, one in enumerate(found):
-        document = _account(one, owner)
+    for index, summary in enumerate(summaries):
+        document = _account_to_json(summary, owner)
         if reports:
             document["report"] = {
                 "rule": False,
                 "accountants": [
                     {"accountant": v.accountant, "epsilon": v.epsilon, "adaptive": v.adaptive, "note": v.note}
-                    for v in reports[place]
+                    for v in reports[index]
                 ],
             }
         accounts.append(document)
     return {"accounts": accounts}
 
 
-def _account(one: Standing, owner: bool) -> dict[str, Any]:
-    balance, account = one.balance, one.account
+def _account_to_json(summary: AccountSummary, owner: bool) -> dict[str, Any]:
+    balance, account = summary.balance, summary.account
     pure = balance.pure_epsilon
     document: dict[str, Any] = {
         "account": account.name,
@@ -201,27 +201,27 @@ def _account(one: Standing, owner: bool) -> dict[str, Any]:
         },
         "left": {"epsilon": float(balance.left_epsilon), "part": float(balance.fraction_left)},
         "charges": balance.charges,
-        "default": {"epsilon": float(one.epsilon), "delta": float(one.delta), "more": one.more},
+        "default": {"epsilon": float(summary.epsilon), "delta": float(summary.delta), "more": summary.more},
         "expires": None if account.expires is None else account.expires.isoformat(),
     }
     if owner:
-        document["failures"] = {"counted": one.failures.counted, "suspended": one.failures.suspended}
+        document["failures"] = {"counted": summary.failures.counted, "suspended": summary.failures.is_suspended}
     return document
 
 
 # --- the history -----------------------------------------------------------------------------------------------------
 
 
-def _export(name: str, heads: Sequence[str], rows: Sequence[tuple[object, ...]], screen: Screen) -> None:
+def _export_history(name: str, heads: Sequence[str], rows: Sequence[tuple[object, ...]], screen: Screen) -> None:
     """To the standard output with -, else to a file that is its owner's alone: it holds statements."""
-    lines = csv_lines(heads, rows)
+    lines = to_csv_lines(heads, rows)
     if name == "-":
         for line in lines:
             screen.print(line)
         return
     try:
-        with open(open_private(name, os.O_WRONLY | os.O_TRUNC), "w", encoding="utf-8") as file:
+        with open(open_private_file(name, os.O_WRONLY | os.O_TRUNC), "w", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in lines)
     except OSError as error:
         raise OperationalError(f'the history "{name}" cannot be written', detail=f"{error.strerror}.") from None
-    screen.note(f'{len(rows)} entries were written to "{name}"')
+    screen.print_note(f'{len(rows)} entries were written to "{name}"')

@@ -7,10 +7,10 @@ import json
 
 from dpsql.dbapi.address import schema_path
 from dpsql.display.screen import Screen
-from dpsql.owner.books import register_changed
+from dpsql.owner.books import register_data_version
 
 
-def run(given: argparse.Namespace, screen: Screen) -> None:
-    version = register_changed(schema_path(given.schema))
-    told = f"the data as it is now is version {version}; open connections must be opened again"
-    screen.print(json.dumps({"version": version}) if given.json else told)
+def run(args: argparse.Namespace, screen: Screen) -> None:
+    version = register_data_version(schema_path(args.schema))
+    message = f"the data as it is now is version {version}; open connections must be opened again"
+    screen.print(json.dumps({"version": version}) if args.json else message)

@@ -16,7 +16,7 @@ from dpsql.errors import Error, InterfaceError
 
 WIDTH = 100
 
-QUESTIONS = (
+DEMO_QUERIES = (
     (
         "Visits and their cost by ward",
         "Count and average share their noise, so they are paid once. ± is the noise, in 95 % of all cases.",
@@ -68,8 +68,8 @@ ORDER BY visits DESC
 LIMIT 6""",
     ),
 )
-REFUSED = "SELECT * FROM visits LIMIT 5"
-AGAIN = """\
+REFUSED_QUERY = "SELECT * FROM visits LIMIT 5"
+REPEATED_QUERY = """\
 select ward, avg(cost) as average_cost, count(*) as visits
 from visits
 group by ward
@@ -77,18 +77,18 @@ having count(*) > 3000
 order by average_cost desc"""
 
 
-def run(given: argparse.Namespace, screen: Screen) -> None:
-    if given.keep is None:
+def run(args: argparse.Namespace, screen: Screen) -> None:
+    if args.keep is None:
         with tempfile.TemporaryDirectory(prefix="dpsql-demo-") as temporary:
-            _show(screen, Path(temporary))
+            _show_demo(screen, Path(temporary))
         screen.print("\nTo go on with this hospital yourself: dpsql demo --keep hospital")
         return
-    folder = _new_folder(given.keep)
-    _show(screen, folder)
-    _next_steps(screen, folder / "hospital.yaml")
+    folder = _make_folder(args.keep)
+    _show_demo(screen, folder)
+    _print_next_steps(screen, folder / "hospital.yaml")
 
 
-def _new_folder(name: str) -> Path:
+def _make_folder(name: str) -> Path:
     folder = Path(name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -99,56 +99,56 @@ def _new_folder(name: str) -> Path:
     return folder
 
 
-def _show(screen: Screen, folder: Path) -> None:
+def _show_demo(screen: Screen, folder: Path) -> None:
     schema = make_hospital(folder)
-    _title(screen, "A hospital, and what its owner declares")
+    _print_title(screen, "A hospital, and what its owner declares")
     screen.print("Some thousand patients and their visits, in two CSV files; none of them exists. One YAML file says")
     screen.print("whom to protect and how much may be learned. Nothing else is needed to ask SQL.")
-    _block(screen, SCHEMA)
+    _print_block(screen, SCHEMA)
     with dpsql.connect(schema, user="ana") as connection, connection.cursor() as cursor:
-        for number, (title, moral, sql) in enumerate(QUESTIONS, 1):
-            _title(screen, f"{number}. {title}", moral)
-            _ask(screen, cursor, sql)
-        _title(screen, "6. What is refused", "Single rows never come out. Trying is free.")
-        _refuse(screen, cursor)
+        for number, (title, note, sql) in enumerate(DEMO_QUERIES, 1):
+            _print_title(screen, f"{number}. {title}", note)
+            _run_query(screen, cursor, sql)
+        _print_title(screen, "6. What is refused", "Single rows never come out. Trying is free.")
+        _show_refusal(screen, cursor)
         again = "The first question in other words: the same release, so the same values, and nothing to pay."
-        _title(screen, "7. What is asked again is free", again)
-        _ask(screen, cursor, AGAIN)
-        _title(screen, "8. The budget of ana")
+        _print_title(screen, "7. What is asked again is free", again)
+        _run_query(screen, cursor, REPEATED_QUERY)
+        _print_title(screen, "8. The budget of ana")
         screen.print(str(connection.budget()))
 
 
-def _ask(screen: Screen, cursor: dpsql.Cursor, sql: str) -> None:
-    _block(screen, sql + ";")
+def _run_query(screen: Screen, cursor: dpsql.Cursor, sql: str) -> None:
+    _print_block(screen, sql + ";")
     print_answer(screen, cursor.execute(sql), "table")
 
 
-def _refuse(screen: Screen, cursor: dpsql.Cursor) -> None:
-    _block(screen, REFUSED + ";")
+def _show_refusal(screen: Screen, cursor: dpsql.Cursor) -> None:
+    _print_block(screen, REFUSED_QUERY + ";")
     try:
-        cursor.execute(REFUSED)
+        cursor.execute(REFUSED_QUERY)
     except Error as error:
         for line in f"ERROR:  {error}".splitlines():
             for part in textwrap.wrap(line, WIDTH, subsequent_indent=" " * 7) if len(line) > WIDTH else [line]:
                 screen.print(part)
 
 
-def _title(screen: Screen, title: str, moral: str = "") -> None:
-    screen.print(f"\n{screen.style(title, BOLD)} {screen.style('─' * (WIDTH - len(title) - 1), DIM)}")
-    if moral:
-        screen.print(moral)
+def _print_title(screen: Screen, title: str, note: str = "") -> None:
+    screen.print(f"\n{screen.style_output(title, BOLD)} {screen.style_output('─' * (WIDTH - len(title) - 1), DIM)}")
+    if note:
+        screen.print(note)
 
 
-def _block(screen: Screen, text: str) -> None:
+def _print_block(screen: Screen, text: str) -> None:
     screen.print()
     for line in text.splitlines():
         screen.print(f"  {line}".rstrip())
     screen.print()
 
 
-def _next_steps(screen: Screen, schema: Path) -> None:
+def _print_next_steps(screen: Screen, schema: Path) -> None:
     name = shlex.quote(str(schema))
-    _title(screen, "Go on")
+    _print_title(screen, "Go on")
     for command in (
         f'dpsql query {name} "SHOW TABLES" --user ana',
         f'dpsql query {name} "SELECT AVG(cost) FROM visits" --user ana --format csv --errors',

@@ -8,7 +8,7 @@ from typing import Any
 import dpsql
 
 
-def document(explained: dpsql.Explanation) -> dict[str, Any]:
+def explanation_to_json(explained: dpsql.Explanation) -> dict[str, Any]:
     """Figures are the nearest floats; the ledger charges the exact ones."""
     outputs = zip(explained.outputs, explained.expected, strict=True)
     paid = explained.paid or (False,) * len(explained.releases)
@@ -35,11 +35,11 @@ def document(explained: dpsql.Explanation) -> dict[str, Any]:
         ],
         "releases": [
             {
-                "sql": one.sql,
-                "engine": one.engine,
-                "holes": list(one.holes),
-                "keys": list(one.keys),
-                "columns": [{"name": column.name, "grid": float(column.grid)} for column in one.columns],
+                "sql": release.sql,
+                "engine": release.engine,
+                "holes": list(release.holes),
+                "keys": list(release.keys),
+                "columns": [{"name": column.name, "grid": float(column.grid)} for column in release.columns],
                 "bundles": [
                     {
                         "columns": list(bundle.columns),
@@ -50,23 +50,23 @@ def document(explained: dpsql.Explanation) -> dict[str, Any]:
                         "linf": bundle.linf,
                         "stderr": bundle.stderr,
                     }
-                    for bundle in one.bundles
+                    for bundle in release.bundles
                 ],
-                "selection": one.selection,
-                "groups": one.groups,
-                "units_to_appear": one.units_to_appear,
-                "epsilon": _float(one.epsilon),
-                "rho": float(one.rho),
-                "delta": float(one.delta),
+                "selection": release.selection,
+                "groups": release.groups,
+                "units_to_appear": release.units_to_appear,
+                "epsilon": _to_float(release.epsilon),
+                "rho": float(release.rho),
+                "delta": float(release.delta),
                 "paid": has,
                 "source": source,
             }
-            for one, has, source in zip(explained.releases, paid, sources, strict=True)
+            for release, has, source in zip(explained.releases, paid, sources, strict=True)
         ],
         "post_sql": explained.post_sql,
         "notices": list(explained.notices),
     }
 
 
-def _float(number: Fraction | None) -> float | None:
+def _to_float(number: Fraction | None) -> float | None:
     return None if number is None else float(number)

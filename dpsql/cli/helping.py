@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import argparse
 
-from dpsql.cli.arguments import below_of, build_parser
-from dpsql.cli.route import is_schema, wrong_word
-from dpsql.display.screen import Screen, Usage
+from dpsql.cli.arguments import subcommands_of, build_parser
+from dpsql.cli.route import is_schema, unknown_command_message
+from dpsql.display.screen import Screen, UsageError
 
 
-def run(given: argparse.Namespace, screen: Screen) -> None:
+def run(args: argparse.Namespace, screen: Screen) -> None:
     parser: argparse.ArgumentParser = build_parser()
-    for word in given.words:
-        below = below_of(parser)
-        if below is None:
-            raise Usage(f'"{word}" is no part of a command; write: {parser.prog} --help')
-        if word not in below and not (is_schema(word) and "repl" in below):
-            raise Usage(wrong_word(word, list(below)))
-        parser = below.get(word, below.get("repl", parser))
+    for word in args.words:
+        subcommands = subcommands_of(parser)
+        if subcommands is None:
+            raise UsageError(f'"{word}" is no part of a command; write: {parser.prog} --help')
+        if word not in subcommands and not (is_schema(word) and "repl" in subcommands):
+            raise UsageError(unknown_command_message(word, list(subcommands)))
+        parser = subcommands.get(word, subcommands.get("repl", parser))
     screen.print(parser.format_help().rstrip("\n"))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-PATIENTS = 7000
+PATIENT_COUNT = 7000
 SEED = 20_210_101
 
 SCHEMA = """\
@@ -57,45 +57,45 @@ _WARDS: dict[str, tuple[int, float, tuple[str, ...]]] = {  # weight, usual cost,
     "maternity": (11, 1050.0, ("birth", "check-up", "preeclampsia", "hyperemesis")),
     "oncology": (13, 1250.0, ("chemotherapy", "radiotherapy", "biopsy", "thymoma", "chordoma")),
 }
-_START = dt.datetime(2021, 1, 1)
-_YEARS = (16, 18, 20, 22, 24)  # visits grow from year to year
+_FIRST_DAY = dt.datetime(2021, 1, 1)
+_YEAR_WEIGHTS = (16, 18, 20, 22, 24)  # visits grow from year to year
 
 Row = tuple[Any, ...]
 
 
-class Stream:
+class SplitMix64:
     """Numbers that look random and are always the same (SplitMix64). No secret, and no noise, is drawn from it."""
 
     def __init__(self, seed: int) -> None:
         self._state = seed
 
-    def word(self) -> int:
+    def next_word(self) -> int:
         self._state = (self._state + 0x9E3779B97F4A7C15) & _MASK
         z = self._state
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
         return z ^ (z >> 31)
 
-    def unit(self) -> float:
-        return (self.word() >> 11) / (1 << 53)
+    def next_float(self) -> float:
+        return (self.next_word() >> 11) / (1 << 53)
 
-    def below(self, n: int) -> int:
-        return int(self.unit() * n)
+    def next_below(self, n: int) -> int:
+        return int(self.next_float() * n)
 
-    def chance(self, share: float) -> bool:
-        return self.unit() < share
+    def next_bool(self, share: float) -> bool:
+        return self.next_float() < share
 
-    def pick(self, weights: Sequence[float]) -> int:
-        left = self.unit() * sum(weights)
-        for place, weight in enumerate(weights):
-            left -= weight
-            if left < 0:
-                return place
+    def pick_index(self, weights: Sequence[float]) -> int:
+        remaining = self.next_float() * sum(weights)
+        for index, weight in enumerate(weights):
+            remaining -= weight
+            if remaining < 0:
+                return index
         return len(weights) - 1
 
-    def bell(self) -> float:
+    def next_normal(self) -> float:
         """About normal, mean 0 and deviation 1: the sum of a word's four parts."""
-        word = self.word()
+        word = self.next_word()
         parts = (word & 0xFFFF) + (word >> 16 & 0xFFFF) + (word >> 32 & 0xFFFF) + (word >> 48)
         return (parts / 0x10000 - 2) * 1.732
 
@@ -105,40 +105,40 @@ _MASK = (1 << 64) - 1
 
 def make_hospital(folder: Path) -> Path:
     """Write the schema and its data; the schema's path."""
-    stream = Stream(SEED)
-    patients = [_patient(stream, number) for number in range(1, PATIENTS + 1)]
-    visits = [visit for patient in patients for visit in _visits(stream, patient)]
-    _write(folder / "patients.csv", ("patient_id", "birth_year", "sex", "insured"), patients)
-    _write(folder / "visits.csv", ("patient_id", "ward", "diagnosis", "at", "nights", "cost"), visits)
+    stream = SplitMix64(SEED)
+    patients = [_make_patient(stream, number) for number in range(1, PATIENT_COUNT + 1)]
+    visits = [visit for patient in patients for visit in _make_visits(stream, patient)]
+    _write_csv(folder / "patients.csv", ("patient_id", "birth_year", "sex", "insured"), patients)
+    _write_csv(folder / "visits.csv", ("patient_id", "ward", "diagnosis", "at", "nights", "cost"), visits)
     schema = folder / "hospital.yaml"
     schema.write_text(SCHEMA, encoding="utf-8")
     return schema
 
 
-def _patient(stream: Stream, number: int) -> Row:
-    age = stream.below(16) if stream.chance(0.2) else min(94, max(16, int(50 + 19 * stream.bell())))
-    sex = ("f", "m", "x")[stream.pick((51, 46, 3))]
-    return number, 2025 - age, sex, "true" if stream.chance(0.87) else "false"
+def _make_patient(stream: SplitMix64, number: int) -> Row:
+    age = stream.next_below(16) if stream.next_bool(0.2) else min(94, max(16, int(50 + 19 * stream.next_normal())))
+    sex = ("f", "m", "x")[stream.pick_index((51, 46, 3))]
+    return number, 2025 - age, sex, "true" if stream.next_bool(0.87) else "false"
 
 
-def _visits(stream: Stream, patient: Row) -> Iterable[Row]:
+def _make_visits(stream: SplitMix64, patient: Row) -> Iterable[Row]:
     """Most came a few times, a few came often."""
     number, birth_year, sex, _ = patient
     age = 2025 - birth_year
-    count = 2 + int((1.6 + age / 80) * (1 - 0.97 * stream.unit()) ** -0.35)
+    count = 2 + int((1.6 + age / 80) * (1 - 0.97 * stream.next_float()) ** -0.35)
     names = list(_WARDS)
-    weights = [weight * _affinity(name, age, sex) for name, (weight, _, _) in _WARDS.items()]
-    usual = stream.pick(weights)  # people come back to the ward that they know
+    weights = [weight * _ward_affinity(name, age, sex) for name, (weight, _, _) in _WARDS.items()]
+    usual = stream.pick_index(weights)  # people come back to the ward that they know
     for _ in range(count):
-        ward = names[usual if stream.chance(0.35) else stream.pick(weights)]
+        ward = names[usual if stream.next_bool(0.35) else stream.pick_index(weights)]
         _, cost, diagnoses = _WARDS[ward]
-        diagnosis = diagnoses[stream.pick([(0.002 if place > 2 else 0.5**place) for place in range(len(diagnoses))])]
-        nights = 0 if ward == "emergency" else min(14, max(0, int(1.5 + age / 15 + 1.5 * stream.bell())))
-        paid = max(20.0, cost * (1 + 0.3 * stream.bell()) + 25.0 * nights)
-        yield number, ward, diagnosis, _moment(stream).isoformat(" "), nights, f"{paid:.2f}"
+        diagnosis = diagnoses[stream.pick_index([(0.002 if index > 2 else 0.5**index) for index in range(len(diagnoses))])]
+        nights = 0 if ward == "emergency" else min(14, max(0, int(1.5 + age / 15 + 1.5 * stream.next_normal())))
+        paid = max(20.0, cost * (1 + 0.3 * stream.next_normal()) + 25.0 * nights)
+        yield number, ward, diagnosis, _make_timestamp(stream).isoformat(" "), nights, f"{paid:.2f}"
 
 
-def _affinity(ward: str, age: int, sex: str) -> float:
+def _ward_affinity(ward: str, age: int, sex: str) -> float:
     match ward:
         case "pediatrics":
             return 9.0 if age < 16 else 0.0
@@ -150,12 +150,12 @@ def _affinity(ward: str, age: int, sex: str) -> float:
             return 1.0
 
 
-def _moment(stream: Stream) -> dt.datetime:
-    year = 2021 + stream.pick(_YEARS)
-    return _START.replace(year=year) + dt.timedelta(days=stream.below(365), minutes=stream.below(24 * 60))
+def _make_timestamp(stream: SplitMix64) -> dt.datetime:
+    year = 2021 + stream.pick_index(_YEAR_WEIGHTS)
+    return _FIRST_DAY.replace(year=year) + dt.timedelta(days=stream.next_below(365), minutes=stream.next_below(24 * 60))
 
 
-def _write(path: Path, names: Sequence[str], rows: Iterable[Row]) -> None:
+def _write_csv(path: Path, names: Sequence[str], rows: Iterable[Row]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(names)

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 
-from dpsql.repl.view import FORMATS
+from dpsql.repl.view import OUTPUT_FORMATS
 
 # argparse has no public name for it.
-Commands = argparse._SubParsersAction
+Subcommands = argparse._SubParsersAction
 
 
-def number(text: str) -> str:
+def parse_number(text: str) -> str:
     """The words of a number, such as 0.5, 1e-6 or 1/3: what is none is wrong usage, whatever the schema says."""
     try:
         finite = Fraction(text) is not None if "/" in text else Decimal(text).is_finite()
@@ -25,69 +25,69 @@ def number(text: str) -> str:
     return text
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """Options are written out, so that a new one never changes what an old command line means; examples are kept as
     they were given, for help and for the test that runs them."""
 
     examples: tuple[str, ...] = ()
 
-    def __init__(self, **given: object) -> None:
+    def __init__(self, **options: object) -> None:
         super().__init__(
-            **given,  # type: ignore[arg-type]  # argparse's own, of many types
+            **options,  # type: ignore[arg-type]  # argparse's own, of many types
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
 
 
-def command(
-    commands: Commands[Parser], name: str, what: str, more: str = "", *, examples: Sequence[str] = ()
-) -> Parser:
+def add_command(
+    commands: Subcommands[CommandParser], name: str, what: str, more: str = "", *, examples: Sequence[str] = ()
+) -> CommandParser:
     """A command with its help: one line in the list of commands, then `more`, then examples that run in the folder of
     `dpsql demo --keep hospital`."""
-    shown = "\n".join(f"  {line}" for line in examples)
+    example_lines = "\n".join(f"  {line}" for line in examples)
     parser = commands.add_parser(
         name,
         help=what,
         description=f"{what[0].upper()}{what[1:]}.\n{textwrap.dedent(more)}".rstrip(),
-        epilog=f"examples:\n{shown}" if examples else None,
+        epilog=f"examples:\n{example_lines}" if examples else None,
     )
     parser.examples = tuple(examples)
     parser.set_defaults(parser=parser)  # tells wrong usage with the command's own usage line
     return parser
 
 
-def actions(parser: Parser) -> Commands[Parser]:
+def add_actions(parser: CommandParser) -> Subcommands[CommandParser]:
     """The second words of a command such as `answers list`."""
-    return parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
+    return parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=CommandParser)
 
 
-def add_schema(parser: Parser, *, server: bool = False) -> None:
+def add_schema_argument(parser: CommandParser, *, server: bool = False) -> None:
     """`server`: what the command does can be asked of one too."""
     also = ", or a server: dpsql://ana@host:5433/clinic" if server else ""
     what = f"the YAML schema, or dpsql:///path/schema.yaml?user=ana{also}"
     parser.add_argument("schema", metavar="SCHEMA", help=what)
 
 
-def add_json(parser: Parser, what: str) -> None:
+def add_json_option(parser: CommandParser, what: str) -> None:
     parser.add_argument("--json", action="store_true", help=f"print {what} as JSON")
 
 
-def add_user(parser: Parser) -> None:
+def add_user_option(parser: CommandParser) -> None:
     parser.add_argument("--user", metavar="NAME", help="the analyst who asks, where the schema declares some")
 
 
-def add_settings(parser: Parser) -> None:
+def add_setting_options(parser: CommandParser) -> None:
     what = "the most that a statement may lose, instead of the default"
-    parser.add_argument("--epsilon", metavar="E", type=number, help=what)
-    parser.add_argument("--delta", metavar="D", type=number, help="its delta; 0 asks for pure differential privacy")
+    parser.add_argument("--epsilon", metavar="E", type=parse_number, help=what)
+    parser.add_argument("--delta", metavar="D", type=parse_number, help="its delta; 0 asks for pure differential privacy")
     parser.add_argument(
         "--set", metavar="NAME=VALUE", action="append", default=[], help="another setting; SHOW ALL lists them"
     )
 
 
-def add_formats(parser: Parser) -> None:
+def add_format_options(parser: CommandParser) -> None:
     """`--csv` and `--json` are short for `--format`."""
-    parser.add_argument("--format", choices=FORMATS, default="table", help="how to print the rows")
+    parser.add_argument("--format", choices=OUTPUT_FORMATS, default="table", help="how to print the rows")
     parser.add_argument("--csv", action="store_const", const="csv", dest="format", help="short for --format csv")
     parser.add_argument("--json", action="store_const", const="json", dest="format", help="short for --format json")
     parser.add_argument(

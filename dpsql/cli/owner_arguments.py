@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from dpsql.cli.options import Commands, Parser, add_json, add_schema, command, number
+from dpsql.cli.options import Subcommands, CommandParser, add_json_option, add_schema_argument, add_command, parse_number
 
 
-def add_init(commands: Commands[Parser]) -> None:
+def add_init(commands: Subcommands[CommandParser]) -> None:
     more = """
         SOURCE is a DuckDB file, .parquet or .csv files, a pattern of them in quotes (one table), a folder (each file,
         and each folder in it, is a table), or postgresql://user@host/database. The draft is made of names, types, keys
@@ -21,13 +21,13 @@ def add_init(commands: Commands[Parser]) -> None:
         "dpsql init patients.csv visits.csv -o draft.yaml",
         "dpsql init . --unit patients.patient_id --analyst ana --epsilon 3 -o -",
     )
-    parser = command(commands, "init", "draft a schema from data", more, examples=examples)
+    parser = add_command(commands, "init", "draft a schema from data", more, examples=examples)
     parser.add_argument("sources", metavar="SOURCE", nargs="+", help="a file, pattern, folder or postgresql://…")
     parser.add_argument("--output", "-o", metavar="FILE", help="the schema to write, or - ; named after the source")
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
     parser.add_argument("--unit", metavar="TABLE.COLUMN", help="whom to protect, or row; else the likeliest is taken")
-    parser.add_argument("--epsilon", metavar="E", type=number, help="the dataset's budget; 4")
-    parser.add_argument("--delta", metavar="D", type=number, help="its delta; 1e-6")
+    parser.add_argument("--epsilon", metavar="E", type=parse_number, help="the dataset's budget; 4")
+    parser.add_argument("--delta", metavar="D", type=parse_number, help="its delta; 1e-6")
     parser.add_argument("--neighbors", choices=("add_remove", "change_one"), help="add_remove")
     parser.add_argument(
         "--analyst", metavar="NAME", action="append", default=[], dest="analysts",
@@ -37,10 +37,10 @@ def add_init(commands: Commands[Parser]) -> None:
         "--header", action=argparse.BooleanOptionalAction, help="whether the first lines of CSV files name columns"
     )
     parser.add_argument("--look-at-data", action="store_true", help="propose bounds, values and norms from the rows")
-    add_json(parser, "what was drafted and what is left to decide")
+    add_json_option(parser, "what was drafted and what is left to decide")
 
 
-def add_check(commands: Commands[Parser]) -> None:
+def add_check(commands: Subcommands[CommandParser]) -> None:
     more = """
         For the owner, not to be published: the figures are exact. It tells whether the data is as declared, what share
         of rows the bounds clip and of units the contribution norm clips, which keys are undeclared and how many of
@@ -53,16 +53,16 @@ def add_check(commands: Commands[Parser]) -> None:
         "dpsql check hospital.yaml",
         "dpsql check hospital.yaml --table visits --json",
     )
-    parser = command(commands, "check", "tell the owner how well a schema fits its data", more, examples=examples)
-    add_schema(parser)
+    parser = add_command(commands, "check", "tell the owner how well a schema fits its data", more, examples=examples)
+    add_schema_argument(parser)
     parser.add_argument("--table", metavar="NAME", action="append", default=[], dest="tables", help="this one only")
     parser.add_argument(
         "--data", action=argparse.BooleanOptionalAction, default=True, help="read the data too, or the schema alone"
     )
-    add_json(parser, "the report")
+    add_json_option(parser, "the report")
 
 
-def add_randomize(commands: Commands[Parser]) -> None:
+def add_randomize(commands: Subcommands[CommandParser]) -> None:
     more = """
         Randomized response: each answer of the column is kept with probability e^E / (e^E + k - 1), of k values, and
         otherwise replaced by one of the others. FILE is a .csv file with a header or a .parquet file, and so is the
@@ -70,13 +70,13 @@ def add_randomize(commands: Commands[Parser]) -> None:
         came about: counts are debiased by it. E is 1.0986 (ln 3) for the survey with two coins.
         """
     examples = ("dpsql randomize patients.csv --column sex --values f,m,x --null x --epsilon 1.0986 -o randomized.csv",)
-    parser = command(commands, "randomize", "randomize the answers in a column of a file", more, examples=examples)
+    parser = add_command(commands, "randomize", "randomize the answers in a column of a file", more, examples=examples)
     parser.add_argument("file", metavar="FILE", help="a .csv or .parquet file")
     parser.add_argument("--column", metavar="NAME", required=True, help="the column with the answers")
     parser.add_argument("--values", metavar="VALUES", required=True, help="all answers, with commas between them")
-    parser.add_argument("--epsilon", metavar="E", type=number, required=True, help="with which each answer is private")
+    parser.add_argument("--epsilon", metavar="E", type=parse_number, required=True, help="with which each answer is private")
     parser.add_argument("--null", metavar="NAME", help="the answer that NULL counts as; without it NULL is an error")
     parser.add_argument("--delimiter", metavar="C", default=",", help="what stands between the fields of CSV; a comma")
     parser.add_argument("--output", "-o", metavar="FILE", required=True, help="the file to write")
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
-    add_json(parser, "the entry")
+    add_json_option(parser, "the entry")

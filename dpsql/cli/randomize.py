@@ -7,22 +7,22 @@ import csv
 import json
 from fractions import Fraction
 
-from dpsql.display.screen import Screen, Usage
-from dpsql.owner.randomize import Wanted, declaration, randomize_file
+from dpsql.display.screen import Screen, UsageError
+from dpsql.owner.randomize import RandomizationRequest, format_declaration, randomize_file
 
 
-def run(given: argparse.Namespace, screen: Screen) -> None:
-    values = next(csv.reader([given.values], skipinitialspace=True), [])
-    if given.null is not None and given.null not in values:
-        values.append(given.null)
-    if len(given.delimiter) != 1:
-        raise Usage("the delimiter is one character")
-    wanted = Wanted(given.column, tuple(values), Fraction(given.epsilon), given.null, given.delimiter)
-    randomize_file(given.file, given.output, wanted, force=given.force)
-    entry = declaration(wanted, given.epsilon)
-    if given.json:
-        screen.print(json.dumps({"file": given.output, "column": given.column, "declaration": entry}))
+def run(args: argparse.Namespace, screen: Screen) -> None:
+    values = next(csv.reader([args.values], skipinitialspace=True), [])
+    if args.null is not None and args.null not in values:
+        values.append(args.null)
+    if len(args.delimiter) != 1:
+        raise UsageError("the delimiter is one character")
+    request = RandomizationRequest(args.column, tuple(values), Fraction(args.epsilon), args.null, args.delimiter)
+    randomize_file(args.file, args.output, request, force=args.force)
+    entry = format_declaration(request, args.epsilon)
+    if args.json:
+        screen.print(json.dumps({"file": args.output, "column": args.column, "declaration": entry}))
         return
     screen.print(entry)
-    screen.note(f'{given.output} has the randomized answers; declare its column "{given.column}" with the entry above.'
-                f" {given.file} still has the true ones.")  # fmt: skip
+    screen.print_note(f'{args.output} has the randomized answers; declare its column "{args.column}" with the entry above.'
+                f" {args.file} still has the true ones.")  # fmt: skip

@@ -8,45 +8,45 @@ import difflib
 import os
 from collections.abc import Sequence
 
-from dpsql.cli.arguments import below_of
-from dpsql.dbapi.address import is_server
+from dpsql.cli.arguments import subcommands_of
+from dpsql.dbapi.address import is_server_url
 
-_OWN = ("-h", "--help", "--version")
+_PARSER_OPTIONS = ("-h", "--help", "--version")
 
 
-def route(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> list[str]:
+def route_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> list[str]:
     """The arguments with their command: `help` where there are none, `repl` where they begin with a schema or with an
     option of its own."""
     words = list(arguments)
     if not words:
         return ["help"]
-    commands = below_of(parser) or {}
-    if words[0] in commands or words[0] in _OWN:
-        _check_words(parser, words)
+    commands = subcommands_of(parser) or {}
+    if words[0] in commands or words[0] in _PARSER_OPTIONS:
+        _check_subcommands(parser, words)
         return words
     if not words[0].startswith("-") and not is_schema(words[0]):
-        parser.error(wrong_word(words[0], list(commands)))
+        parser.error(unknown_command_message(words[0], list(commands)))
     return ["repl", *words]
 
 
 def is_schema(text: str) -> bool:
     """Or a server."""
-    url = text.lower().startswith("dpsql:") or is_server(text)
+    url = text.lower().startswith("dpsql:") or is_server_url(text)
     return url or text.lower().endswith((".yaml", ".yml")) or os.path.isfile(text)
 
 
-def wrong_word(word: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(word, known, 1)
-    more = f'; did you mean "{near[0]}"?' if near else f"; there are {', '.join(known)}"
+def unknown_command_message(word: str, command_names: Sequence[str]) -> str:
+    matches = difflib.get_close_matches(word, command_names, 1)
+    more = f'; did you mean "{matches[0]}"?' if matches else f"; there are {', '.join(command_names)}"
     return f'there is no command "{word}"{more}'
 
 
-def _check_words(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+def _check_subcommands(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     """The second word of `answers list`, which argparse would only list the choices for."""
-    below = below_of(parser)
+    subcommands = subcommands_of(parser)
     for word in words:
-        if below is None or word.startswith("-"):
+        if subcommands is None or word.startswith("-"):
             return
-        if word not in below:
-            parser.error(wrong_word(word, list(below)))
-        parser, below = below[word], below_of(below[word])
+        if word not in subcommands:
+            parser.error(unknown_command_message(word, list(subcommands)))
+        parser, subcommands = subcommands[word], subcommands_of(subcommands[word])

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from dpsql.cli.arguments import build_parser
-from dpsql.cli.route import route
-from dpsql.display.screen import Screen, Usage
+from dpsql.cli.route import route_arguments
+from dpsql.display.screen import Screen, UsageError
 from dpsql.errors import OperationalError
-from dpsql.private_files import open_private
+from dpsql.private_files import open_private_file
 
 # By name, so that `dpsql --help` need not import what opens data.
-_COMMANDS = {
+_COMMAND_MODULES = {
     "repl": "dpsql.repl.run",
     "query": "dpsql.cli.query",
     "explain": "dpsql.cli.query",
@@ -35,50 +35,50 @@ _COMMANDS = {
     "completion": "dpsql.cli.completion",
     "help": "dpsql.cli.helping",
 }
-_ASKING = ("repl", "query")
+_CHARGING_COMMANDS = ("repl", "query")
 """Commands that statements are charged in."""
-_INTERRUPTED = 130
-_PIPE_CLOSED = 141  # what a shell tells of a program that SIGPIPE ended
+_EXIT_INTERRUPTED = 130
+_EXIT_PIPE_CLOSED = 141  # what a shell tells of a program that SIGPIPE ended
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; the exit code. Wrong usage raises SystemExit(2), as argparse does."""
     parser = build_parser()
-    given = parse(parser, route(parser, sys.argv[1:] if arguments is None else arguments))
+    args = parse_arguments(parser, route_arguments(parser, sys.argv[1:] if arguments is None else arguments))
     screen = Screen(sys.stdout, sys.stderr)
     if path := os.environ.get("DPSQL_LOG"):  # the owner's: it may hold private values
         try:
-            os.close(open_private(path, os.O_WRONLY | os.O_APPEND))
+            os.close(open_private_file(path, os.O_WRONLY | os.O_APPEND))
             logging.basicConfig(filename=path, format="%(asctime)s %(name)s %(levelname)s %(message)s")
         except OSError as error:
-            screen.failed(OperationalError(f'the log "{path}" cannot be written', detail=f"{error.strerror}."))
+            screen.print_exception(OperationalError(f'the log "{path}" cannot be written', detail=f"{error.strerror}."))
             return 1
     try:
-        code = _run(given, screen)
+        code = _run_command(args, screen)
         sys.stdout.flush()
         return code
-    except Usage as usage:
-        own: argparse.ArgumentParser = getattr(given, "parser", parser)
-        own.error(str(usage))
+    except UsageError as usage:
+        command_parser: argparse.ArgumentParser = getattr(args, "parser", parser)
+        command_parser.error(str(usage))
     except BrokenPipeError:
         # Python flushes again when it ends; there is nobody to write to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _PIPE_CLOSED
+        return _EXIT_PIPE_CLOSED
     except KeyboardInterrupt:
-        paid = "; what was charged is paid for, and asking again is free" if given.command in _ASKING else ""
-        screen.note(f"interrupted{paid}")
-        return _INTERRUPTED
+        paid = "; what was charged is paid for, and asking again is free" if args.command in _CHARGING_COMMANDS else ""
+        screen.print_note(f"interrupted{paid}")
+        return _EXIT_INTERRUPTED
 
 
-def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
     """Before Python 3.13, argparse does not see a statement behind an option: `query SCHEMA --user ana SQL`."""
-    given, left = parser.parse_known_args(arguments)
-    if len(left) == 1 and getattr(given, "sql", "") is None and (left[0] == "-" or not _is_option(left[0])):
-        given.sql = left[0]
-    elif left:
-        own: argparse.ArgumentParser = getattr(given, "parser", parser)
-        own.error(f"unrecognized arguments: {' '.join(left)}")
-    return given
+    args, unparsed = parser.parse_known_args(arguments)
+    if len(unparsed) == 1 and getattr(args, "sql", "") is None and (unparsed[0] == "-" or not _is_option(unparsed[0])):
+        args.sql = unparsed[0]
+    elif unparsed:
+        command_parser: argparse.ArgumentParser = getattr(args, "parser", parser)
+        command_parser.error(f"unrecognized arguments: {' '.join(unparsed)}")
+    return args
 
 
 def _is_option(text: str) -> bool:
@@ -86,12 +86,12 @@ def _is_option(text: str) -> bool:
     return text.startswith("-") and " " not in text
 
 
-def _run(given: argparse.Namespace, screen: Screen) -> int:
+def _run_command(args: argparse.Namespace, screen: Screen) -> int:
     try:
-        code: int | None = import_module(_COMMANDS[given.command]).run(given, screen)
-    except (Usage, BrokenPipeError):
+        code: int | None = import_module(_COMMAND_MODULES[args.command]).run(args, screen)
+    except (UsageError, BrokenPipeError):
         raise
     except Exception as error:
-        screen.failed(error)
+        screen.print_exception(error)
         return 1
     return code or 0

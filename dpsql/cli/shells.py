@@ -8,29 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from dpsql.cli.words import SETTINGS, Place, Taken, Takes
+from dpsql.cli.words import SETTING_NAMES, CommandNode, ArgumentSpec, ValueKind
 
-_USERS = """command dpsql user list "$word" --json 2>/dev/null | sed -n 's/^ *"user": "\\(.*\\)",$/\\1/p'"""
-_TABLES = (
+_LIST_USERS = """command dpsql user list "$word" --json 2>/dev/null | sed -n 's/^ *"user": "\\(.*\\)",$/\\1/p'"""
+_LIST_TABLES = (
     """command dpsql check "$word" --no-data --json 2>/dev/null"""
     """ | sed -n '/^  "declared": \\[/,/\\]/s/^    "\\(.*\\)",\\{0,1\\}$/\\1/p'"""
 )
 
 
-def bash(places: Sequence[Place]) -> str:
+def render_bash_script(nodes: Sequence[CommandNode]) -> str:
     offers = {
-        Takes.TEXT: ":",
-        Takes.FILE: "_dpsql_files",
-        Takes.FOLDER: "_dpsql_folders",
-        Takes.SCHEMA: "_dpsql_schemas",
-        Takes.USER: '_dpsql_words "$(_dpsql_users)"',
-        Takes.TABLE: '_dpsql_words "$(_dpsql_tables)"',
-        Takes.SETTING: "_dpsql_settings",
+        ValueKind.TEXT: ":",
+        ValueKind.FILE: "_dpsql_files",
+        ValueKind.FOLDER: "_dpsql_folders",
+        ValueKind.SCHEMA: "_dpsql_schemas",
+        ValueKind.USER: '_dpsql_words "$(_dpsql_users)"',
+        ValueKind.TABLE: '_dpsql_words "$(_dpsql_tables)"',
+        ValueKind.SETTING: "_dpsql_settings",
     }
     words = [
-        f"        {_pattern(one)}) _dpsql_words {_quoted(chr(10).join(one.below))} ;;" for one in places if one.below
+        f"        {_case_pattern(node)}) _dpsql_words {_quote_shell(chr(10).join(node.below))} ;;" for node in nodes if node.below
     ]
-    options = [f"        {_pattern(one)}) {_words(_names(one.options))} ;;" for one in places]
+    options = [f"        {_case_pattern(node)}) {_offer_words(_option_names(node.options))} ;;" for node in nodes]
     return f"""\
 # Completion of dpsql for bash, made by: dpsql completion bash
 _dpsql_words() {{ local IFS=$'\\n'; COMPREPLY+=($(compgen -W "$1" -- "$cur")); }}
@@ -45,20 +45,20 @@ _dpsql_users() {{
     local word
     for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
         word=${{word/#\\~/$HOME}}
-        case $word in *.yaml|*.yml) {_USERS}; return ;; esac
+        case $word in *.yaml|*.yml) {_LIST_USERS}; return ;; esac
     done
 }}
 _dpsql_tables() {{
     local word
     for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
         word=${{word/#\\~/$HOME}}
-        case $word in *.yaml|*.yml) {_TABLES}; return ;; esac
+        case $word in *.yaml|*.yml) {_LIST_TABLES}; return ;; esac
     done
 }}
 _dpsql_settings() {{
     [[ ${{line[n-1]}} == *=* ]] && return
     compopt -o nospace 2>/dev/null
-    {_words(f"{name}=" for name in SETTINGS)}
+    {_offer_words(f"{name}=" for name in SETTING_NAMES)}
 }}
 _dpsql() {{
     local cur=${{COMP_WORDS[COMP_CWORD]}} prev at= taken=0 skip= glue= word i n=0
@@ -81,41 +81,41 @@ _dpsql() {{
     prev=${{line[n-2]}}
     for ((i = 1; i < n - 1; i++)); do
         word=${{line[i]}}
-{_walk(places, "            ")}
+{_render_word_loop(nodes, "            ")}
     done
     case $at:$prev in
-{_after(places, offers)}
+{_render_option_cases(nodes, offers)}
     esac
     if [[ $cur == -* ]]; then
         case $at in
-{_lines(options)}
+{_join_lines(options)}
         esac
         return
     fi
     case $at in
-{_lines(words)}
+{_join_lines(words)}
     esac
     case $at:$taken in
         :0) _dpsql_schemas ;;
-{_arguments(places, offers)}
+{_render_argument_cases(nodes, offers)}
     esac
 }}
 complete -F _dpsql dpsql
 """
 
 
-def zsh(places: Sequence[Place]) -> str:
+def render_zsh_script(nodes: Sequence[CommandNode]) -> str:
     offers = {
-        Takes.TEXT: ":",
-        Takes.FILE: "_files",
-        Takes.FOLDER: "_files -/",
-        Takes.SCHEMA: "_files -g '*.(yaml|yml)'",
-        Takes.USER: "_dpsql_users",
-        Takes.TABLE: "_dpsql_tables",
-        Takes.SETTING: f"compadd -S '' -- {' '.join(f'{name}=' for name in SETTINGS)}",
+        ValueKind.TEXT: ":",
+        ValueKind.FILE: "_files",
+        ValueKind.FOLDER: "_files -/",
+        ValueKind.SCHEMA: "_files -g '*.(yaml|yml)'",
+        ValueKind.USER: "_dpsql_users",
+        ValueKind.TABLE: "_dpsql_tables",
+        ValueKind.SETTING: f"compadd -S '' -- {' '.join(f'{name}=' for name in SETTING_NAMES)}",
     }
-    words = [f"        {_pattern(one)}) found=({_described(one.below.items())}) ;;" for one in places if one.below]
-    options = [f"        {_pattern(one)}) found=({_described(_helped(one.options))}) ;;" for one in places]
+    words = [f"        {_case_pattern(node)}) found=({_describe_words(node.below.items())}) ;;" for node in nodes if node.below]
+    options = [f"        {_case_pattern(node)}) found=({_describe_words(_options_with_help(node.options))}) ;;" for node in nodes]
     return f"""\
 #compdef dpsql
 # Completion of dpsql for zsh, made by: dpsql completion zsh
@@ -123,14 +123,14 @@ _dpsql_users() {{
     local word
     for word in ${{words[2,CURRENT-1]}}; do
         word=${{word/#\\~/$HOME}}
-        case $word in *.yaml|*.yml) compadd -- ${{(f)"$({_USERS})"}}; return ;; esac
+        case $word in *.yaml|*.yml) compadd -- ${{(f)"$({_LIST_USERS})"}}; return ;; esac
     done
 }}
 _dpsql_tables() {{
     local word
     for word in ${{words[2,CURRENT-1]}}; do
         word=${{word/#\\~/$HOME}}
-        case $word in *.yaml|*.yml) compadd -- ${{(f)"$({_TABLES})"}}; return ;; esac
+        case $word in *.yaml|*.yml) compadd -- ${{(f)"$({_LIST_TABLES})"}}; return ;; esac
     done
 }}
 _dpsql_words() {{ compadd -- ${{(f)1}}; }}
@@ -139,7 +139,7 @@ _dpsql() {{
     local -a found
     for ((i = 2; i < CURRENT; i++)); do
         word=${{words[i]}}
-{_walk(places, "            ")}
+{_render_word_loop(nodes, "            ")}
     done
     if [[ $cur == --*=* ]]; then
         prev=${{cur%%=*}}
@@ -147,49 +147,49 @@ _dpsql() {{
         compset -P 1 '*='
     fi
     case $at:$prev in
-{_after(places, offers)}
+{_render_option_cases(nodes, offers)}
     esac
     if [[ $cur == -* ]]; then
         case $at in
-{_lines(options)}
+{_join_lines(options)}
         esac
         _describe -o option found
         return
     fi
     case $at in
-{_lines(words)}
+{_join_lines(words)}
     esac
     (( $#found )) && _describe command found
     case $at:$taken in
-        :0) {offers[Takes.SCHEMA]} ;;
-{_arguments(places, offers)}
+        :0) {offers[ValueKind.SCHEMA]} ;;
+{_render_argument_cases(nodes, offers)}
     esac
 }}
 if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _dpsql "$@"; else compdef _dpsql dpsql; fi
 """
 
 
-def fish(places: Sequence[Place]) -> str:
+def render_fish_script(nodes: Sequence[CommandNode]) -> str:
     offers = {
-        Takes.TEXT: "-x",
-        Takes.FILE: "-rF",
-        Takes.FOLDER: "-x -a '(__fish_complete_directories)'",
-        Takes.SCHEMA: "-x -a '(__dpsql_schemas)'",
-        Takes.USER: "-x -a '(__dpsql_users)'",
-        Takes.TABLE: "-x -a '(__dpsql_tables)'",
-        Takes.SETTING: f"-x -a {_quoted(' '.join(f'{name}=' for name in SETTINGS))}",
+        ValueKind.TEXT: "-x",
+        ValueKind.FILE: "-rF",
+        ValueKind.FOLDER: "-x -a '(__fish_complete_directories)'",
+        ValueKind.SCHEMA: "-x -a '(__dpsql_schemas)'",
+        ValueKind.USER: "-x -a '(__dpsql_users)'",
+        ValueKind.TABLE: "-x -a '(__dpsql_tables)'",
+        ValueKind.SETTING: f"-x -a {_quote_shell(' '.join(f'{name}=' for name in SETTING_NAMES))}",
     }
-    lines = [f"complete -c dpsql -n '__dpsql_at \"\" 0' {offers[Takes.SCHEMA]}"]
-    for place in places:
-        here = f'complete -c dpsql -n \'__dpsql_at "{place.path}"'
-        lines += [f"{here}' -x -a {word} -d {_quoted(what)}" for word, what in place.below.items()]
-        for option in place.options:
+    lines = [f"complete -c dpsql -n '__dpsql_at \"\" 0' {offers[ValueKind.SCHEMA]}"]
+    for node in nodes:
+        here = f'complete -c dpsql -n \'__dpsql_at "{node.path}"'
+        lines += [f"{here}' -x -a {word} -d {_quote_shell(what)}" for word, what in node.below.items()]
+        for option in node.options:
             names = " ".join(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names)
-            lines.append(f"{here}' {names} {_fish_offer(option, offers)} -d {_quoted(option.help)}")
-        for number, argument in enumerate(place.arguments):
-            if argument.takes is not Takes.TEXT:
+            lines.append(f"{here}' {names} {_render_fish_offer(option, offers)} -d {_quote_shell(option.help)}")
+        for number, argument in enumerate(node.arguments):
+            if argument.takes is not ValueKind.TEXT:
                 there = f"{here}'" if argument.several and number == 0 else f"{here} {number}'"
-                lines.append(f"{there} {_fish_offer(argument, offers)}")
+                lines.append(f"{there} {_render_fish_offer(argument, offers)}")
     return f"""\
 # Completion of dpsql for fish, made by: dpsql completion fish
 function __dpsql_path
@@ -202,13 +202,13 @@ function __dpsql_path
             set skip ""
             continue
         end
-        if test -z "$at"; and not contains -- $word {" ".join(places[0].below)} {" ".join(_names(places[0].options))}
+        if test -z "$at"; and not contains -- $word {" ".join(nodes[0].below)} {" ".join(_option_names(nodes[0].options))}
             set at /repl
         end
         switch "$at:$word"
-            case {" ".join(_quoted(step) for step in _steps(places))}
+            case {" ".join(_quote_shell(step) for step in _list_steps(nodes))}
                 set at "$at/$word"
-            case {" ".join(_quoted(one) for one in _valued(places))}
+            case {" ".join(_quote_shell(option_path) for option_path in _list_valued_options(nodes))}
                 set skip 1
             case '*:-*'
             case '*'
@@ -237,7 +237,7 @@ function __dpsql_users
     for word in (commandline -opc)
         switch $word
             case '*.yaml' '*.yml'
-                {_USERS}
+                {_LIST_USERS}
                 return
         end
     end
@@ -246,29 +246,29 @@ function __dpsql_tables
     for word in (commandline -opc)
         switch $word
             case '*.yaml' '*.yml'
-                {_TABLES}
+                {_LIST_TABLES}
                 return
         end
     end
 end
 complete -c dpsql -f
-{_lines(lines)}
+{_join_lines(lines)}
 """
 
 
 # --- what the scripts of bash and zsh share --------------------------------------------------------------------------
 
 
-def _walk(places: Sequence[Place], indent: str) -> str:
+def _render_word_loop(nodes: Sequence[CommandNode], indent: str) -> str:
     """The loop's body: the word goes on to a command, is an option, is an option's value, or is an argument."""
-    top = places[0]
-    known = "|".join((*top.below, *_names(top.options)))
+    top = nodes[0]
+    first_words = "|".join((*top.below, *_option_names(top.options)))
     lines = (
         "if [[ -n $skip ]]; then skip=; continue; fi",
-        f"case $at:$word in :{'|:'.join(known.split('|'))}) ;; :*) at=/repl ;; esac",
+        f"case $at:$word in :{'|:'.join(first_words.split('|'))}) ;; :*) at=/repl ;; esac",
         "case $at:$word in",
-        f"    {'|'.join(_steps(places))}) at=$at/$word ;;",
-        f"    {'|'.join(_valued(places))}) skip=1 ;;",
+        f"    {'|'.join(_list_steps(nodes))}) at=$at/$word ;;",
+        f"    {'|'.join(_list_valued_options(nodes))}) skip=1 ;;",
         "    *:-*) ;;",
         "    *) ((taken += 1)) ;;",
         "esac",
@@ -276,78 +276,78 @@ def _walk(places: Sequence[Place], indent: str) -> str:
     return "\n".join(indent[4:] + line for line in lines)
 
 
-def _steps(places: Sequence[Place]) -> Iterator[str]:
-    yield from (f"{place.path}:{word}" for place in places for word in place.below)
+def _list_steps(nodes: Sequence[CommandNode]) -> Iterator[str]:
+    yield from (f"{node.path}:{word}" for node in nodes for word in node.below)
 
 
-def _valued(places: Sequence[Place]) -> Iterator[str]:
-    for place in places:
-        for option in place.options:
-            if option.takes is not Takes.NOTHING:
-                yield from (f"{place.path}:{name}" for name in option.names)
+def _list_valued_options(nodes: Sequence[CommandNode]) -> Iterator[str]:
+    for node in nodes:
+        for option in node.options:
+            if option.takes is not ValueKind.NOTHING:
+                yield from (f"{node.path}:{name}" for name in option.names)
 
 
-def _after(places: Sequence[Place], offers: dict[Takes, str]) -> str:
+def _render_option_cases(nodes: Sequence[CommandNode], offers: dict[ValueKind, str]) -> str:
     """What an option takes, by the option before the cursor."""
     lines = []
-    for place in places:
-        for option in place.options:
-            if option.takes is not Takes.NOTHING:
-                names = "|".join(f"{place.path}:{name}" for name in option.names)
-                lines.append(f"        {names}) {_offer(option, offers)}; return ;;")
-    return _lines(lines)
+    for node in nodes:
+        for option in node.options:
+            if option.takes is not ValueKind.NOTHING:
+                names = "|".join(f"{node.path}:{name}" for name in option.names)
+                lines.append(f"        {names}) {_render_offer(option, offers)}; return ;;")
+    return _join_lines(lines)
 
 
-def _arguments(places: Sequence[Place], offers: dict[Takes, str]) -> str:
-    return _lines(
-        f"        {place.path}:{'*' if argument.several else number}) {_offer(argument, offers)} ;;"
-        for place in places
-        for number, argument in enumerate(place.arguments)
-        if argument.takes is not Takes.TEXT
+def _render_argument_cases(nodes: Sequence[CommandNode], offers: dict[ValueKind, str]) -> str:
+    return _join_lines(
+        f"        {node.path}:{'*' if argument.several else number}) {_render_offer(argument, offers)} ;;"
+        for node in nodes
+        for number, argument in enumerate(node.arguments)
+        if argument.takes is not ValueKind.TEXT
     )
 
 
-def _offer(taken: Taken, offers: dict[Takes, str]) -> str:
-    if taken.takes is Takes.CHOICE:
-        return _words(taken.choices)
-    return offers[taken.takes]
+def _render_offer(argument: ArgumentSpec, offers: dict[ValueKind, str]) -> str:
+    if argument.takes is ValueKind.CHOICE:
+        return _offer_words(argument.choices)
+    return offers[argument.takes]
 
 
-def _words(words: Iterable[str]) -> str:
+def _offer_words(words: Iterable[str]) -> str:
     """A call of the function that offers words, one a line."""
-    return f"_dpsql_words {_quoted(chr(10).join(words))}"
+    return f"_dpsql_words {_quote_shell(chr(10).join(words))}"
 
 
-def _fish_offer(taken: Taken, offers: dict[Takes, str]) -> str:
-    match taken.takes:
-        case Takes.NOTHING:
+def _render_fish_offer(argument: ArgumentSpec, offers: dict[ValueKind, str]) -> str:
+    match argument.takes:
+        case ValueKind.NOTHING:
             return "-f"
-        case Takes.CHOICE:
-            return f"-x -a {_quoted(' '.join(taken.choices))}"
+        case ValueKind.CHOICE:
+            return f"-x -a {_quote_shell(' '.join(argument.choices))}"
         case _:
-            return offers[taken.takes]
+            return offers[argument.takes]
 
 
-def _pattern(place: Place) -> str:
-    return place.path or '""'
+def _case_pattern(node: CommandNode) -> str:
+    return node.path or '""'
 
 
-def _names(options: Iterable[Taken]) -> Iterator[str]:
+def _option_names(options: Iterable[ArgumentSpec]) -> Iterator[str]:
     yield from (name for option in options for name in option.names)
 
 
-def _helped(options: Iterable[Taken]) -> Iterator[tuple[str, str]]:
+def _options_with_help(options: Iterable[ArgumentSpec]) -> Iterator[tuple[str, str]]:
     yield from ((name, option.help) for option in options for name in option.names)
 
 
-def _described(words: Iterable[tuple[str, str]]) -> str:
+def _describe_words(words: Iterable[tuple[str, str]]) -> str:
     """As zsh reads them: a colon comes before what the word does."""
-    return " ".join(_quoted(f"{word}:{what}") for word, what in words)
+    return " ".join(_quote_shell(f"{word}:{what}") for word, what in words)
 
 
-def _quoted(text: str) -> str:
+def _quote_shell(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def _lines(lines: Iterable[str]) -> str:
+def _join_lines(lines: Iterable[str]) -> str:
     return "\n".join(lines)

@@ -10,107 +10,107 @@ import sys
 from pathlib import Path
 
 from dpsql.dbapi.address import schema_path
-from dpsql.display.cells import Figure
-from dpsql.display.screen import Screen, Usage
+from dpsql.display.cells import FormattedNumber
+from dpsql.display.screen import Screen, UsageError
 from dpsql.display.table import print_table
 from dpsql.errors import InterfaceError
-from dpsql.figures import short_up
+from dpsql.figures import format_rounded_up
 from dpsql.owner.users import (
     User,
     add_user,
     check_password,
-    give_password,
-    make_password,
-    others_can_read,
+    set_user_password,
+    generate_password,
+    is_world_readable,
     remove_user,
-    user_named,
-    users,
+    find_user,
+    list_users,
 )
 
-_HEADS = ("user", "of epsilon", "at delta", "parent", "password")
+_HEADINGS = ("user", "of epsilon", "at delta", "parent", "password")
 
 
-def run(given: argparse.Namespace, screen: Screen) -> None:
-    path = schema_path(given.schema)
-    match given.action:
+def run(args: argparse.Namespace, screen: Screen) -> None:
+    path = schema_path(args.schema)
+    match args.action:
         case "add":
-            _add(path, given, screen)
+            _add_analyst(path, args, screen)
         case "list":
-            _list(path, given.json, screen)
+            _list_analysts(path, args.json, screen)
         case "remove":
-            _remove(path, given, screen)
+            _remove_analyst(path, args, screen)
 
 
-def _add(path: Path, given: argparse.Namespace, screen: Screen) -> None:
-    known, first = user_named(path, given.name), not users(path)
-    if known is None and (given.epsilon is None or given.delta is None):
-        raise Usage(f'"{given.name}" is new: give the budget by --epsilon and --delta')
-    if known is not None and (given.epsilon is not None or given.delta is not None):
-        raise Usage(f'"{given.name}" has a budget; change it in the schema, and record it by dpsql account grant')
-    if known is not None and given.no_password:
-        raise Usage(f'there is an analyst "{given.name}" already')
-    if known is not None and known.password != "none" and not given.force:
-        _agree(f'"{known.name}" has a password. Replace it?', given)
-    password = None if given.no_password else _password(given)
-    if known is None:
-        add_user(path, given.name, given.epsilon, given.delta, password, os.urandom)
+def _add_analyst(path: Path, args: argparse.Namespace, screen: Screen) -> None:
+    user, first = find_user(path, args.name), not list_users(path)
+    if user is None and (args.epsilon is None or args.delta is None):
+        raise UsageError(f'"{args.name}" is new: give the budget by --epsilon and --delta')
+    if user is not None and (args.epsilon is not None or args.delta is not None):
+        raise UsageError(f'"{args.name}" has a budget; change it in the schema, and record it by dpsql account grant')
+    if user is not None and args.no_password:
+        raise UsageError(f'there is an analyst "{args.name}" already')
+    if user is not None and user.password != "none" and not args.force:
+        _require_agreement(f'"{user.name}" has a password. Replace it?', args)
+    password = None if args.no_password else _read_password(args)
+    if user is None:
+        add_user(path, args.name, args.epsilon, args.delta, password, os.urandom)
     elif password is not None:
-        give_password(path, given.name, password, os.urandom)
-    shown = password if given.generate else None
-    if given.json:
-        done = {"user": given.name, "added": known is None, "has_password": password is not None, "password": shown}
+        set_user_password(path, args.name, password, os.urandom)
+    shown_password = password if args.generate else None
+    if args.json:
+        done = {"user": args.name, "added": user is None, "has_password": password is not None, "password": shown_password}
         screen.print(json.dumps(done, indent=2))
         return
-    what = f'the analyst "{given.name}" is in the schema now' if known is None else f'"{given.name}" has a new password'
+    what = f'the analyst "{args.name}" is in the schema now' if user is None else f'"{args.name}" has a new password'
     screen.print(what)
-    if shown is not None:
-        screen.print(f"password: {shown}")
-        screen.note("It is stored nowhere: the schema has a verifier, from which nobody can log in.")
-    if password is not None and others_can_read(path):
-        screen.note(f"NOTICE:  everyone here can read the schema, and try passwords on it; write: chmod 640 {path}")
-    if first and known is None:
-        screen.note("NOTICE:  she is the first analyst: from now on, who connects must name one")
+    if shown_password is not None:
+        screen.print(f"password: {shown_password}")
+        screen.print_note("It is stored nowhere: the schema has a verifier, from which nobody can log in.")
+    if password is not None and is_world_readable(path):
+        screen.print_note(f"NOTICE:  everyone here can read the schema, and try passwords on it; write: chmod 640 {path}")
+    if first and user is None:
+        screen.print_note("NOTICE:  she is the first analyst: from now on, who connects must name one")
 
 
-def _password(given: argparse.Namespace) -> str:
-    if given.generate:
-        return make_password(os.urandom)
-    if given.password_stdin:
+def _read_password(args: argparse.Namespace) -> str:
+    if args.generate:
+        return generate_password(os.urandom)
+    if args.password_stdin:
         return sys.stdin.readline().rstrip("\r\n")
     if not sys.stdin.isatty():
-        raise Usage("there is no terminal to ask for a password: give --password-stdin, --generate or --no-password")
-    password = getpass.getpass(f"Password for {given.name}: ")
+        raise UsageError("there is no terminal to ask for a password: give --password-stdin, --generate or --no-password")
+    password = getpass.getpass(f"Password for {args.name}: ")
     check_password(password)
     if getpass.getpass("Again: ") != password:
         raise InterfaceError("the two passwords differ", hint="Nothing was changed; try it again.")
     return password
 
 
-def _agree(question: str, given: argparse.Namespace) -> None:
+def _require_agreement(question: str, args: argparse.Namespace) -> None:
     """The owner says yes, or nothing is done."""
-    if getattr(given, "password_stdin", False) or not sys.stdin.isatty():
-        raise Usage(f"{question} There is no terminal to ask at: agree by --force")
+    if getattr(args, "password_stdin", False) or not sys.stdin.isatty():
+        raise UsageError(f"{question} There is no terminal to ask at: agree by --force")
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise InterfaceError("nothing was changed")
 
 
-def _list(path: Path, as_json: bool, screen: Screen) -> None:
-    found = users(path)
+def _list_analysts(path: Path, as_json: bool, screen: Screen) -> None:
+    analysts = list_users(path)
     if as_json:
-        screen.print(json.dumps([_told(user) for user in found], indent=2))
-    elif found:
-        print_table(screen, _HEADS, [_row(user) for user in found])
+        screen.print(json.dumps([_user_to_json(user) for user in analysts], indent=2))
+    elif analysts:
+        print_table(screen, _HEADINGS, [_user_row(user) for user in analysts])
     else:
         screen.print("the schema has no analysts: who opens it asks as the dataset")
 
 
-def _row(user: User) -> tuple[object, ...]:
+def _user_row(user: User) -> tuple[object, ...]:
     budget = user.budget
-    return user.name, Figure(short_up(budget.epsilon)), Figure(short_up(budget.delta)), user.parent, user.password
+    return user.name, FormattedNumber(format_rounded_up(budget.epsilon)), FormattedNumber(format_rounded_up(budget.delta)), user.parent, user.password
 
 
-def _told(user: User) -> dict[str, object]:
+def _user_to_json(user: User) -> dict[str, object]:
     return {
         "user": user.name,
         "epsilon": float(user.budget.epsilon),
@@ -120,9 +120,9 @@ def _told(user: User) -> dict[str, object]:
     }
 
 
-def _remove(path: Path, given: argparse.Namespace, screen: Screen) -> None:
-    if not given.force and user_named(path, given.name) is not None:
-        _agree(f'Remove "{given.name}" from the schema?', given)
-    remove_user(path, given.name)
-    told = f'the analyst "{given.name}" is no more in the schema; what was charged stays charged'
-    screen.print(json.dumps({"user": given.name, "removed": True}) if given.json else told)
+def _remove_analyst(path: Path, args: argparse.Namespace, screen: Screen) -> None:
+    if not args.force and find_user(path, args.name) is not None:
+        _require_agreement(f'Remove "{args.name}" from the schema?', args)
+    remove_user(path, args.name)
+    message = f'the analyst "{args.name}" is no more in the schema; what was charged stays charged'
+    screen.print(json.dumps({"user": args.name, "removed": True}) if args.json else message)

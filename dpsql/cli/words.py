@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Takes(Enum):
+class ValueKind(Enum):
     """What an option or an argument takes, as far as a shell can offer something for it."""
 
     NOTHING = "nothing"
@@ -20,7 +20,7 @@ class Takes(Enum):
     CHOICE = "choice"
 
 
-SETTINGS = (
+SETTING_NAMES = (
     "epsilon", "delta", "contributions.rows", "contributions.groups", "noise", "nonnegative", "derive", "max_error",
     "max_relative_error", "confidence", "ranges", "mechanism", "proposal",
 )  # fmt: skip
@@ -28,24 +28,24 @@ SETTINGS = (
 
 
 @dataclass(frozen=True)
-class Taken:
+class ArgumentSpec:
     """An option by its names, or an argument, which has none."""
 
     names: tuple[str, ...]
-    takes: Takes
+    takes: ValueKind
     choices: tuple[str, ...]
     help: str
     several: bool = False
 
 
 @dataclass(frozen=True)
-class Place:
+class CommandNode:
     """The words so far; the words that may come next with what they do, or else options and arguments."""
 
     words: tuple[str, ...]
     below: dict[str, str]
-    options: tuple[Taken, ...]
-    arguments: tuple[Taken, ...]
+    options: tuple[ArgumentSpec, ...]
+    arguments: tuple[ArgumentSpec, ...]
 
     @property
     def path(self) -> str:

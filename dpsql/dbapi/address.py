@@ -18,9 +18,9 @@ from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from dpsql.errors import InterfaceError, NotSupportedError
-from dpsql.remote.address import ServerAddress, is_server, read_server, split_server
+from dpsql.remote.address import ServerAddress, is_server_url, read_server_url, split_server_url
 
-__all__ = ["Address", "ServerAddress", "Setting", "is_server", "read_address", "read_settings", "schema_path"]
+__all__ = ["SchemaAddress", "ServerAddress", "Setting", "is_server_url", "read_address", "read_settings", "schema_path"]
 
 Setting = str | int | float | Decimal | Fraction | bool
 
@@ -28,7 +28,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?=://)")
 
 
 @dataclass(frozen=True)
-class Address:
+class SchemaAddress:
     path: Path
     user: str | None
     settings: dict[str, str]
@@ -36,15 +36,15 @@ class Address:
 
 def read_address(
     where: str | os.PathLike[str], user: str | None, settings: Mapping[str, Setting]
-) -> Address | ServerAddress:
+) -> SchemaAddress | ServerAddress:
     """Arguments win over what the URL says."""
     if not isinstance(where, str | os.PathLike):
         hint = 'For example: connect("clinic.yaml"), connect("dpsql://ana@host:5433/clinic")'
         raise InterfaceError("connect takes the path of a schema, a URL, or a dict", hint=hint)
-    given = read_settings(settings)
+    setting_texts = read_settings(settings)
     text = os.fspath(where)
-    if is_server(text):
-        return read_server(text, user, _query(split_server(text).query), given, os.environ)
+    if is_server_url(text):
+        return read_server_url(text, user, _parse_query(split_server_url(text).query), setting_texts, os.environ)
     if not text.lower().startswith("dpsql:"):
         if scheme := _SCHEME.match(text):
             raise NotSupportedError(
@@ -52,29 +52,29 @@ def read_address(
                 hint="Give the path of the schema, dpsql:///path/schema.yaml?user=ana, or dpsql://ana@host:5433/clinic;"
                 " the schema names the files or the engine that hold the data.",
             )
-        return Address(Path(text), user, given)
+        return SchemaAddress(Path(text), user, setting_texts)
     url = urlsplit(text)
     if url.fragment or not url.path.strip("/"):
         raise InterfaceError("the URL names no schema", hint="Write dpsql:///path/schema.yaml?user=ana")
-    in_url = _query(url.query)
-    named = in_url.pop("user", None)
-    return Address(_path(unquote(url.path)), named if user is None else user, in_url | given)
+    in_url = _parse_query(url.query)
+    url_user = in_url.pop("user", None)
+    return SchemaAddress(_url_path_to_file(unquote(url.path)), url_user if user is None else user, in_url | setting_texts)
 
 
 def read_settings(settings: Mapping[str, Setting]) -> dict[str, str]:
     """Settings as SET would be told them."""
-    return {_name(name): _text(value) for name, value in settings.items()}
+    return {_setting_name(name): _setting_text(value) for name, value in settings.items()}
 
 
 def schema_path(where: str) -> Path:
     """The file of a schema, for commands that have no analyst."""
-    address = None if is_server(where) else read_address(where, None, {})
+    address = None if is_server_url(where) else read_address(where, None, {})
     if address is None or isinstance(address, ServerAddress):
         raise NotSupportedError("this is done with the schema itself, not with a server", hint="Give its file.")
     return address.path
 
 
-def _path(path: str) -> Path:
+def _url_path_to_file(path: str) -> Path:
     """As in the schema's own URLs, three slashes are relative, and the fourth is the root's."""
     if path.startswith("//"):
         return Path("/" + path.lstrip("/"))
@@ -87,26 +87,26 @@ def _path(path: str) -> Path:
     return relative
 
 
-def _query(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _parse_query(text: str) -> dict[str, str]:
+    options: dict[str, str] = {}
     try:
         pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text))
     except ValueError:
         hint = "Write ?user=ana&epsilon=0.5 after the path."
         raise InterfaceError("the query of the URL is not name=value pairs", hint=hint) from None
     for name, value in pairs:
-        if _name(name) in found:
+        if _setting_name(name) in options:
             raise InterfaceError(f'the URL says "{name}" twice')
-        found[_name(name)] = value
-    return found
+        options[_setting_name(name)] = value
+    return options
 
 
-def _name(name: str) -> str:
+def _setting_name(name: str) -> str:
     """`contributions_rows` in Python is the setting `contributions.rows`."""
     return name.replace("contributions_", "contributions.", 1)
 
 
-def _text(value: Setting) -> str:
+def _setting_text(value: Setting) -> str:
     match value:
         case bool():
             return "on" if value else "off"

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from dpsql.dbapi.frames import Frame, to_arrow, to_pandas, to_polars, with_errors
+from dpsql.dbapi.frames import Frame, to_arrow, to_pandas, to_polars, add_error_columns
 from dpsql.dbapi.values import TypeCode
-from dpsql.display.html import html_table
+from dpsql.display.html import render_html_table
 from dpsql.display.layout import Layout
-from dpsql.display.plot import draw
+from dpsql.display.plot import draw_plot
 from dpsql.display.screen import terminal_width
-from dpsql.display.table import table_lines
-from dpsql.display.text import shown
+from dpsql.display.table import render_table
+from dpsql.display.text import escape_text
 from dpsql.errors import ProgrammingError
 from dpsql.figures import CellError, Charge
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 
-PLAN = ("QUERY PLAN",)
+PLAN_COLUMNS = ("QUERY PLAN",)
 """The columns of what EXPLAIN tells, which is text and no table."""
-MOST_SHOWN = 100
+MAX_ROWS_SHOWN = 100
 """Rows that are shown of an answer; all of them are in `rows`."""
 
 
@@ -74,15 +74,15 @@ class Answer:
 
     def df(self, *, errors: bool = False) -> pandas.DataFrame:
         """As a pandas data frame; `errors` adds x_stderr, x_low and x_high to each noisy column x."""
-        return to_pandas(self._frame(errors))
+        return to_pandas(self._to_frame(errors))
 
     def pl(self, *, errors: bool = False) -> polars.DataFrame:
         """As a polars data frame; `errors` adds x_stderr, x_low and x_high to each noisy column x."""
-        return to_polars(self._frame(errors))
+        return to_polars(self._to_frame(errors))
 
     def arrow(self, *, errors: bool = False) -> pyarrow.Table:
         """As an Arrow table; `errors` adds x_stderr, x_low and x_high to each noisy column x."""
-        return to_arrow(self._frame(errors))
+        return to_arrow(self._to_frame(errors))
 
     def plot(
         self,
@@ -98,52 +98,52 @@ class Answer:
         `x` is the first key, `y` all noisy columns, unless they are named; other keys become series. Keys that are
         times or numbers make lines, others bars, unless `kind` says so.
         """
-        self._require()
+        self._require_columns()
         names = None if y is None else [y] if isinstance(y, str) else list(y)
-        return draw(self.columns, self.rows, self.errors, x, names, kind, library, ax)
+        return draw_plot(self.columns, self.rows, self.errors, x, names, kind, library, ax)
 
     def __repr__(self) -> str:
         if not self.columns:
             return self.command
-        if self.columns == PLAN:
-            return "\n".join(shown(str(line)) for (line,) in self.rows)
+        if self.columns == PLAN_COLUMNS:
+            return "\n".join(escape_text(str(line)) for (line,) in self.rows)
         width = terminal_width(sys.stdout)
         layout = Layout(width, "off" if width is None else "auto")
-        table = table_lines(self.columns, self.rows[:MOST_SHOWN], self.errors[:MOST_SHOWN], layout)
-        return "\n".join([*table, *map(shown, self._beneath())])
+        table = render_table(self.columns, self.rows[:MAX_ROWS_SHOWN], self.errors[:MAX_ROWS_SHOWN], layout)
+        return "\n".join([*table, *map(escape_text, self._footer_lines())])
 
     def _repr_html_(self) -> str:
-        if self.columns in ((), PLAN):
-            return html_table((), (), (), repr(self).splitlines())
-        return html_table(self.columns, self.rows[:MOST_SHOWN], self.errors[:MOST_SHOWN], self._beneath())
+        if self.columns in ((), PLAN_COLUMNS):
+            return render_html_table((), (), (), repr(self).splitlines())
+        return render_html_table(self.columns, self.rows[:MAX_ROWS_SHOWN], self.errors[:MAX_ROWS_SHOWN], self._footer_lines())
 
-    def _beneath(self) -> list[str]:
+    def _footer_lines(self) -> list[str]:
         """The lines below the table."""
-        some = f", the first {MOST_SHOWN} are shown" if len(self.rows) > MOST_SHOWN else ""
-        lines = [count_line(self, some, has_bars(self)), *charge_lines(self)]
+        shown_text = f", the first {MAX_ROWS_SHOWN} are shown" if len(self.rows) > MAX_ROWS_SHOWN else ""
+        lines = [format_row_count(self, shown_text, has_error_bars(self)), *format_charge_lines(self)]
         return lines + [f"NOTICE:  {notice}" for notice in self.notices]
 
-    def _frame(self, errors: bool) -> Frame:
-        self._require()
+    def _to_frame(self, errors: bool) -> Frame:
+        self._require_columns()
         frame = Frame(self.columns, tuple(code.type for code in self.types), self.rows)
-        return with_errors(frame, self.errors) if errors else frame
+        return add_error_columns(frame, self.errors) if errors else frame
 
-    def _require(self) -> None:
+    def _require_columns(self) -> None:
         if not self.columns:
             raise ProgrammingError(f"{self.command} has no rows", hint="Ask a SELECT.")
 
 
-def has_bars(answer: Answer) -> bool:
+def has_error_bars(answer: Answer) -> bool:
     return any(bar is not None for bars in answer.errors for bar in bars)
 
 
-def count_line(answer: Answer, some: str, barred: bool) -> str:
+def format_row_count(answer: Answer, shown_text: str, barred: bool) -> str:
     """How many rows there are; `some` says which of them are shown."""
     rows = "1 row" if len(answer.rows) == 1 else f"{len(answer.rows)} rows"
-    return f"({rows}{some}{', ± 95 % intervals' if barred else ''})"
+    return f"({rows}{shown_text}{', ± 95 % intervals' if barred else ''})"
 
 
-def charge_lines(answer: Answer) -> list[str]:
+def format_charge_lines(answer: Answer) -> list[str]:
     """What the statement was charged, and what is left; nothing where it read no private rows."""
     charged = [f"charged: {answer.loss}"] if answer.receipts else []
     return charged + ([] if answer.left is None else [f"left of {answer.left}"])

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from dpsql.figures import Charge
     from dpsql.session import (
-        Answer,
+        StatementResult,
         Balance,
         Explanation,
         NamedFunction,
         NamedSetting,
         NamedTable,
         Parameter,
-        Ticket,
+        StatementHandle,
     )
 
 
-class Asking(Protocol):
+class AnalystSession(Protocol):
     """One analyst's statements, one at a time; `cancel` and `progress` are for any thread."""
 
     def execute(
@@ -28,8 +28,8 @@ class Asking(Protocol):
         parameters: Sequence[Parameter] = (),
         *,
         settings: Mapping[str, str] | None = None,
-        ticket: Ticket | None = None,
-    ) -> Answer: ...
+        ticket: StatementHandle | None = None,
+    ) -> StatementResult: ...
 
     def explain(
         self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, str] | None = None
@@ -39,7 +39,7 @@ class Asking(Protocol):
     def tables(self) -> tuple[NamedTable, ...]: ...
     def functions(self) -> tuple[NamedFunction, ...]: ...
     def named_settings(self) -> tuple[NamedSetting, ...]: ...
-    def cancel(self, ticket: Ticket | None = None) -> None: ...
+    def cancel(self, ticket: StatementHandle | None = None) -> None: ...
     def close(self) -> None: ...
 
     @property

@@ -15,19 +15,19 @@ from dpsql import errors
 from dpsql.dataset import open_dataset
 from dpsql.dbapi.address import Setting, read_address, read_settings
 from dpsql.dbapi.answer import Answer
-from dpsql.dbapi.asking import Asking
+from dpsql.dbapi.asking import AnalystSession
 from dpsql.dbapi.cursor import Cursor, check_statement
-from dpsql.dbapi.interactive import AboveThreshold, Holdout, Names, Statement, Train, forecast_of
+from dpsql.dbapi.interactive import AboveThreshold, Holdout, MechanismNames, StatementInput, TrainingMeans, get_ask_forecast
 from dpsql.dbapi.models import Model, read_model
 from dpsql.errors import InterfaceError, NotSupportedError
-from dpsql.quoting import quoted
+from dpsql.quoting import quote_name
 from dpsql.remote.address import ServerAddress
-from dpsql.remote.link import Link
-from dpsql.remote.open import open_link
+from dpsql.remote.link import ServerConnection
+from dpsql.remote.open import open_server_connection
 from dpsql.remote.session import RemoteSession
-from dpsql.session import Answer as Given
+from dpsql.session import StatementResult as Given
 from dpsql.session import (
-    AskCommand,
+    SubmitQuery,
     Balance,
     Explanation,
     Forecast,
@@ -37,7 +37,7 @@ from dpsql.session import (
     Number,
     Parameter,
     Session,
-    Ticket,
+    StatementHandle,
     read_command,
 )
 
@@ -62,26 +62,26 @@ def connect(
     `contributions_rows=8`, `contributions_groups=4`, `noise="laplace"`, `nonnegative=True`.
     """
     if isinstance(schema, Mapping):
-        name, given = user, read_settings(settings)
+        name, setting_texts = user, read_settings(settings)
         dataset = open_dataset(schema, Path(folder or "."))
     else:
         if folder is not None:
             raise InterfaceError("folder is for a schema that is a dict", hint="Paths in a file are relative to it.")
         address = read_address(schema, user, settings)
         if isinstance(address, ServerAddress):
-            return connect_link(open_link(address))
-        name, given = address.user, address.settings
+            return connect_to_server(open_server_connection(address))
+        name, setting_texts = address.user, address.settings
         dataset = open_dataset(address.path)
     try:
-        return Connection(Session(dataset, name, opened_with=given))
+        return Connection(Session(dataset, name, opened_with=setting_texts))
     except BaseException:
         dataset.close()
         raise
 
 
-def connect_link(link: Link) -> Connection:
+def connect_to_server(server_connection: ServerConnection) -> Connection:
     """A connection to a server that one is logged in to already."""
-    return Connection(RemoteSession(link))
+    return Connection(RemoteSession(server_connection))
 
 
 class Connection:
@@ -102,12 +102,12 @@ class Connection:
     ProgrammingError = errors.ProgrammingError
     NotSupportedError = errors.NotSupportedError
 
-    def __init__(self, session: Asking) -> None:
+    def __init__(self, session: AnalystSession) -> None:
         self._session = session
         self._lock = threading.Lock()
-        self._running: Ticket | None = None
-        self._waiting: set[Ticket] = set()  # of statements whose turn has yet to come
-        self._names = Names()
+        self._running: StatementHandle | None = None
+        self._waiting: set[StatementHandle] = set()  # of statements whose turn has yet to come
+        self._names = MechanismNames()
         # Not __del__: a finalizer runs once, and also at the end of the process.
         self._closing = weakref.finalize(self, session.close)
 
@@ -115,16 +115,16 @@ class Connection:
 
     def cursor(self) -> Cursor:
         """A new cursor."""
-        self._open_session()
+        self._require_session()
         return Cursor(self)
 
     def commit(self) -> None:
         """End the transaction that BEGIN began, if there is one: settings of SET LOCAL end. Charges stand anyhow."""
-        self._step("COMMIT")
+        self._run_command("COMMIT")
 
     def rollback(self) -> None:
         """Undo the settings since BEGIN, if there is a transaction. Charges stand: what is released is released."""
-        self._step("ROLLBACK")
+        self._run_command("ROLLBACK")
 
     def close(self) -> None:
         """Free the engine; closing again does nothing."""
@@ -142,7 +142,7 @@ class Connection:
             raise NotSupportedError("autocommit is always on", detail="A charge is durable as soon as it is made.")
 
     def __enter__(self) -> Self:
-        self._open_session()
+        self._require_session()
         return self
 
     def __exit__(
@@ -181,36 +181,36 @@ class Connection:
     @property
     def server(self) -> str | None:
         """The server that answers, and whether by TLS, for people; None where the schema is opened here."""
-        return self._session.place if isinstance(self._session, RemoteSession) else None
+        return self._session.server_text if isinstance(self._session, RemoteSession) else None
 
     def cancel(self) -> None:
         """From any thread: who waits for a statement gets QueryCanceled. The run goes on, is stored, and stays paid.
 
         Where none has begun, those are canceled that wait for their turn, and nothing is charged for them.
         """
-        session, running = self._open_session(), self._running
+        session, running = self._require_session(), self._running
         for ticket in self._waiting.copy() if running is None else (running,):
             session.cancel(ticket)
 
     def progress(self) -> tuple[int, int]:
         """From any thread: how many releases of the statement under way are there, and how many it has."""
-        return self._open_session().progress
+        return self._require_session().progress
 
     def explain(
         self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, Setting] | None = None
     ) -> Explanation:
         """What the statement would be charged and how good it would be; free. `print` it, or read its fields."""
         check_statement(sql, parameters)
-        if isinstance(read_command(sql, parameters), AskCommand):
+        if isinstance(read_command(sql, parameters), SubmitQuery):
             raise NotSupportedError("explain tells of queries", hint='sql("EXPLAIN ASK …") tells of a mechanism.')
-        given = read_settings(settings or {})
+        setting_texts = read_settings(settings or {})
         with self._lock:
-            return self._open_session().explain(sql, parameters, settings=given)
+            return self._require_session().explain(sql, parameters, settings=setting_texts)
 
     def above_threshold(
         self,
         threshold: Number,
-        queries: Iterable[Statement] | None = None,
+        queries: Iterable[StatementInput] | None = None,
         *,
         epsilon: Number | None = None,
         answers: int = 1,
@@ -227,7 +227,7 @@ class Connection:
 
     def holdout(
         self,
-        train: Train,
+        train: TrainingMeans,
         holdout: str,
         *,
         n: int,
@@ -249,59 +249,59 @@ class Connection:
         return Holdout(self, train, holdout, n=n, threshold=threshold, sigma=sigma, epsilon=epsilon, budget=budget,
                        sensitivity=sensitivity)  # fmt: skip
 
-    def _forecast_of(self, sql: str) -> Forecast | None:
+    def _get_forecast(self, sql: str) -> Forecast | None:
         """Of an ASK, before a person agrees to it; None where it is another statement."""
-        return forecast_of(self, sql)
+        return get_ask_forecast(self, sql)
 
     def budget(self) -> Balance:
         """What this analyst has lost and has left."""
         with self._lock:
-            return self._open_session().budget()
+            return self._require_session().budget()
 
     def model(self, name: str) -> Model:
         """A model that CREATE MODEL has made. Free."""
-        return read_model(str(self.sql(f"SHOW MODEL {quoted(name)} (FORMAT JSON)").scalar()))
+        return read_model(str(self.sql(f"SHOW MODEL {quote_name(name)} (FORMAT JSON)").scalar()))
 
     def tables(self) -> tuple[NamedTable, ...]:
         """The tables that can be asked, with their columns, declared values and bounds; from the schema alone, free."""
         with self._lock:
-            return self._open_session().tables()
+            return self._require_session().tables()
 
     def functions(self) -> tuple[NamedFunction, ...]:
         """The functions that a statement can call, each with an example."""
-        return self._open_session().functions()
+        return self._require_session().functions()
 
     def settings(self) -> tuple[NamedSetting, ...]:
         """The settings of SQL's SET, with values that they take."""
-        return self._open_session().named_settings()
+        return self._require_session().named_settings()
 
-    def _step(self, command: str) -> None:
+    def _run_command(self, command: str) -> None:
         with self._lock:
-            self._open_session().execute(command)
+            self._require_session().execute(command)
 
-    def _left(self) -> str | None:
+    def _remaining_budget_text(self) -> str | None:
         """Of the budget, for people; None where the ledger cannot tell it now: the answer is there all the same."""
         try:
             return self.budget().left_text
         except errors.Error:
             return None
 
-    def _execute(
+    def _execute_statement(
         self, cursor: Cursor, sql: str, parameters: Sequence[Parameter], settings: Mapping[str, str], free: bool
     ) -> Given:
-        with self._turn(Ticket(free=free)) as (session, ticket):
+        with self._statement_turn(StatementHandle(free=free)) as (session, ticket):
             try:
                 return session.execute(sql, parameters, settings=settings, ticket=ticket)
             finally:  # Ctrl-C, too, leaves a charge behind
                 cursor._loss = session.charged
 
     @contextmanager
-    def _turn(self, ticket: Ticket) -> Iterator[tuple[Asking, Ticket]]:
+    def _statement_turn(self, ticket: StatementHandle) -> Iterator[tuple[AnalystSession, StatementHandle]]:
         """A statement that waits for its turn, as while a price is worked out, can be canceled already."""
         self._waiting.add(ticket)
         try:
             with self._lock:
-                session, self._running = self._open_session(), ticket
+                session, self._running = self._require_session(), ticket
                 try:
                     yield session, ticket
                 finally:
@@ -309,7 +309,7 @@ class Connection:
         finally:
             self._waiting.discard(ticket)
 
-    def _open_session(self) -> Asking:
+    def _require_session(self) -> AnalystSession:
         if not self._closing.alive:
             raise InterfaceError("the connection is closed", hint="Connect again.")
         if self._session.lost:

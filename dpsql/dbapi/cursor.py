@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dpsql.dbapi.address import Setting, read_settings
 from dpsql.dbapi.answer import Answer
-from dpsql.dbapi.frames import Frame, to_arrow, to_pandas, to_polars, with_errors
+from dpsql.dbapi.frames import Frame, to_arrow, to_pandas, to_polars, add_error_columns
 from dpsql.dbapi.values import TypeCode
 from dpsql.errors import InterfaceError, ProgrammingError, Warning
-from dpsql.figures import NOTHING, CellError, Charge
-from dpsql.session import Answer as Given
-from dpsql.session import OutputColumn, Parameter, Receipt, check_marks, literals, read_command
+from dpsql.figures import NO_CHARGE, CellError, Charge
+from dpsql.session import StatementResult as Given
+from dpsql.session import OutputColumn, Parameter, Receipt, check_placeholder_style, to_literals, read_command
 
 if TYPE_CHECKING:
     import pandas
@@ -38,7 +38,7 @@ class Cursor:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._answer: Given | None = None
-        self._loss = NOTHING
+        self._loss = NO_CHARGE
         self._next = 0
         self._closed = False
 
@@ -57,27 +57,27 @@ class Cursor:
         `settings`, such as {"epsilon": 0.1}, hold for this statement alone. With `free` it is answered only where that
         costs nothing, and else refused by BudgetExceeded: what is paid for, or told by what is paid for, is free.
         """
-        connection = self._open()
+        connection = self._require_open()
         check_statement(operation, parameters)
-        given = read_settings(settings or {})
-        self._answer, self._loss, self._next = None, NOTHING, 0
-        self._answer = connection._execute(self, operation, parameters, given, free)
+        setting_texts = read_settings(settings or {})
+        self._answer, self._loss, self._next = None, NO_CHARGE, 0
+        self._answer = connection._execute_statement(self, operation, parameters, setting_texts, free)
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Iterable[Sequence[Parameter]]) -> None:
         """Run a command, such as SET, once for each of the parameters. Queries are refused, before any charge."""
-        self._open()
-        each: list[Sequence[Parameter]] = []
-        for given in seq_of_parameters:
-            check_statement(operation, given)
-            parameters = literals(given)
-            each.append(parameters)
+        self._require_open()
+        parameter_sets: list[Sequence[Parameter]] = []
+        for raw_parameters in seq_of_parameters:
+            check_statement(operation, raw_parameters)
+            parameters = to_literals(raw_parameters)
+            parameter_sets.append(parameters)
             if read_command(operation, parameters) is None:
                 raise ProgrammingError(
                     "executemany is for statements without rows, and this is a query",
                     hint="Call execute for each of the parameters, or ask for all of them at once: GROUP BY …",
                 )
-        for bound in each:
+        for bound in parameter_sets:
             self.execute(operation, bound)
         self._answer = None  # PEP 249: what has rows is not for executemany
 
@@ -91,7 +91,7 @@ class Cursor:
         """Name, type, display size, internal size, precision, scale, null_ok of each column; None without columns."""
         if self._answer is None or not self._answer.columns:
             return None
-        return [_described(column) for column in self._answer.columns]
+        return [_describe_column(column) for column in self._answer.columns]
 
     @property
     def rowcount(self) -> int:
@@ -115,7 +115,7 @@ class Cursor:
 
     def fetchone(self) -> Row | None:
         """The next row; None after the last."""
-        rows = self._take(1)
+        rows = self._take_rows(1)
         return rows[0] if rows else None
 
     def fetchmany(self, size: int | None = None) -> list[Row]:
@@ -123,21 +123,21 @@ class Cursor:
         wanted = self.arraysize if size is None else size
         if wanted < 0:
             raise InterfaceError("fetchmany takes a number of rows that is not negative")
-        return self._take(wanted)
+        return self._take_rows(wanted)
 
     def fetchall(self) -> list[Row]:
         """All rows that are left."""
-        return self._take(None)
+        return self._take_rows(None)
 
     def scroll(self, value: int, mode: str = "relative") -> None:
         """Move to another row: by `value` rows, or to row `value`, from 0, where `mode` is "absolute"."""
-        rows = self._require().rows
+        rows = self._require_rows().rows
         if mode not in ("relative", "absolute"):
             raise InterfaceError('the mode is "relative" or "absolute"')
-        place = value + (self._next if mode == "relative" else 0)
-        if not 0 <= place < max(len(rows), 1):
-            raise IndexError(f"there is no row {place}: there are {len(rows)}, from 0")
-        self._next = place
+        row_index = value + (self._next if mode == "relative" else 0)
+        if not 0 <= row_index < max(len(rows), 1):
+            raise IndexError(f"there is no row {row_index}: there are {len(rows)}, from 0")
+        self._next = row_index
 
     def __iter__(self) -> Iterator[Row]:
         return self
@@ -150,18 +150,18 @@ class Cursor:
 
     def setinputsizes(self, sizes: Sequence[object]) -> None:
         """Nothing is to be prepared: it does nothing."""
-        self._open()
+        self._require_open()
 
     def setoutputsize(self, size: int, column: int | None = None) -> None:
         """Rows come whole: it does nothing."""
-        self._open()
+        self._require_open()
 
     def close(self) -> None:
         """Forget the rows; the connection stays open. Closing again does nothing."""
         self._closed, self._answer = True, None
 
     def __enter__(self) -> Self:
-        self._open()
+        self._require_open()
         return self
 
     def __exit__(
@@ -187,7 +187,7 @@ class Cursor:
     @property
     def errors(self) -> list[tuple[CellError | None, ...]]:
         """For each row, and each column in it: standard error and 95 % interval, or None where no noise is known."""
-        return self._require().errors
+        return self._require_rows().errors
 
     @property
     def statusmessage(self) -> str | None:
@@ -204,52 +204,52 @@ class Cursor:
 
     def answer(self) -> Answer:
         """All of the last statement's answer as one value, for notebooks, tables and charts: see `Answer`."""
-        given = self._answer
-        if given is None:
+        session_answer = self._answer
+        if session_answer is None:
             raise ProgrammingError("there is no answer", hint="Execute a statement first.")
-        connection = self._open()
-        left = connection._left() if given.receipts else None
-        codes = tuple(_code(column) for column in given.columns)
-        names = tuple(column.name for column in given.columns)
-        return Answer(names, codes, list(given.rows), list(given.errors), self._loss, given.notices, given.receipts,
-                      given.command, left)  # fmt: skip
+        connection = self._require_open()
+        remaining = connection._remaining_budget_text() if session_answer.receipts else None
+        codes = tuple(_type_code_of(column) for column in session_answer.columns)
+        names = tuple(column.name for column in session_answer.columns)
+        return Answer(names, codes, list(session_answer.rows), list(session_answer.errors), self._loss, session_answer.notices, session_answer.receipts,
+                      session_answer.command, remaining)  # fmt: skip
 
     def fetch_arrow(self, *, errors: bool = False) -> pyarrow.Table:
         """The rows that are left, as an Arrow table; `errors` adds x_stderr, x_low and x_high to each noisy x."""
-        return to_arrow(self._frame(errors))
+        return to_arrow(self._fetch_frame(errors))
 
     def fetch_df(self, *, errors: bool = False) -> pandas.DataFrame:
         """The rows that are left, as a pandas data frame; `errors` adds x_stderr, x_low and x_high to each noisy x."""
-        return to_pandas(self._frame(errors))
+        return to_pandas(self._fetch_frame(errors))
 
     def fetch_pl(self, *, errors: bool = False) -> polars.DataFrame:
         """The rows that are left, as a polars data frame; `errors` adds x_stderr, x_low and x_high to each noisy x."""
-        return to_polars(self._frame(errors))
+        return to_polars(self._fetch_frame(errors))
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
-    def _frame(self, errors: bool) -> Frame:
-        answer, start = self._require(), self._next
+    def _fetch_frame(self, errors: bool) -> Frame:
+        answer, start = self._require_rows(), self._next
         names, types = tuple(c.name for c in answer.columns), tuple(c.type for c in answer.columns)
-        frame = Frame(names, types, self._take(None))
-        return with_errors(frame, answer.errors[start:]) if errors else frame
+        frame = Frame(names, types, self._take_rows(None))
+        return add_error_columns(frame, answer.errors[start:]) if errors else frame
 
-    def _take(self, count: int | None) -> list[Row]:
-        answer = self._require()
+    def _take_rows(self, count: int | None) -> list[Row]:
+        answer = self._require_rows()
         rows = answer.rows[self._next : None if count is None else self._next + count]
         self._next += len(rows)
         return rows
 
-    def _require(self) -> Given:
-        self._open()
+    def _require_rows(self) -> Given:
+        self._require_open()
         if self._answer is None or not self._answer.columns:
             raise ProgrammingError("there are no rows to fetch", hint="Execute a SELECT first.")
         return self._answer
 
-    def _open(self) -> Connection:
+    def _require_open(self) -> Connection:
         if self._closed:
             raise InterfaceError("the cursor is closed", hint="Ask the connection for another one.")
-        self._connection._open_session()
+        self._connection._require_session()
         return self._connection
 
 
@@ -257,16 +257,16 @@ def check_statement(operation: object, parameters: object) -> None:
     if not isinstance(operation, str):
         raise InterfaceError(f"a statement is text, not {type(operation).__name__}")
     if isinstance(parameters, Mapping):
-        check_marks(operation)
+        check_placeholder_style(operation)
     if isinstance(parameters, str | bytes) or not isinstance(parameters, Sequence):
         raise InterfaceError("parameters are a sequence, one value for each ?", hint='For example: ("f", 1980)')
 
 
-def _code(column: OutputColumn) -> TypeCode:
+def _type_code_of(column: OutputColumn) -> TypeCode:
     return TypeCode(column.type, column.spelling)
 
 
-def _described(column: OutputColumn) -> Description:
+def _describe_column(column: OutputColumn) -> Description:
     type_ = column.type
     precision, scale = (None, None) if type_ is None else (type_.precision, type_.scale)
-    return column.name, _code(column), None, None, precision, scale, None
+    return column.name, _type_code_of(column), None, None, precision, scale, None

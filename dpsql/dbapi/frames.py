@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dpsql.display.formats import unique_names
+from dpsql.display.formats import make_names_unique
 from dpsql.errors import DataError, InterfaceError
 from dpsql.figures import CellError
 from dpsql.types import DOUBLE, Kind, Type
@@ -26,32 +26,32 @@ class Frame:
     types: tuple[Type | None, ...]
     rows: list[tuple[Any, ...]]
 
-    def values(self, place: int) -> list[Any]:
-        return [row[place] for row in self.rows]
+    def column_values(self, index: int) -> list[Any]:
+        return [row[index] for row in self.rows]
 
 
-def with_errors(frame: Frame, errors: Sequence[tuple[CellError | None, ...]]) -> Frame:
+def add_error_columns(frame: Frame, errors: Sequence[tuple[CellError | None, ...]]) -> Frame:
     """Each column x that has error bars is followed by x_stderr, x_low and x_high."""
-    noisy = [any(bars[place] is not None for bars in errors) for place in range(len(frame.names))]
+    noisy = [any(bars[index] is not None for bars in errors) for index in range(len(frame.names))]
     names: list[str] = []
     types: list[Type | None] = []
-    for name, type_, has in zip(frame.names, frame.types, noisy, strict=True):
-        names += [name, f"{name}_stderr", f"{name}_low", f"{name}_high"] if has else [name]
-        types += [type_, DOUBLE, DOUBLE, DOUBLE] if has else [type_]
-    rows = [_wide_row(row, bars, noisy) for row, bars in zip(frame.rows, errors, strict=True)]
+    for name, type_, is_noisy in zip(frame.names, frame.types, noisy, strict=True):
+        names += [name, f"{name}_stderr", f"{name}_low", f"{name}_high"] if is_noisy else [name]
+        types += [type_, DOUBLE, DOUBLE, DOUBLE] if is_noisy else [type_]
+    rows = [_widen_row(row, bars, noisy) for row, bars in zip(frame.rows, errors, strict=True)]
     return Frame(tuple(names), tuple(types), rows)
 
 
-def _wide_row(row: tuple[Any, ...], bars: tuple[CellError | None, ...], noisy: Sequence[bool]) -> tuple[Any, ...]:
+def _widen_row(row: tuple[Any, ...], bars: tuple[CellError | None, ...], noisy: Sequence[bool]) -> tuple[Any, ...]:
     cells: list[Any] = []
-    for value, bar, has in zip(row, bars, noisy, strict=True):
+    for value, bar, is_noisy in zip(row, bars, noisy, strict=True):
         cells.append(value)
-        if has:
+        if is_noisy:
             cells += [None, None, None] if bar is None else [bar.stderr, bar.low, bar.high]
     return tuple(cells)
 
 
-def _package(module: str, extra: str) -> Any:
+def _import_package(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
@@ -62,23 +62,23 @@ def _package(module: str, extra: str) -> Any:
 
 
 def to_arrow(frame: Frame) -> pyarrow.Table:
-    arrow = _package("pyarrow", "arrow")
-    arrays = [_arrow_array(arrow, type_, frame.values(place)) for place, type_ in enumerate(frame.types)]
+    arrow = _import_package("pyarrow", "arrow")
+    arrays = [_to_arrow_array(arrow, type_, frame.column_values(index)) for index, type_ in enumerate(frame.types)]
     return arrow.Table.from_arrays(arrays, names=list(frame.names))
 
 
-def _arrow_array(arrow: Any, type_: Type | None, values: list[Any]) -> Any:
+def _to_arrow_array(arrow: Any, type_: Type | None, values: list[Any]) -> Any:
     if type_ is None:  # lists, structs and the untyped NULL: what Arrow makes of the Python values
         return arrow.array(values)
     if type_.kind is Kind.UUID:
         values = [None if value is None else str(value) for value in values]
     try:
-        return arrow.array(values, _arrow_type(arrow, type_))
+        return arrow.array(values, _to_arrow_type(arrow, type_))
     except arrow.ArrowInvalid:
         raise DataError(f"a value does not fit in Arrow's type for {type_}", sqlstate="22003") from None
 
 
-def _arrow_type(arrow: Any, type_: Type) -> Any:
+def _to_arrow_type(arrow: Any, type_: Type) -> Any:
     match type_.kind:
         case Kind.DECIMAL:
             return arrow.decimal128(type_.precision, type_.scale)
@@ -93,10 +93,10 @@ def _arrow_type(arrow: Any, type_: Type) -> Any:
         case Kind.INTERVAL:
             return arrow.duration("us")
         case kind:
-            return getattr(arrow, _ARROW[kind])()
+            return getattr(arrow, _ARROW_TYPES[kind])()
 
 
-_ARROW = {
+_ARROW_TYPES = {
     Kind.BOOLEAN: "bool_", Kind.SMALLINT: "int16", Kind.INTEGER: "int32", Kind.BIGINT: "int64", Kind.REAL: "float32",
     Kind.DOUBLE: "float64", Kind.TEXT: "string", Kind.UUID: "string", Kind.DATE: "date32",
 }  # fmt: skip
@@ -106,24 +106,24 @@ _ARROW = {
 
 
 def to_pandas(frame: Frame) -> pandas.DataFrame:
-    pandas = _package("pandas", "pandas")
+    pandas = _import_package("pandas", "pandas")
     series = []
-    for place, type_ in enumerate(frame.types):
-        values = frame.values(place)
-        series.append(pandas.Series(values, dtype=_dtype(type_, values)))
+    for index, type_ in enumerate(frame.types):
+        values = frame.column_values(index)
+        series.append(pandas.Series(values, dtype=_pandas_dtype(type_, values)))
     table = pandas.concat(series, axis=1)
     table.columns = list(frame.names)
     return table
 
 
-def _dtype(type_: Type | None, values: list[Any]) -> str | None:
+def _pandas_dtype(type_: Type | None, values: list[Any]) -> str | None:
     """numpy's type where there is no NULL or it has one; else pandas' own, never a float for an integer."""
     if type_ is None:
         return "object"
     missing = any(value is None for value in values)
     match type_.kind:
         case Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT:
-            return _NULLABLE[type_.kind] if missing else _NULLABLE[type_.kind].lower()
+            return _NULLABLE_DTYPES[type_.kind] if missing else _NULLABLE_DTYPES[type_.kind].lower()
         case Kind.BOOLEAN:
             return "boolean" if missing else "bool"
         case Kind.REAL:
@@ -142,7 +142,7 @@ def _dtype(type_: Type | None, values: list[Any]) -> str | None:
             return "object"
 
 
-_NULLABLE = {Kind.SMALLINT: "Int16", Kind.INTEGER: "Int32", Kind.BIGINT: "Int64"}
+_NULLABLE_DTYPES = {Kind.SMALLINT: "Int16", Kind.INTEGER: "Int32", Kind.BIGINT: "Int64"}
 
 
 # --- polars ----------------------------------------------------------------------------------------------------------
@@ -150,24 +150,24 @@ _NULLABLE = {Kind.SMALLINT: "Int16", Kind.INTEGER: "Int32", Kind.BIGINT: "Int64"
 
 def to_polars(frame: Frame) -> polars.DataFrame:
     """A name that is there twice gets a number, since polars holds each once."""
-    library = _package("polars", "polars")
-    names = unique_names(frame.names)
+    library = _import_package("polars", "polars")
+    names = make_names_unique(frame.names)
     columns = enumerate(frame.types)
     table: polars.DataFrame = library.DataFrame(
-        [_polars_series(library, names[place], type_, frame.values(place)) for place, type_ in columns]
+        [_to_polars_series(library, names[index], type_, frame.column_values(index)) for index, type_ in columns]
     )
     return table
 
 
-def _polars_series(polars: Any, name: str, type_: Type | None, values: list[Any]) -> Any:
+def _to_polars_series(polars: Any, name: str, type_: Type | None, values: list[Any]) -> Any:
     if type_ is None:
         return polars.Series(name, values)
     if type_.kind is Kind.UUID:
         values = [None if value is None else str(value) for value in values]
-    return polars.Series(name, values, dtype=_polars_type(polars, type_))
+    return polars.Series(name, values, dtype=_to_polars_type(polars, type_))
 
 
-def _polars_type(polars: Any, type_: Type) -> Any:
+def _to_polars_type(polars: Any, type_: Type) -> Any:
     match type_.kind:
         case Kind.DECIMAL:
             return polars.Decimal(type_.precision, type_.scale)
@@ -178,10 +178,10 @@ def _polars_type(polars: Any, type_: Type) -> Any:
         case Kind.INTERVAL:
             return polars.Duration("us")
         case kind:
-            return getattr(polars, _POLARS[kind])
+            return getattr(polars, _POLARS_TYPES[kind])
 
 
-_POLARS = {
+_POLARS_TYPES = {
     Kind.BOOLEAN: "Boolean", Kind.SMALLINT: "Int16", Kind.INTEGER: "Int32", Kind.BIGINT: "Int64",
     Kind.HUGEINT: "Int128", Kind.REAL: "Float32", Kind.DOUBLE: "Float64", Kind.TEXT: "String", Kind.UUID: "String",
     Kind.DATE: "Date", Kind.TIME: "Time",

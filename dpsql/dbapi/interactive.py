@@ -18,109 +18,109 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dpsql.dbapi.cursor import Cursor
 from dpsql.errors import Error, InterfaceError, InvalidParameter, OperationalError, QueryCanceled
-from dpsql.figures import NOTHING, Charge
-from dpsql.plain import from_plain
-from dpsql.quoting import quoted
-from dpsql.session import AskCommand, Forecast, Number, Parameter, Receipt, Reply, Told, exact, literals, read_command
+from dpsql.figures import NO_CHARGE, Charge
+from dpsql.plain import from_json
+from dpsql.quoting import quote_name
+from dpsql.session import SubmitQuery, Forecast, Number, Parameter, Receipt, MechanismReply, MechanismAnswer, parse_fraction, to_literals, read_command
 from dpsql.span import Span
 
 if TYPE_CHECKING:
     from dpsql.dbapi.connection import Connection
 
-HOLE = "{q}"
+QUESTION_MARKER = "{q}"
 """Where a holdout's statements have the question."""
-QUESTIONS = 100
+DEFAULT_QUESTIONS = 100
 """Questions that a forecast is for, where nothing else is said."""
 
-Statement = str | tuple[str, Sequence[Parameter]]
-Train = str | Mapping[str, Number] | Callable[[str], Number]
-T = TypeVar("T", Reply, Forecast)
+StatementInput = str | tuple[str, Sequence[Parameter]]
+TrainingMeans = str | Mapping[str, Number] | Callable[[str], Number]
+T = TypeVar("T", MechanismReply, Forecast)
 
 
-class Names:
+class MechanismNames:
     """Of the mechanisms that a connection's Python objects stand for; those whose object is gone are to be closed."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
         self.gone: deque[str] = deque()
 
-    def new(self, kind: str) -> str:
+    def new_name(self, kind: str) -> str:
         return f"_{kind}_{next(self._numbers)}"
 
 
-class Mechanism:
+class InteractiveMechanism:
     """What both have: a name by which the connection holds it, and what was told so far.
 
     All of it goes through SQL (DECLARE, ASK, EXPLAIN ASK), here and on a server; figures are carried as exact texts.
     """
 
-    def __init__(self, connection: Connection, kind: str, first: str, left: int, **options: Number | None) -> None:
+    def __init__(self, connection: Connection, kind: str, first: str, answers_left: int, **options: Number | None) -> None:
         self._connection, self._kind = connection, kind
-        self._transcript: list[Told] = []
-        self._left, self._loss = left, NOTHING
+        self._transcript: list[MechanismAnswer] = []
+        self._left, self._loss = answers_left, NO_CHARGE
         self._receipt: Receipt | None = None
         names = connection._names
         while names.gone:  # not where an object ends: its connection may be at work then
             with suppress(Error, IndexError):
-                self._do(f"CLOSE {quoted(names.gone.popleft(), always=True)}")
-        self._name = quoted(names.new(kind), always=True)
-        given = [f"{name} = {_text(name, value)}" for name, value in options.items() if value is not None]
-        behind = f" WITH ({', '.join(given)})" if given else ""
-        self._do(f"DECLARE {self._name} {kind.upper()}{first}{behind}")
+                self._execute_command(f"CLOSE {quote_name(names.gone.popleft(), always=True)}")
+        self._name = quote_name(names.new_name(kind), always=True)
+        option_texts = [f"{name} = {_quote_number(name, value)}" for name, value in options.items() if value is not None]
+        with_clause = f" WITH ({', '.join(option_texts)})" if option_texts else ""
+        self._execute_command(f"DECLARE {self._name} {kind.upper()}{first}{with_clause}")
         weakref.finalize(self, names.gone.append, self._name[1:-1]).atexit = False
 
-    def _do(self, sql: str, parameters: Sequence[Parameter] = ()) -> Cursor:
+    def _execute_command(self, sql: str, parameters: Sequence[Parameter] = ()) -> Cursor:
         cursor = self._connection.cursor()
         try:
             return cursor.execute(sql, parameters)
         finally:  # Ctrl-C, too, leaves a charge behind
             self._loss = cursor.loss or self._loss
 
-    def _put(
+    def _submit_question(
         self, sql: str, parameters: Sequence[Parameter], against: Fraction | None = None, least: Fraction | None = None
-    ) -> Told:
+    ) -> MechanismAnswer:
         options = "FORMAT JSON" if least is None else f"FORMAT JSON, SENSITIVITY '{least}'"
-        behind = "" if against is None else f"\nAGAINST '{against}'"
+        suffix = "" if against is None else f"\nAGAINST '{against}'"
         try:
-            reply = self._told(Reply, f"ASK ({options}) {self._name} ", sql, parameters, behind)
+            reply = self._query_json(MechanismReply, f"ASK ({options}) {self._name} ", sql, parameters, suffix)
         except QueryCanceled:  # it goes on
             raise
         except Error:
-            self._look()
+            self._refresh_remaining()
             raise
-        told = replace(reply.told, question=sql)  # all of it, which a server does not keep
-        self._transcript += [*reply.before, told]
+        entry = replace(reply.told, question=sql)  # all of it, which a server does not keep
+        self._transcript += [*reply.before, entry]
         self._left = reply.left
-        return told
+        return entry
 
-    def _forecast(
+    def _get_forecast(
         self, sql: str | None, parameters: Sequence[Parameter], questions: int, confidence: float
     ) -> Forecast:
-        options = f"FORMAT JSON, QUESTIONS {_figure('questions', questions)}"
-        options += f", CONFIDENCE {_figure('confidence', confidence)}"
-        return self._told(Forecast, f"EXPLAIN ({options}) ASK {self._name} ", sql or "", parameters)
+        options = f"FORMAT JSON, QUESTIONS {_format_number('questions', questions)}"
+        options += f", CONFIDENCE {_format_number('confidence', confidence)}"
+        return self._query_json(Forecast, f"EXPLAIN ({options}) ASK {self._name} ", sql or "", parameters)
 
-    def _told(self, kind: type[T], before: str, sql: str, parameters: Sequence[Parameter], behind: str = "") -> T:
+    def _query_json(self, kind: type[T], prefix: str, sql: str, parameters: Sequence[Parameter], suffix: str = "") -> T:
         """What a command about a statement tells; errors point into that statement."""
         sql = sql.rstrip("; \t\r\n")
-        with _pointing(sql, before, behind):
-            cursor = self._do(before + sql + behind, parameters)
+        with _relocate_errors(sql, prefix, suffix):
+            cursor = self._execute_command(prefix + sql + suffix, parameters)
         self._receipt = next(iter(cursor.receipts), self._receipt)
         ((cell,),) = cursor.fetchall()
         try:
-            return from_plain(kind, json.loads(cell))
+            return from_json(kind, json.loads(cell))
         except ValueError:
             raise OperationalError("the server tells it in another form", hint="Is it of another version of dpsql?",
                                    sqlstate="08P01") from None  # fmt: skip
 
-    def _look(self) -> None:
+    def _refresh_remaining(self) -> None:
         """After an error: it may have ended by that."""
         with suppress(Error):
-            rows = self._do(f"SHOW {self._kind.upper()}S").fetchall()
-            self._left = next((left for name, _, left, *_ in rows if quoted(name, always=True) == self._name), 0)
+            rows = self._execute_command(f"SHOW {self._kind.upper()}S").fetchall()
+            self._left = next((answers_left for name, _, answers_left, *_ in rows if quote_name(name, always=True) == self._name), 0)
 
     @property
-    def transcript(self) -> tuple[Told, ...]:
+    def transcript(self) -> tuple[MechanismAnswer, ...]:
         """What was asked and answered so far; of a holdout `above` is an overfit, and `value` its mean."""
         return tuple(self._transcript)
 
@@ -143,7 +143,7 @@ class Mechanism:
         return f"{type(self).__name__}(asked={len(self._transcript)}, left={self.left})"
 
 
-class AboveThreshold(Mechanism):
+class AboveThreshold(InteractiveMechanism):
     """Which of many numbers lie above a threshold; `connection.above_threshold` makes it.
 
     Only answers that are above are paid for, all of them up front, when the first question is asked.
@@ -153,16 +153,16 @@ class AboveThreshold(Mechanism):
         self,
         connection: Connection,
         threshold: Number,
-        queries: Iterable[Statement] | None,
+        queries: Iterable[StatementInput] | None,
         *,
         epsilon: Number | None,
         answers: int,
         sensitivity: Number | None,
     ) -> None:
-        known = [_statement(one) for one in queries] if isinstance(queries, Sequence) else []
-        self._known = known if sensitivity is None else []
-        self._queries: Iterator[Statement] = iter(queries or ())
-        super().__init__(connection, "threshold", f" {_text('threshold', threshold)}", answers, epsilon=epsilon,
+        statements = [_split_statement(query) for query in queries] if isinstance(queries, Sequence) else []
+        self._known = statements if sensitivity is None else []
+        self._queries: Iterator[StatementInput] = iter(queries or ())
+        super().__init__(connection, "threshold", f" {_quote_number('threshold', threshold)}", answers, epsilon=epsilon,
                          answers=answers, sensitivity=sensitivity)  # fmt: skip
 
     def ask(self, sql: str, parameters: Sequence[Parameter] = ()) -> bool:
@@ -170,8 +170,8 @@ class AboveThreshold(Mechanism):
 
         The first question has all of them charged; later ones cost nothing.
         """
-        least = None if self._loss else self._largest(QUESTIONS, 0.95)
-        return self._put(sql, literals(parameters), least=None if least is None else least.sensitivity).above
+        largest = None if self._loss else self._largest_forecast(DEFAULT_QUESTIONS, 0.95)
+        return self._submit_question(sql, to_literals(parameters), least=None if largest is None else largest.sensitivity).above
 
     def __iter__(self) -> Iterator[tuple[str, bool]]:
         """The given statements, each asked when its turn has come, with its answer; up to the last one above."""
@@ -179,7 +179,7 @@ class AboveThreshold(Mechanism):
             statement = next(self._queries, None)
             if statement is None:
                 return
-            sql, parameters = _statement(statement)
+            sql, parameters = _split_statement(statement)
             yield sql, self.ask(sql, parameters)
 
     def explain(
@@ -187,20 +187,20 @@ class AboveThreshold(Mechanism):
         sql: str | None = None,
         parameters: Sequence[Parameter] = (),
         *,
-        questions: int = QUESTIONS,
+        questions: int = DEFAULT_QUESTIONS,
         confidence: float = 0.95,
     ) -> Forecast:
         """What is charged and how far from the threshold answers can be trusted; free.
 
         `sql` may be the first question, from which the sensitivity is known where it was not declared.
         """
-        told = self._forecast(sql, literals(parameters), questions, confidence)
-        return told if told.paid else self._largest(questions, confidence, told) or told
+        forecast = self._get_forecast(sql, to_literals(parameters), questions, confidence)
+        return forecast if forecast.paid else self._largest_forecast(questions, confidence, forecast) or forecast
 
-    def _largest(self, questions: int, confidence: float, beside: Forecast | None = None) -> Forecast | None:
+    def _largest_forecast(self, questions: int, confidence: float, beside: Forecast | None = None) -> Forecast | None:
         """By the statement of the list that one unit moves furthest, if none of them `beside` is moved further."""
-        told = [self._forecast(*one, questions, confidence) for one in self._known]
-        return max([*told, *([] if beside is None else [beside])], key=_moved, default=None)
+        forecasts = [self._get_forecast(*statement, questions, confidence) for statement in self._known]
+        return max([*forecasts, *([] if beside is None else [beside])], key=_sensitivity_of, default=None)
 
 
 @dataclass(frozen=True)
@@ -214,13 +214,13 @@ class Estimate:
         return self.value
 
 
-class Holdout(Mechanism):
+class Holdout(InteractiveMechanism):
     """Means of a training set, checked on private rows again and again; `connection.holdout` makes it."""
 
     def __init__(
         self,
         connection: Connection,
-        train: Train,
+        train: TrainingMeans,
         holdout: str,
         *,
         n: int,
@@ -230,7 +230,7 @@ class Holdout(Mechanism):
         budget: int,
         sensitivity: Number | None,
     ) -> None:
-        if HOLE not in holdout or (isinstance(train, str) and HOLE not in train):
+        if QUESTION_MARKER not in holdout or (isinstance(train, str) and QUESTION_MARKER not in train):
             raise InterfaceError(
                 "the statements of a holdout have {q} where the question stands",
                 hint='holdout="SELECT SUM({q}) FROM visits", train="SELECT AVG({q}) FROM synthetic_visits".',
@@ -244,20 +244,20 @@ class Holdout(Mechanism):
 
         The first question has all of them charged; later ones cost nothing. After `budget` overfits it is refused.
         """
-        mean = self._mean(question)
-        told = self._put(_put(self._holdout, question), (), mean)
-        return Estimate(float(mean if told.value is None else told.value), told.above)
+        mean = self._training_mean(question)
+        entry = self._submit_question(_fill_question(self._holdout, question), (), mean)
+        return Estimate(float(mean if entry.value is None else entry.value), entry.above)
 
     def explain(
-        self, question: str | None = None, *, questions: int = QUESTIONS, confidence: float = 0.95
+        self, question: str | None = None, *, questions: int = DEFAULT_QUESTIONS, confidence: float = 0.95
     ) -> Forecast:
         """What is charged and how good the answers are; free. `question` as in `AboveThreshold.explain`."""
-        return self._forecast(None if question is None else _put(self._holdout, question), (), questions, confidence)
+        return self._get_forecast(None if question is None else _fill_question(self._holdout, question), (), questions, confidence)
 
-    def _mean(self, question: str) -> Fraction:
+    def _training_mean(self, question: str) -> Fraction:
         """Of the training set, exactly. It is public or released: what would be charged is refused."""
         if isinstance(self._train, str):
-            value = self._connection.sql(_put(self._train, question), free=True).scalar()
+            value = self._connection.sql(_fill_question(self._train, question), free=True).scalar()
         elif callable(self._train):
             value = self._train(question)
         elif question in self._train:
@@ -266,51 +266,51 @@ class Holdout(Mechanism):
             raise InterfaceError("the training set has no mean for this question", hint="Add it to the mapping.")
         if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction | str):
             raise InvalidParameter("the training set's mean must be a number", hint="Is it NULL, as without rows?")
-        return exact("the training set's mean", value)
+        return parse_fraction("the training set's mean", value)
 
 
-def _put(template: str, question: str) -> str:
+def _fill_question(template: str, question: str) -> str:
     """The analyst's statement with her own question in it: what runs is compiled as if she had written it so."""
     if not isinstance(question, str) or not question.strip():
         raise InterfaceError("a question is an expression in SQL", hint="CASE WHEN insured THEN 1 ELSE 0 END, say.")
-    return template.replace(HOLE, f"({question})")
+    return template.replace(QUESTION_MARKER, f"({question})")
 
 
-def _statement(one: Statement) -> tuple[str, tuple[Parameter, ...]]:
-    sql, parameters = (one, ()) if isinstance(one, str) else one
-    return sql, literals(parameters)
+def _split_statement(statement: StatementInput) -> tuple[str, tuple[Parameter, ...]]:
+    sql, parameters = (statement, ()) if isinstance(statement, str) else statement
+    return sql, to_literals(parameters)
 
 
-def _text(name: str, value: Number) -> str:
+def _quote_number(name: str, value: Number) -> str:
     """A number as SQL has it: exactly, in quotes."""
-    return f"'{exact(name, value)}'"
+    return f"'{parse_fraction(name, value)}'"
 
 
-def _figure(name: str, value: float) -> str:
+def _format_number(name: str, value: float) -> str:
     """Among the options of EXPLAIN, which take no quotes."""
-    return str(exact(name, value))
+    return str(parse_fraction(name, value))
 
 
-def _moved(forecast: Forecast) -> Fraction:
+def _sensitivity_of(forecast: Forecast) -> Fraction:
     return forecast.sensitivity or Fraction(0)
 
 
-def forecast_of(connection: Connection, sql: str) -> Forecast | None:
+def get_ask_forecast(connection: Connection, sql: str) -> Forecast | None:
     """Of an ASK: what it would be charged, and how good it would be; free. None where it is another statement."""
-    if not isinstance(read_command(sql), AskCommand):
+    if not isinstance(read_command(sql), SubmitQuery):
         return None
     ((cell,),) = connection.cursor().execute(f"EXPLAIN (FORMAT JSON) {sql}", free=True).fetchall()
-    return from_plain(Forecast, json.loads(cell))
+    return from_json(Forecast, json.loads(cell))
 
 
 @contextmanager
-def _pointing(sql: str, before: str, behind: str) -> Iterator[None]:
+def _relocate_errors(sql: str, prefix: str, suffix: str) -> Iterator[None]:
     """Errors are about the statement that was given, and not about the command around it."""
     try:
         yield
     except Error as error:
-        if error.statement in (None, before + sql + behind):
-            start = len(before)
+        if error.statement in (None, prefix + sql + suffix):
+            start = len(prefix)
             span, error.statement = error.span, sql
             inside = span is not None and start <= span.start < start + len(sql)
             error.span = Span(span.start - start, min(span.end - start, len(sql))) if span and inside else None

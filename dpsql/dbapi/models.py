@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsql.errors import InterfaceError
-from dpsql.plain import told
+from dpsql.plain import loads
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -54,18 +54,18 @@ class Model:
     def is_logistic(self) -> bool:
         return self.family == "logistic"
 
-    def _shaped(self, values: list[float]) -> Floats:
+    def _shape_coefficients(self, values: list[float]) -> Floats:
         return np.array([values]) if self.is_logistic else np.array(values)
 
     @property
     def coef_(self) -> Floats:
         """In the units of the columns: one row for a logistic model, a vector for a linear one."""
-        return self._shaped([term.coefficient for term in self._terms])
+        return self._shape_coefficients([term.coefficient for term in self._terms])
 
     @property
     def stderr_(self) -> Floats:
         """The standard errors of `coef_`."""
-        return self._shaped([term.error for term in self._terms])
+        return self._shape_coefficients([term.error for term in self._terms])
 
     @property
     def intercept_(self) -> Any:
@@ -81,33 +81,33 @@ class Model:
 
         NaN where a value is missing, or is none that was declared, as PREDICT has NULL there.
         """
-        columns = columns_of(rows, self.feature_names_in_.tolist())
-        found = [column for name, values in columns.items() for column in _coded(self._of(name), values)]
-        return np.array(found, dtype=float).T
+        columns = feature_columns_of(rows, self.feature_names_in_.tolist())
+        matrix_columns = [column for name, values in columns.items() for column in _encode_feature(self._terms_of(name), values)]
+        return np.array(matrix_columns, dtype=float).T
 
-    def _of(self, feature: str) -> tuple[_Term, ...]:
+    def _terms_of(self, feature: str) -> tuple[_Term, ...]:
         return tuple(term for term in self._terms if term.feature == feature)
 
     def decision_function(self, rows: Any) -> Floats:
-        found: Floats = self.design_matrix(rows) @ self.coef_.reshape(-1) + self._intercept.coefficient
-        return found
+        scores: Floats = self.design_matrix(rows) @ self.coef_.reshape(-1) + self._intercept.coefficient
+        return scores
 
     def predict_proba(self, rows: Any) -> Floats:
         """The probabilities of both classes."""
         if not self.is_logistic:
             raise InterfaceError("a linear model has no probabilities")
-        yes = 1 / (1 + np.exp(-self.decision_function(rows)))
-        return np.stack([1 - yes, yes], axis=1)
+        positive = 1 / (1 + np.exp(-self.decision_function(rows)))
+        return np.stack([1 - positive, positive], axis=1)
 
     def predict(self, rows: Any) -> npt.NDArray[Any]:
         """The likelier class, or the value of a linear model. A row without a prediction has None, or NaN."""
-        found = self.decision_function(rows)
+        scores = self.decision_function(rows)
         if not self.is_logistic:
-            return found
-        classes: npt.NDArray[Any] = self.classes_[(found > 0).astype(int)]
-        if np.isnan(found).any():
+            return scores
+        classes: npt.NDArray[Any] = self.classes_[(scores > 0).astype(int)]
+        if np.isnan(scores).any():
             classes = classes.astype(object)
-            classes[np.isnan(found)] = None
+            classes[np.isnan(scores)] = None
         return classes
 
     def to_sklearn(self) -> Any:
@@ -129,57 +129,57 @@ class Model:
         return Pipeline([("terms", FunctionTransformer(self.design_matrix)), ("model", estimator)])
 
 
-def columns_of(rows: Any, names: list[str]) -> dict[str, Sequence[Any]]:
+def feature_columns_of(rows: Any, names: list[str]) -> dict[str, Sequence[Any]]:
     """The values of each feature."""
-    told = f"{len(names)} values: {', '.join(names)}"
+    expected = f"{len(names)} values: {', '.join(names)}"
     if hasattr(rows, "columns"):  # a frame of pandas or polars
         missing = [name for name in names if name not in rows.columns]
         if missing:
-            raise InterfaceError(f'the frame has no column "{missing[0]}"', hint=f"A row has {told}.")
+            raise InterfaceError(f'the frame has no column "{missing[0]}"', hint=f"A row has {expected}.")
         return {name: list(rows[name]) for name in names}
-    found = [_row(row) for row in rows] if _is_many(rows) else None
-    if found is None or any(row is None or len(row) != len(names) for row in found):
-        raise InterfaceError(f"a row has {told}", hint="Give a list of rows, each of them a list, or a frame.")
-    return {name: [row[place] for row in found if row is not None] for place, name in enumerate(names)}
+    row_lists = [_to_row(row) for row in rows] if _is_collection(rows) else None
+    if row_lists is None or any(row is None or len(row) != len(names) for row in row_lists):
+        raise InterfaceError(f"a row has {expected}", hint="Give a list of rows, each of them a list, or a frame.")
+    return {name: [row[index] for row in row_lists if row is not None] for index, name in enumerate(names)}
 
 
-def _row(row: Any) -> list[Any] | None:
-    return list(row) if _is_many(row) else None
+def _to_row(row: Any) -> list[Any] | None:
+    return list(row) if _is_collection(row) else None
 
 
-def _is_many(value: Any) -> bool:
+def _is_collection(value: Any) -> bool:
     """A text, and a mapping, are none: what would be read of them is nobody's row."""
     return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
-def _coded(terms: Sequence[_Term], values: Sequence[Any]) -> list[list[float]]:
+def _encode_feature(terms: Sequence[_Term], values: Sequence[Any]) -> list[list[float]]:
     """What the coefficients of one feature are multiplied with, in each row."""
     first = terms[0]
     if first.value is None:
-        return [[_number(first, value) for value in values]]
+        return [[_to_number(first, value) for value in values]]
     declared = [term.value for term in terms]
-    known = [any(_same(value, one) for one in declared) for value in values]
+    is_declared = [any(_is_same_value(value, category) for category in declared) for value in values]
     return [
-        [float(_same(value, one)) if fits else np.nan for value, fits in zip(values, known, strict=True)]
-        for one in declared
+        [float(_is_same_value(value, category)) if fits else np.nan for value, fits in zip(values, is_declared, strict=True)]
+        for category in declared
     ]
 
 
-def _same(value: Any, declared: Any) -> bool:
+def _is_same_value(value: Any, declared: Any) -> bool:
     return value is declared or (not _is_missing(value) and bool(value == declared))
 
 
-def _number(term: _Term, value: Any) -> float:
+def _to_number(term: _Term, value: Any) -> float:
     if _is_missing(value):
         return np.nan
     try:
-        found = None if isinstance(value, str | bytes) else float(value)
+        number = None if isinstance(value, str | bytes) else float(value)
     except (TypeError, ValueError):
-        found = None
-    if found is None or (term.truth and found not in (0.0, 1.0)):
+        number = None
+    if number is None or (term.truth and number not in (0.0, 1.0)):
         takes = "true or false" if term.truth else "numbers"
         raise InterfaceError(f'feature "{term.feature}" takes {takes}, not {str(value)[:40]!r}')
-    return found
+    return number
 
 
 def _is_missing(value: Any) -> bool:
@@ -191,18 +191,18 @@ def _is_missing(value: Any) -> bool:
 def read_model(text: str) -> Model:
     """From what SHOW MODEL … (FORMAT JSON) tells."""
     plain = json.loads(text)
-    classes = [told(one) for one in plain["classes"]]
+    classes = [loads(item) for item in plain["classes"]]
     return Model(
         plain["name"],
         plain["family"],
         plain["method"],
         plain["statement"],
         plain["label"],
-        np.array(classes, dtype=object if any(isinstance(one, str) for one in classes) else None),
-        _term(plain["intercept"]),
-        tuple(_term(one) for one in plain["terms"]),
+        np.array(classes, dtype=object if any(isinstance(item, str) for item in classes) else None),
+        _read_term(plain["intercept"]),
+        tuple(_read_term(item) for item in plain["terms"]),
     )
 
 
-def _term(plain: dict[str, Any]) -> _Term:
-    return _Term(plain["feature"], told(plain["value"]), plain["coefficient"], plain["error"], plain["truth"])
+def _read_term(plain: dict[str, Any]) -> _Term:
+    return _Term(plain["feature"], loads(plain["value"]), plain["coefficient"], plain["error"], plain["truth"])

@@ -27,33 +27,33 @@ from typing import Any, NoReturn
 
 from dpsql.dbapi.answer import Answer
 from dpsql.dbapi.connection import Connection, connect
-from dpsql.display.text import shown_lines
+from dpsql.display.text import escape_lines
 from dpsql.errors import Error, InterfaceError, QueryCanceled
 from dpsql.session import Balance, Explanation
 
 _USAGE = "Write for example: %dpsql clinic.yaml --user ana"
-_KEPT = re.compile(r"=\s*%dpsql\b")
+_ASSIGNMENT = re.compile(r"=\s*%dpsql\b")
 
 
 def load_ipython_extension(shell: Any) -> None:
     """What `%load_ext dpsql` calls: it gives the shell %dpsql and %%dpsql."""
-    magic = Magic(shell)
-    shell.events.register("pre_run_cell", magic.begin)
+    magic = DpsqlMagic(shell)
+    shell.events.register("pre_run_cell", magic.remember_cell)
     shell.register_magic_function(magic.run, magic_kind="line_cell", magic_name="dpsql")
-    atexit.register(magic.leave)  # the shell outlives the driver, which complains about what it finds open
+    atexit.register(magic.close_connection)  # the shell outlives the driver, which complains about what it finds open
 
 
-class _Options(argparse.ArgumentParser):
+class _MagicParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        known = sorted(self._option_string_actions)
+        option_names = sorted(self._option_string_actions)
         words = [word.partition("=")[0] for word in message.split() if word.startswith("-")]
-        near = [one for word in words if word not in known for one in get_close_matches(word, known, n=1)]
-        hint = f"Perhaps you meant {near[0]}. " if near else ""
-        raise InterfaceError(message, hint=f"{hint}Options: {', '.join(known)}.")
+        close_names = [close_name for word in words if word not in option_names for close_name in get_close_matches(word, option_names, n=1)]
+        hint = f"Perhaps you meant {close_names[0]}. " if close_names else ""
+        raise InterfaceError(message, hint=f"{hint}Options: {', '.join(option_names)}.")
 
 
-def _options() -> _Options:
-    parser = _Options(prog="%dpsql", add_help=False, allow_abbrev=False)
+def _make_parser() -> _MagicParser:
+    parser = _MagicParser(prog="%dpsql", add_help=False, allow_abbrev=False)
     parser.add_argument("where", nargs="?")
     for name in ("--user", "--epsilon", "--delta", "--params"):
         parser.add_argument(name)
@@ -61,7 +61,7 @@ def _options() -> _Options:
     return parser
 
 
-class Magic:
+class DpsqlMagic:
     """The connection of a notebook, and what is asked of it."""
 
     def __init__(self, shell: Any) -> None:
@@ -70,7 +70,7 @@ class Magic:
         self._own = False  # whether it was opened here
         self._text = ""  # of the cell that runs
 
-    def begin(self, info: Any) -> None:
+    def remember_cell(self, info: Any) -> None:
         """What IPython calls before a cell."""
         self._text = info.raw_cell or ""
 
@@ -82,87 +82,87 @@ class Magic:
         """
         try:
             if cell is not None:
-                return self._cell(line, cell)
-            return self._sql(line) if _is_sql(line) else self._line(line)
+                return self._run_cell(line, cell)
+            return self._run_sql_line(line) if _is_sql(line) else self._run_line(line)
         except Error as error:
             charged = f"\ncharged: {error.charge}" if error.charge else ""
-            lines = shown_lines(f"ERROR:  {error}{charged}").split("\n")
+            lines = escape_lines(f"ERROR:  {error}{charged}").split("\n")
             setattr(error, "_render_traceback_", lambda: lines)  # noqa: B010  (IPython shows this in its place)
             raise
 
-    def _line(self, line: str) -> Balance | None:
-        given = _options().parse_args(_split(line))
-        if given.where is None:
-            return self._open().budget()
-        if given.explain or given.params:
+    def _run_line(self, line: str) -> Balance | None:
+        arguments = _make_parser().parse_args(_split_words(line))
+        if arguments.where is None:
+            return self._require_connection().budget()
+        if arguments.explain or arguments.params:
             raise InterfaceError("--explain and --params are for a statement", hint="Put it in a cell of %%dpsql.")
-        if _settings(given) and isinstance(self._shell.user_ns.get(given.where), Connection):
+        if _option_settings(arguments) and isinstance(self._shell.user_ns.get(arguments.where), Connection):
             hint = "Set them: %dpsql SET epsilon = 0.5, or for one statement in its cell: %%dpsql --epsilon 0.5"
             raise InterfaceError("--epsilon and --delta are not for a connection that is open already", hint=hint)
-        self._connect(given)
-        who = f' as "{self._open().user}"' if self._open().user else ""
-        left = self._open()._left()
-        print(shown_lines(f'You ask "{self._open().database}"{who}' + (f"; left of {left}" if left else "")))
+        self._open_connection(arguments)
+        user_text = f' as "{self._require_connection().user}"' if self._require_connection().user else ""
+        remaining = self._require_connection()._remaining_budget_text()
+        print(escape_lines(f'You ask "{self._require_connection().database}"{user_text}' + (f"; left of {remaining}" if remaining else "")))
         return None
 
-    def _sql(self, line: str) -> Answer:
-        answer = _ask(self._open(), line.strip().rstrip(";"))
-        if _KEPT.search(self._text):
-            self._tell(answer)
+    def _run_sql_line(self, line: str) -> Answer:
+        answer = _execute_statement(self._require_connection(), line.strip().rstrip(";"))
+        if _ASSIGNMENT.search(self._text):
+            self._print_charge(answer)
         return answer
 
-    def _tell(self, answer: Answer) -> None:
+    def _print_charge(self, answer: Answer) -> None:
         """What an answer was charged that is kept, and not shown."""
         if answer.left is not None:
-            print(shown_lines(f"charged: {answer.loss}; left of {answer.left}"))
+            print(escape_lines(f"charged: {answer.loss}; left of {answer.left}"))
 
-    def _cell(self, line: str, cell: str) -> Answer | Explanation | None:
-        name, options = _assigned(line)
-        given = _options().parse_args(_split(options))
-        if given.where is not None or given.user is not None:
-            self._connect(given)
-        parameters = self._parameters(given.params)
+    def _run_cell(self, line: str, cell: str) -> Answer | Explanation | None:
+        name, options = _split_assignment(line)
+        arguments = _make_parser().parse_args(_split_words(options))
+        if arguments.where is not None or arguments.user is not None:
+            self._open_connection(arguments)
+        parameters = self._get_parameters(arguments.params)
         statement = cell.strip().rstrip(";")
-        connection, settings = self._open(), _settings(given)
-        ask = connection.explain if given.explain else partial(_ask, connection)
+        connection, settings = self._require_connection(), _option_settings(arguments)
+        ask = connection.explain if arguments.explain else partial(_execute_statement, connection)
         answer = ask(statement, parameters, settings=settings)
         if name is None:
             return answer
         self._shell.push({name: answer})
         if isinstance(answer, Answer):
-            self._tell(answer)
+            self._print_charge(answer)
         return None
 
-    def _connect(self, given: argparse.Namespace) -> None:
+    def _open_connection(self, arguments: argparse.Namespace) -> None:
         """To what a variable holds: a connection, a dict, a path; or else to a path or URL."""
-        found = self._shell.user_ns.get(given.where)
-        if isinstance(found, Connection):
-            if given.user not in (None, found.user):
-                raise InterfaceError(f"the connection is open already, as {found.user or 'nobody'}", hint=_USAGE)
-            self._use(found, own=False)
+        variable = self._shell.user_ns.get(arguments.where)
+        if isinstance(variable, Connection):
+            if arguments.user not in (None, variable.user):
+                raise InterfaceError(f"the connection is open already, as {variable.user or 'nobody'}", hint=_USAGE)
+            self._use_connection(variable, own=False)
             return
-        if given.where is None:
+        if arguments.where is None:
             raise InterfaceError("--user is for a connection that is opened", hint=_USAGE)
-        where = found if isinstance(found, dict | str | os.PathLike) else given.where
-        self._use(connect(where, given.user, **_settings(given)), own=True)
+        target = variable if isinstance(variable, dict | str | os.PathLike) else arguments.where
+        self._use_connection(connect(target, arguments.user, **_option_settings(arguments)), own=True)
 
-    def _use(self, connection: Connection, own: bool) -> None:
+    def _use_connection(self, connection: Connection, own: bool) -> None:
         if self._own and self._connection is not None and self._connection is not connection:
             self._connection.close()
         self._connection, self._own = connection, own
 
-    def leave(self) -> None:
+    def close_connection(self) -> None:
         """Let go of the connection; one that was opened here is closed."""
         if self._own and self._connection is not None:
             self._connection.close()
         self._connection, self._own = None, False
 
-    def _open(self) -> Connection:
+    def _require_connection(self) -> Connection:
         if self._connection is None:
             raise InterfaceError("there is no connection", hint=_USAGE)
         return self._connection
 
-    def _parameters(self, name: str | None) -> Sequence[Any]:
+    def _get_parameters(self, name: str | None) -> Sequence[Any]:
         if name is None:
             return ()
         if name not in self._shell.user_ns:
@@ -171,14 +171,14 @@ class Magic:
         return value
 
 
-setattr(Magic.run, "_ipython_magic_no_var_expand", True)  # noqa: B010  (how IPython's decorator says it)
+setattr(DpsqlMagic.run, "_ipython_magic_no_var_expand", True)  # noqa: B010  (how IPython's decorator says it)
 
 
-def _settings(given: argparse.Namespace) -> dict[str, str]:
-    return {name: getattr(given, name) for name in ("epsilon", "delta") if getattr(given, name) is not None}
+def _option_settings(arguments: argparse.Namespace) -> dict[str, str]:
+    return {name: getattr(arguments, name) for name in ("epsilon", "delta") if getattr(arguments, name) is not None}
 
 
-def _ask(
+def _execute_statement(
     connection: Connection, statement: str, parameters: Sequence[Any] = (), settings: Mapping[str, str] | None = None
 ) -> Answer:
     """Who interrupts the kernel cancels the statement, and is told what it was charged."""
@@ -198,7 +198,7 @@ def _is_sql(line: str) -> bool:
     return first.isalpha() and bool(rest.strip()) and not rest.strip().startswith("--")
 
 
-def _assigned(line: str) -> tuple[str | None, str]:
+def _split_assignment(line: str) -> tuple[str | None, str]:
     """The variable before <<, and the options on either side of it."""
     if "<<" not in line:
         return None, line
@@ -209,7 +209,7 @@ def _assigned(line: str) -> tuple[str | None, str]:
     return words[-1], " ".join([*words[:-1], after])
 
 
-def _split(line: str) -> list[str]:
+def _split_words(line: str) -> list[str]:
     try:
         return shlex.split(line)
     except ValueError:

@@ -12,21 +12,21 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from dpsql.dbapi.address import Address, Setting, read_address
+from dpsql.dbapi.address import SchemaAddress, Setting, read_address
 from dpsql.errors import InterfaceError
-from dpsql.outlook import Outlook, look
-from dpsql.parts import import_parts
+from dpsql.outlook import StatusPreview, preview_status
+from dpsql.parts import preload_modules
 from dpsql.remote.address import ServerAddress
 
 if TYPE_CHECKING:
     from dpsql.dbapi.connection import Connection
-    from dpsql.remote.link import Link
-    from dpsql.remote.open import Ask
+    from dpsql.remote.link import ServerConnection
+    from dpsql.remote.open import PasswordPrompt
 
 
-def open_soon(
-    where: str | os.PathLike[str], user: str | None = None, ask: Ask | None = None, /, **settings: Setting
-) -> Opening:
+def open_in_background(
+    where: str | os.PathLike[str], user: str | None = None, ask: PasswordPrompt | None = None, /, **settings: Setting
+) -> BackgroundConnection:
     """As `dpsql.connect`, but behind a prompt: `begin` starts to open it, `connection` waits for it.
 
     The schema and who asks are checked here. Where the data must be registered first, it is opened here too: that takes
@@ -35,37 +35,37 @@ def open_soon(
     """
     address = read_address(where, user, settings)
     if isinstance(address, ServerAddress):
-        link = _log_in(address, ask)
-        return Opening(link, import_module("dpsql.remote.outlook").look_remotely(link))
-    outlook = look(address.path, address.user)
-    opening = Opening(address, outlook)
-    if outlook is None:
-        opening.connection()
-    return opening
+        server_connection = _log_in_to_server(address, ask)
+        return BackgroundConnection(server_connection, import_module("dpsql.remote.outlook").look_remotely(server_connection))
+    status_preview = preview_status(address.path, address.user)
+    background = BackgroundConnection(address, status_preview)
+    if status_preview is None:
+        background.wait_for_connection()
+    return background
 
 
-def open_now(
-    where: str | os.PathLike[str], user: str | None = None, ask: Ask | None = None, /, **settings: Setting
+def open_connection(
+    where: str | os.PathLike[str], user: str | None = None, ask: PasswordPrompt | None = None, /, **settings: Setting
 ) -> Connection:
     """As `dpsql.connect`, for a command line: `ask` asks a person for a password that stands nowhere."""
-    address, opened = read_address(where, user, settings), import_module("dpsql.dbapi.connection")
+    address, connection_module = read_address(where, user, settings), import_module("dpsql.dbapi.connection")
     if isinstance(address, ServerAddress):
-        connection: Connection = opened.connect_link(_log_in(address, ask))
+        connection: Connection = connection_module.connect_link(_log_in_to_server(address, ask))
     else:
-        connection = opened.connect(address.path, address.user, **address.settings)
+        connection = connection_module.connect(address.path, address.user, **address.settings)
     return connection
 
 
-def _log_in(address: ServerAddress, ask: Ask | None) -> Link:
+def _log_in_to_server(address: ServerAddress, ask: PasswordPrompt | None) -> ServerConnection:
     """Who opens a schema does not wait for the import of what speaks to servers."""
-    link: Link = import_module("dpsql.remote.open").open_link(address, ask)
-    return link
+    server_connection: ServerConnection = import_module("dpsql.remote.open").open_link(address, ask)
+    return server_connection
 
 
-class Opening:
+class BackgroundConnection:
     """A connection that is opened on a thread of its own; what opening raises, `connection` raises."""
 
-    def __init__(self, where: Address | Link, outlook: Outlook | None) -> None:
+    def __init__(self, where: SchemaAddress | ServerConnection, outlook: StatusPreview | None) -> None:
         self.user = where.user
         self.outlook = outlook
         """What is known beforehand; None where the connection was opened at once."""
@@ -77,21 +77,21 @@ class Opening:
         self._connection: Connection | None = None
         self._error: BaseException | None = None
 
-    def begin(self, failed: Callable[[BaseException], None] | None = None) -> None:
+    def start_opening(self, failed: Callable[[BaseException], None] | None = None) -> None:
         """Start opening; `failed` is called on the thread with what it raises. Beginning again does nothing."""
         with self._lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._open, args=(failed,), name="dpsql-open", daemon=True)
+                self._thread = threading.Thread(target=self._run_opening, args=(failed,), name="dpsql-open", daemon=True)
                 self._thread.start()
 
     @property
-    def ended(self) -> bool:
+    def is_done(self) -> bool:
         """Whether `connection` would answer without waiting."""
         return self._ended.is_set()
 
-    def connection(self) -> Connection:
+    def wait_for_connection(self) -> Connection:
         """The opened connection, or the error that it ended with; waits for it, and begins it where nobody has."""
-        self.begin()
+        self.start_opening()
         self._ended.wait()
         if self._error is not None:
             raise self._error
@@ -106,19 +106,19 @@ class Opening:
             self._ended.wait()  # Python ends badly while the driver is at work
         if self._connection is not None:
             self._connection.close()
-        elif not isinstance(self._where, Address):
+        elif not isinstance(self._where, SchemaAddress):
             self._where.close()
 
-    def _open(self, failed: Callable[[BaseException], None] | None) -> None:
+    def _run_opening(self, failed: Callable[[BaseException], None] | None) -> None:
         try:
-            for _ in import_parts():
+            for _ in preload_modules():
                 if self._left:
                     return
-            where, opened = self._where, import_module("dpsql.dbapi.connection")
-            if isinstance(where, Address):
-                self._connection = opened.connect(where.path, where.user, **where.settings)
+            where, connection_module = self._where, import_module("dpsql.dbapi.connection")
+            if isinstance(where, SchemaAddress):
+                self._connection = connection_module.connect(where.path, where.user, **where.settings)
             else:
-                self._connection = opened.connect_link(where)
+                self._connection = connection_module.connect_link(where)
         except BaseException as error:
             self._error = error
             if failed is not None:

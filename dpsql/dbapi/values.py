@@ -77,7 +77,7 @@ class TypeCode:
     def __eq__(self, other: object) -> bool:
         match other:
             case str():
-                return self._is_named(other)
+                return self._has_name(other)
             case TypeCode():
                 return str(self) == str(other)
             case Type():
@@ -85,7 +85,7 @@ class TypeCode:
             case _:
                 return NotImplemented
 
-    def _is_named(self, name: str) -> bool:
+    def _has_name(self, name: str) -> bool:
         if self.type is None:
             return name.lower() == self.spelling
         if self.type.kind is Kind.DECIMAL and name.lower() in ("decimal", "numeric"):

@@ -18,23 +18,23 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsql.analysis.sensitivity import selection_keys
-from dpsql.calibrate import Calibrated
-from dpsql.derive.describe import Described
-from dpsql.derive.linear import combination, covariance, never_negative
-from dpsql.derive.regroup import NotDerived, Regrouped, regroup
-from dpsql.derive.shape import Cell, Kind, Shape
+from dpsql.analysis.sensitivity import max_selection_keys
+from dpsql.calibrate import CalibratedPlan
+from dpsql.derive.describe import DescribedRelease
+from dpsql.derive.linear import find_combination, covariance_matrix, is_positive_semidefinite
+from dpsql.derive.regroup import NotDerivable, Regrouping, regroup_release
+from dpsql.derive.shape import CellShape, CellKind, ReleaseShape
 from dpsql.plan.recipes import Terms
-from dpsql.privacy.loss import TooSmall
-from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism, root_at_least, scale_of
+from dpsql.privacy.loss import LossTooSmall
+from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism, scale_from_square, scale_of
 from dpsql.privacy.selection import units_needed
-from dpsql.privacy.spec import Bundle, Release, Spec
+from dpsql.privacy.spec import NoiseBundle, Release, ReleaseSpec
 
-_MOST = (1 << 62) - 1
+_MAX_CELL = (1 << 62) - 1
 
 
 @dataclass(frozen=True)
-class Derived:
+class DerivedRelease:
     """A release with `columns` of a stored one; `terms` says what each cell that was asked for is in these.
 
     `noise` is the mean of the cells' variances, as parts of those of fresh ones.
@@ -46,153 +46,153 @@ class Derived:
     noise: Fraction
 
 
-def may_derive(asked: Described, stored: Shape) -> bool:
+def can_derive(wanted_release: DescribedRelease, stored: ReleaseShape) -> bool:
     """Whether a look at the release itself is worth while: it has the cells, of rows that meet no other conditions."""
-    if asked.shape.rows != stored.rows:
+    if wanted_release.shape.rows != stored.rows:
         return False
-    more = set(stored.conditions) - set(asked.shape.conditions)
+    more = set(stored.conditions) - set(wanted_release.shape.conditions)
     if not more <= {key.present for key in stored.keys}:
         return False
     forms = [cell.form for cell in stored.cells if cell is not None]
-    wanted = [cell.form for cell in asked.shape.cells if cell is not None]
-    return all(combination(form, forms) is not None for form in wanted)
+    wanted = [cell.form for cell in wanted_release.shape.cells if cell is not None]
+    return all(find_combination(form, forms) is not None for form in wanted)
 
 
-def derive(asked: Described, fresh: Calibrated, stored: Shape, release: Release) -> Derived | None:
+def derive_release(wanted: DescribedRelease, fresh: CalibratedPlan, stored: ReleaseShape, release: Release) -> DerivedRelease | None:
     """What is asked, from a stored release; None where it cannot be told, or not as accurately as `fresh` would."""
     try:
-        if asked.shape.rows != stored.rows or release.spec.choice is not None:
+        if wanted.shape.rows != stored.rows or release.spec.choice is not None:
             return None
-        groups = regroup(asked, fresh.gather, stored, release.keys)
+        groups = regroup_release(wanted, fresh.gather, stored, release.keys)
         _check_selection(fresh, release.spec)
-        numbers = _combinations(asked.shape, stored, release.spec)
-        used = sorted({place for row in numbers.values() for place, number in enumerate(row) if number})
-        spread = any(cell.spread for cell in asked.shape.cells if cell is not None)
-        for place in used:
-            _check_additive(stored.cells[place], stored, groups, spread)
-        noise = _noise(numbers, fresh, release.spec, groups.most)
-        return _derived(numbers, used, groups, release, noise)
-    except (NotDerived, TooSmall):
+        numbers = _combine_cells(wanted.shape, stored, release.spec)
+        used = sorted({index for row in numbers.values() for index, number in enumerate(row) if number})
+        spread = any(cell.spread for cell in wanted.shape.cells if cell is not None)
+        for index in used:
+            _check_additive(stored.cells[index], stored, groups, spread)
+        noise = _noise_ratio(numbers, fresh, release.spec, groups.max_members)
+        return _build_release(numbers, used, groups, release, noise)
+    except (NotDerivable, LossTooSmall):
         return None
 
 
 # --- cells -----------------------------------------------------------------------------------------------------------
 
-Numbers = dict[str, tuple[Fraction, ...]]
+CellCombinations = dict[str, tuple[Fraction, ...]]
 """For each cell that is asked for: what every column of the stored release counts for in it."""
 
 
-def _combinations(asked: Shape, stored: Shape, spec: Spec) -> Numbers:
-    variances = _variances(spec)
-    places = [place for place, cell in enumerate(stored.cells) if cell is not None]
-    result: Numbers = {}
-    for cell in asked.cells:
+def _combine_cells(wanted: ReleaseShape, stored: ReleaseShape, spec: ReleaseSpec) -> CellCombinations:
+    variances = _column_variances(spec)
+    indices = [index for index, cell in enumerate(stored.cells) if cell is not None]
+    result: CellCombinations = {}
+    for cell in wanted.cells:
         if cell is not None:
-            order = sorted(places, key=lambda place: (_form(stored, place) != cell.form, variances[place]))
-            found = combination(cell.form, [_form(stored, place) for place in order])
-            if found is None:
-                raise NotDerived
-            by_place = dict(zip(order, found, strict=True))
-            result[cell.name] = tuple(by_place.get(place, Fraction(0)) for place in range(len(stored.cells)))
+            order = sorted(indices, key=lambda index: (_form_at(stored, index) != cell.form, variances[index]))
+            factors = find_combination(cell.form, [_form_at(stored, index) for index in order])
+            if factors is None:
+                raise NotDerivable
+            by_index = dict(zip(order, factors, strict=True))
+            result[cell.name] = tuple(by_index.get(index, Fraction(0)) for index in range(len(stored.cells)))
     return result
 
 
-def _form(stored: Shape, place: int) -> tuple[tuple[str, Fraction], ...]:
-    cell = stored.cells[place]
+def _form_at(stored: ReleaseShape, index: int) -> tuple[tuple[str, Fraction], ...]:
+    cell = stored.cells[index]
     return () if cell is None else cell.form
 
 
-def _check_additive(cell: Cell | None, stored: Shape, groups: Regrouped, spread: bool) -> None:
+def _check_additive(cell: CellShape | None, stored: ReleaseShape, groups: Regrouping, spread: bool) -> None:
     """Whether this cell of the stored groups means, added up, what it means in the asked ones, where `spread` is that
     of weighed cells."""
     if cell is None:
-        raise NotDerived
-    whole_units = all(stored.keys[place].by_unit for place in groups.narrowed)
-    apart = all(stored.keys[place].by_unit for place in groups.dropped)
+        raise NotDerivable
+    whole_units = all(stored.keys[index].by_unit for index in groups.narrowed)
+    apart = all(stored.keys[index].by_unit for index in groups.dropped)
     if cell.capped:  # a unit's groups are chosen among all that it has
         fits = not groups.narrowed and not groups.dropped
-    elif cell.kind is Kind.WEIGHED:
+    elif cell.kind is CellKind.WEIGHED:
         fits = whole_units and cell.spread == spread
-    elif cell.kind is Kind.UNITS:
-        fits = groups.most == 1 or apart
+    elif cell.kind is CellKind.UNITS:
+        fits = groups.max_members == 1 or apart
     else:
-        fits = cell.kind is Kind.ROWS or groups.most == 1
+        fits = cell.kind is CellKind.ROWS or groups.max_members == 1
     if not fits:
-        raise NotDerived
+        raise NotDerivable
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 
-def _variances(spec: Spec) -> dict[int, Fraction]:
+def _column_variances(spec: ReleaseSpec) -> dict[int, Fraction]:
     """Of each column, in the units of its values: of Gaussian noise the variance, of Laplace noise half of it."""
     return {
-        place: (scale_of(bundle.mechanism) * spec.grids[place]) ** 2
+        index: (scale_of(bundle.mechanism) * spec.grids[index]) ** 2
         for bundle in spec.bundles
-        for place in bundle.columns
+        for index in bundle.columns
     }
 
 
-def _noise(numbers: Numbers, fresh: Calibrated, spec: Spec, most: int) -> Fraction:
+def _noise_ratio(numbers: CellCombinations, fresh: CalibratedPlan, spec: ReleaseSpec, max_members: int) -> Fraction:
     """No combination of the derived cells, whatever is worked out of them, has more noise than that of fresh ones."""
-    asked = fresh.spec
-    if len({type(bundle.mechanism) for bundle in (*asked.bundles, *spec.bundles)}) > 1:
-        raise NotDerived
-    known, wanted = _variances(spec), _variances(asked)
-    variances = [known.get(place, Fraction(0)) * most for place in range(len(spec.grids))]
-    places = [place for place, name in enumerate(fresh.columns) if name in numbers]
-    found = covariance([numbers[fresh.columns[place]] for place in places], variances)
-    room = [
-        [(wanted[place] if place == other else Fraction(0)) - number for other, number in zip(places, row, strict=True)]
-        for place, row in zip(places, found, strict=True)
+    fresh_spec = fresh.spec
+    if len({type(bundle.mechanism) for bundle in (*fresh_spec.bundles, *spec.bundles)}) > 1:
+        raise NotDerivable
+    stored_variances, fresh_variances = _column_variances(spec), _column_variances(fresh_spec)
+    variances = [stored_variances.get(index, Fraction(0)) * max_members for index in range(len(spec.grids))]
+    indices = [index for index, name in enumerate(fresh.columns) if name in numbers]
+    derived_covariance = covariance_matrix([numbers[fresh.columns[index]] for index in indices], variances)
+    margin = [
+        [(fresh_variances[index] if index == other else Fraction(0)) - number for other, number in zip(indices, row, strict=True)]
+        for index, row in zip(indices, derived_covariance, strict=True)
     ]
-    if not never_negative(room):
-        raise NotDerived
-    parts = [found[number][number] / wanted[place] for number, place in enumerate(places)]
+    if not is_positive_semidefinite(margin):
+        raise NotDerivable
+    parts = [derived_covariance[number][number] / fresh_variances[index] for number, index in enumerate(indices)]
     return sum(parts, Fraction(0)) / max(1, len(parts))
 
 
-def _check_selection(fresh: Calibrated, spec: Spec) -> None:
+def _check_selection(fresh: CalibratedPlan, spec: ReleaseSpec) -> None:
     if fresh.selection is not None:
-        keys = selection_keys(fresh.gather)
+        keys = max_selection_keys(fresh.gather)
         if spec.selection is None or units_needed(spec.selection.mechanism, keys) > units_needed(fresh.selection, keys):
-            raise NotDerived
+            raise NotDerivable
 
 
 # --- the release -----------------------------------------------------------------------------------------------------
 
 
-def _derived(numbers: Numbers, used: list[int], groups: Regrouped, release: Release, noise: Fraction) -> Derived:
+def _build_release(numbers: CellCombinations, used: list[int], groups: Regrouping, release: Release, noise: Fraction) -> DerivedRelease:
     names = tuple(f"d{number}" for number in range(1, len(used) + 1))
     terms = {
-        cell: tuple((name, row[place]) for name, place in zip(names, used, strict=True) if row[place])
+        cell: tuple((name, row[index]) for name, index in zip(names, used, strict=True) if row[index])
         for cell, row in numbers.items()
     }
     spec = release.spec
-    kept = [(bundle, tuple(used.index(place) for place in bundle.columns if place in used)) for bundle in spec.bundles]
-    bundles = tuple(Bundle(columns, _sum(bundle.mechanism, groups.most)) for bundle, columns in kept if columns)
-    cells = tuple(np.array(_added(release.cells[place].tolist(), groups.members), np.int64) for place in used)
-    derived = Release(groups.keys, cells, Spec(tuple(spec.grids[place] for place in used), bundles))
-    return Derived(derived, names, terms, noise)
+    used_bundles = [(bundle, tuple(used.index(index) for index in bundle.columns if index in used)) for bundle in spec.bundles]
+    bundles = tuple(NoiseBundle(columns, _sum_mechanism(bundle.mechanism, groups.max_members)) for bundle, columns in used_bundles if columns)
+    cells = tuple(np.array(_add_groups(release.cells[index].tolist(), groups.members), np.int64) for index in used)
+    derived = Release(groups.keys, cells, ReleaseSpec(tuple(spec.grids[index] for index in used), bundles))
+    return DerivedRelease(derived, names, terms, noise)
 
 
-def _added(cells: Sequence[int], members: Sequence[tuple[int, ...]]) -> list[int]:
-    sums = [sum(cells[place] for place in places) for places in members]
-    if any(abs(number) > _MOST for number in sums):
-        raise NotDerived
+def _add_groups(cells: Sequence[int], members: Sequence[tuple[int, ...]]) -> list[int]:
+    sums = [sum(cells[index] for index in indices) for indices in members]
+    if any(abs(number) > _MAX_CELL for number in sums):
+        raise NotDerivable
     return sums
 
 
-def _sum(mechanism: Mechanism, most: int) -> Mechanism:
+def _sum_mechanism(mechanism: Mechanism, draws: int) -> Mechanism:
     """Noise whose errors are those of a sum of `most` draws.
 
     A sum of Gaussians is told by its variance. One of Laplace draws has the standard error of a single draw of this
     scale, and lighter tails, so that an interval which fits the latter holds the sum at least as often.
     """
-    if most == 1:
+    if draws == 1:
         return mechanism
     match mechanism:
         case Laplace(scale):
-            return Laplace(root_at_least(most * scale**2))
+            return Laplace(scale_from_square(draws * scale**2))
         case Gaussian(sigma):
-            return Gaussian(root_at_least(most * sigma**2))
+            return Gaussian(scale_from_square(draws * sigma**2))

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
 
-from dpsql.analysis.canon import canonical, canonical_expr, canonical_plan
-from dpsql.analysis.domains import node_domains
-from dpsql.analysis.units import unit_facts
+from dpsql.analysis.canon import canonicalize_expr, canonical_expr_text, canonical_plan_text
+from dpsql.analysis.domains import derive_domains
+from dpsql.analysis.units import derive_unit_facts
 from dpsql.analysis.values import domain_of
-from dpsql.calibrate import Calibrated
-from dpsql.derive.forms import Former
-from dpsql.derive.shape import Cell, Key, Kind, Shape
+from dpsql.calibrate import CalibratedPlan
+from dpsql.derive.forms import FormBuilder
+from dpsql.derive.shape import CellShape, KeyShape, CellKind, ReleaseShape
 from dpsql.errors import InternalError
-from dpsql.plan.expr import TRUE, Column, Expr, IsNull, Not, conjuncts
+from dpsql.plan.expr import TRUE, Column, Expr, IsNull, Not, split_conjuncts
 from dpsql.plan.nodes import (
     Aggregate,
     CountBlocks,
@@ -40,64 +40,64 @@ from dpsql.plan.nodes import (
 from dpsql.plan.relations import Field, Filter, Project, Rows, row_fields
 from dpsql.plan.walk import map_expr
 
-VERSION = 1
+SHAPE_VERSION = 1
 """Part of every hash of rows: releases that were described otherwise are not mistaken for these."""
 
 ONE = Fraction(1)
 
 
 @dataclass(frozen=True)
-class Described:
+class DescribedRelease:
     """`keys` and `conditions` are the expressions of the shape's, in its order."""
 
-    shape: Shape
+    shape: ReleaseShape
     keys: tuple[Expr, ...]
     conditions: tuple[Expr, ...]
 
 
-def describe(aggregate: Aggregate, calibrated: Calibrated, context: str, assume: int | None) -> Described | None:
+def describe_release(aggregate: Aggregate, calibrated: CalibratedPlan, context: str, assume: int | None) -> DescribedRelease | None:
     """`aggregate` is canonical; `context` is the text of all else that fixes the meaning of a cell: declarations of
     tables, caps, neighbors, noise. None for what nothing is derived from: grouping sets, bins, blocks, mere lists."""
     gather = calibrated.gather
-    project = _project(gather)
+    project = _shared_projection(gather)
     blocks = any(isinstance(part, SumBlocks | CountBlocks) for part in gather.parts)
     chosen = calibrated.choice is not None or calibrated.scores is not None
     if aggregate.sets or blocks or chosen or project is None:
         return None
-    base, written = _split(aggregate.input)
+    base, written = _split_conditions(aggregate.input)
     exprs = {column.name: column.expr for column in project.columns}
-    dropped = _dropped(project, gather)
-    keys = tuple(_key(field.name, exprs[field.name], gather, project, assume, dropped) for field in gather.keys)
-    conditions = {canonical_expr(part): part for part in (*written, *dropped.values())}
-    text = "\n".join([f"v{VERSION}", canonical_plan(base), context])
-    shape = Shape(
+    dropped = _null_conditions(project, gather)
+    keys = tuple(_describe_key(field.name, exprs[field.name], gather, project, assume, dropped) for field in gather.keys)
+    conditions = {canonical_expr_text(part): part for part in (*written, *dropped.values())}
+    text = "\n".join([f"v{SHAPE_VERSION}", canonical_plan_text(base), context])
+    shape = ReleaseShape(
         rows=hashlib.sha256(text.encode()).hexdigest(),
         conditions=tuple(conditions),
         keys=keys,
-        cells=tuple(cell for part in gather.all_parts for cell in _cells(part, gather, exprs, assume)),
+        cells=tuple(cell for part in gather.all_parts for cell in _describe_cells(part, gather, exprs, assume)),
         selection=None if gather.selection is None else str(gather.selection.limit),
     )
-    return Described(shape, tuple(exprs[field.name] for field in gather.keys), tuple(conditions.values()))
+    return DescribedRelease(shape, tuple(exprs[field.name] for field in gather.keys), tuple(conditions.values()))
 
 
-def _split(node: Rows) -> tuple[Rows, tuple[Expr, ...]]:
+def _split_conditions(node: Rows) -> tuple[Rows, tuple[Expr, ...]]:
     """The rows without WHERE, and its conjuncts."""
     parts: list[Expr] = []
     while isinstance(node, Filter):
-        parts += [part for part in conjuncts(canonical(node.condition)) if part != TRUE]
+        parts += [part for part in split_conjuncts(canonicalize_expr(node.condition)) if part != TRUE]
         node = node.input
     return node, tuple(parts)
 
 
-def _rows(part: Part) -> Rows:
+def _rows_of_part(part: Part) -> Rows:
     return part.input.input if isinstance(part.input, Weigh | Distinct) else part.input
 
 
-def _project(gather: Gather) -> Project | None:
+def _shared_projection(gather: Gather) -> Project | None:
     """The columns that all parts read."""
     if not gather.all_parts:
         return None
-    rows = _rows(gather.all_parts[0])
+    rows = _rows_of_part(gather.all_parts[0])
     rows = rows.input if isinstance(rows, Filter) else rows
     return rows if isinstance(rows, Project) else None
 
@@ -105,83 +105,83 @@ def _project(gather: Gather) -> Project | None:
 # --- keys ------------------------------------------------------------------------------------------------------------
 
 
-def _dropped(project: Project, gather: Gather) -> dict[str, Expr]:
+def _null_conditions(project: Project, gather: Gather) -> dict[str, Expr]:
     """Of the keys for which NULL is no group: the condition that keeps such rows out, which `list_groups` has added."""
     if not isinstance(project.input, Filter):
         return {}
-    kept = conjuncts(project.input.condition)
+    conditions = split_conjuncts(project.input.condition)
     keys = {field.name for field in gather.keys}
     present = {c.name: Not(IsNull(c.expr)) for c in project.columns if c.name in keys}
-    return {name: condition for name, condition in present.items() if condition in kept}
+    return {name: condition for name, condition in present.items() if condition in conditions}
 
 
-def _key(
+def _describe_key(
     name: str, expr: Expr, gather: Gather, project: Project, assume: int | None, dropped: dict[str, Expr]
-) -> Key:
+) -> KeyShape:
     selected = gather.selection is not None and name in gather.selection.keys
-    factor = None if gather.listed is None else next((f for f in gather.listed.factors if name in _names(f)), None)
+    factor = None if gather.listed is None else next((f for f in gather.listed.factors if name in _key_names(f)), None)
     listing, complete = None, not selected
     if isinstance(factor, ListedHole):
         rows = hashlib.sha256(repr(factor.rows).encode()).hexdigest()
-        listing = f"{rows} {factor.columns[_names(factor).index(name)]} {factor.and_null}"
-        complete = factor.and_null or not domain_of(expr, node_domains(project.input, assume)).nullable
-    present = canonical_expr(dropped[name]) if name in dropped else None
-    by_unit = name in unit_facts(project).determined
-    return Key(canonical_expr(expr), selected, listing, complete, by_unit, present)
+        listing = f"{rows} {factor.columns[_key_names(factor).index(name)]} {factor.and_null}"
+        complete = factor.and_null or not domain_of(expr, derive_domains(project.input, assume)).nullable
+    present = canonical_expr_text(dropped[name]) if name in dropped else None
+    by_unit = name in derive_unit_facts(project).determined
+    return KeyShape(canonical_expr_text(expr), selected, listing, complete, by_unit, present)
 
 
-def _names(factor: Factor) -> list[str]:
+def _key_names(factor: Factor) -> list[str]:
     return [field.name for field in factor.keys]
 
 
 # --- cells -----------------------------------------------------------------------------------------------------------
 
 
-def _cells(part: Part, gather: Gather, exprs: dict[str, Expr], assume: int | None) -> tuple[Cell | None, ...]:
-    text = _texts(exprs)
+def _describe_cells(part: Part, gather: Gather, exprs: dict[str, Expr], assume: int | None) -> tuple[CellShape | None, ...]:
+    text = _make_text_renderer(exprs)
     match part:
         case CountUnits():
             if part is gather.selection:
                 return (None,)
             where = text(part.input.condition) if isinstance(part.input, Filter) else ""
             form = ((f"units {part.limit} {where}", ONE),)
-            return (Cell(part.cell, Kind.UNITS, part.limit is not None, False, form),)
+            return (CellShape(part.cell, CellKind.UNITS, part.limit is not None, False, form),)
         case Sum():
-            return _sums(part, text, assume)
+            return _describe_sums(part, text, assume)
         case SumBlocks() | CountBlocks():
             raise InternalError("nothing is derived from blocks")
         case _:
             assert_never(part)
 
 
-def _sums(part: Sum, text: Callable[[Expr], str], assume: int | None) -> tuple[Cell, ...]:
+def _describe_sums(part: Sum, text: Callable[[Expr], str], assume: int | None) -> tuple[CellShape, ...]:
     rows = part.input
-    env = node_domains(_rows(part), assume)
-    former = Former("rows", text, lambda arg: domain_of(arg, env).nullable)
-    kind, capped, spread = Kind.ROWS, False, False
+    env = derive_domains(_rows_of_part(part), assume)
+    former = FormBuilder("rows", text, lambda arg: domain_of(arg, env).nullable)
+    kind, capped, spread = CellKind.ROWS, False, False
     if isinstance(rows, Weigh):
-        kind, spread = Kind.WEIGHED, rows.norm is Norm.L2 and bool(rows.keys)
-        former = Former(f"weighed {rows.rows} {rows.norm.value}", text, lambda arg: domain_of(arg, env).nullable)
+        kind, spread = CellKind.WEIGHED, rows.norm is Norm.L2 and bool(rows.keys)
+        former = FormBuilder(f"weighed {rows.rows} {rows.norm.value}", text, lambda arg: domain_of(arg, env).nullable)
     elif isinstance(rows, Distinct):
-        kind, capped = Kind.DISTINCT, rows.limit is not None
-        columns = " ".join(text(Column(f.name, f.type)) for f in _fields(rows))
-        former = Former(f"distinct {rows.limit} {columns}", text, lambda arg: False)  # NULL is no distinct value
+        kind, capped = CellKind.DISTINCT, rows.limit is not None
+        columns = " ".join(text(Column(f.name, f.type)) for f in _distinct_fields(rows))
+        former = FormBuilder(f"distinct {rows.limit} {columns}", text, lambda arg: False)  # NULL is no distinct value
     return tuple(
-        Cell(name, kind, capped, spread, form)
+        CellShape(name, kind, capped, spread, form)
         for bundle in part.bundles
-        for name, form in zip(bundle.cells, former.forms(bundle), strict=True)
+        for name, form in zip(bundle.cells, former.build_forms(bundle), strict=True)
     )
 
 
-def _fields(rows: Distinct) -> list[Field]:
+def _distinct_fields(rows: Distinct) -> list[Field]:
     fields = {field.name: field for field in row_fields(rows.input)}
     return [fields[name] for name in rows.columns]
 
 
-def _texts(exprs: dict[str, Expr]) -> Callable[[Expr], str]:
+def _make_text_renderer(exprs: dict[str, Expr]) -> Callable[[Expr], str]:
     """The canonical text of an expression over the narrowed columns, in terms of the release's rows."""
 
     def text(expr: Expr) -> str:
-        return canonical_expr(map_expr(expr, lambda e: exprs[e.name] if isinstance(e, Column) else e))
+        return canonical_expr_text(map_expr(expr, lambda e: exprs[e.name] if isinstance(e, Column) else e))
 
     return text

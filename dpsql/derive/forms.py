@@ -13,92 +13,92 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import assert_never
 
-from dpsql.derive.shape import Form
+from dpsql.derive.shape import CellForm
 from dpsql.plan.bundles import Bundle, CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
 from dpsql.plan.expr import Expr, Quantise
 
-Sums = Mapping[str, Fraction]
-Text = Callable[[Expr], str]
-Nullable = Callable[[Expr], bool]
+AtomSums = Mapping[str, Fraction]
+RenderExpr = Callable[[Expr], str]
+IsNullable = Callable[[Expr], bool]
 
 
-class Former:
+class FormBuilder:
     """Forms of the bundles over one relation of rows; `prefix` tells how these rows are weighed or chosen."""
 
-    def __init__(self, prefix: str, text: Text, nullable: Nullable) -> None:
+    def __init__(self, prefix: str, text: RenderExpr, nullable: IsNullable) -> None:
         self._prefix, self._text, self._nullable = prefix, text, nullable
 
-    def forms(self, bundle: Bundle) -> tuple[Form, ...]:
+    def build_forms(self, bundle: Bundle) -> tuple[CellForm, ...]:
         """One for each of the bundle's cells, in order."""
-        return tuple(_form(sums) for sums in self._sums(bundle))
+        return tuple(_sums_to_form(sums) for sums in self._sums_of_bundle(bundle))
 
-    def _sums(self, bundle: Bundle) -> list[Sums]:
+    def _sums_of_bundle(self, bundle: Bundle) -> list[AtomSums]:
         match bundle:
             case CountBundle(_, None):
-                return [self._rows]
+                return [self._row_count]
             case CountBundle(_, present):
                 assert present is not None
-                return [self._count(present)]
+                return [self._count_sum(present)]
             case SumBundle():
-                return [self._total(bundle.value)]
+                return [self._value_sum(bundle.value)]
             case MomentBundle():
-                return self._moments(bundle)
+                return self._mean_sums(bundle)
             case VarianceBundle():
-                return self._squares(bundle)
+                return self._variance_sums(bundle)
             case CovarianceBundle():
-                return self._products(bundle)
+                return self._covariance_sums(bundle)
             case _:
                 assert_never(bundle)
 
-    def _moments(self, bundle: MomentBundle) -> list[Sums]:
+    def _mean_sums(self, bundle: MomentBundle) -> list[AtomSums]:
         value = bundle.value
         lower, upper = value.lower * value.grid, value.upper * value.grid
-        count, total = self._count(value.arg), self._total(value)
-        missing = _plus((self._rows, 1), (count, -1))
+        count, total = self._count_sum(value.arg), self._value_sum(value)
+        missing = _add_sums((self._row_count, 1), (count, -1))
         if bundle.null_as is not None:
-            total, count = _plus((total, 1), (missing, bundle.null_as * value.grid)), self._rows
-        cells = [_plus((total, 1), (count, -lower)), _plus((count, upper), (total, -1))]
-        return cells if bundle.missing is None else [*cells, _plus((missing, upper - lower))]
+            total, count = _add_sums((total, 1), (missing, bundle.null_as * value.grid)), self._row_count
+        cells = [_add_sums((total, 1), (count, -lower)), _add_sums((count, upper), (total, -1))]
+        return cells if bundle.missing is None else [*cells, _add_sums((missing, upper - lower))]
 
-    def _squares(self, bundle: VarianceBundle) -> list[Sums]:
+    def _variance_sums(self, bundle: VarianceBundle) -> list[AtomSums]:
         value = bundle.value
-        count, square = self._count(value.arg), self._atom("square", self._number(value))
-        linear = _plus(
-            (self._total(value), 2 / (value.grid * bundle.wide)),
-            (count, Fraction(-(value.lower + value.upper), bundle.wide)),
+        count, square = self._count_sum(value.arg), self._make_atom("square", self._value_text(value))
+        linear = _add_sums(
+            (self._value_sum(value), 2 / (value.grid * bundle.max_width)),
+            (count, Fraction(-(value.lower + value.upper), bundle.max_width)),
         )
-        return [_plus((count, 1), (square, -1)), square, linear]
+        return [_add_sums((count, 1), (square, -1)), square, linear]
 
-    def _products(self, bundle: CovarianceBundle) -> list[Sums]:
+    def _covariance_sums(self, bundle: CovarianceBundle) -> list[AtomSums]:
         """Of one pair, whichever of the two comes first."""
-        first, second = (self._number(value) for value in bundle.values)
+        first, second = (self._value_text(value) for value in bundle.values)
         both = " and ".join(sorted((first, second)))
         nullable = any(self._nullable(value.arg) for value in bundle.values)
-        count = self._atom("count", both) if nullable else self._rows
-        a, b = (self._atom("linear", f"{x} of {both}") for x in (first, second))
-        aa, bb = (self._atom("squared", f"{x} of {both}") for x in (first, second))
-        return [_plus((count, 1), (aa, -1)), aa, a, b, bb, self._atom("product", both)]
+        count = self._make_atom("count", both) if nullable else self._row_count
+        a, b = (self._make_atom("linear", f"{x} of {both}") for x in (first, second))
+        aa, bb = (self._make_atom("squared", f"{x} of {both}") for x in (first, second))
+        return [_add_sums((count, 1), (aa, -1)), aa, a, b, bb, self._make_atom("product", both)]
 
     # --- sums that bundles share -------------------------------------------------------------------------------------
 
     @property
-    def _rows(self) -> Sums:
-        return self._atom("rows", "")
+    def _row_count(self) -> AtomSums:
+        return self._make_atom("rows", "")
 
-    def _count(self, arg: Expr) -> Sums:
-        return self._atom("count", self._text(arg)) if self._nullable(arg) else self._rows
+    def _count_sum(self, arg: Expr) -> AtomSums:
+        return self._make_atom("count", self._text(arg)) if self._nullable(arg) else self._row_count
 
-    def _total(self, value: Quantise) -> Sums:
-        return self._atom("sum", self._number(value))
+    def _value_sum(self, value: Quantise) -> AtomSums:
+        return self._make_atom("sum", self._value_text(value))
 
-    def _number(self, value: Quantise) -> str:
+    def _value_text(self, value: Quantise) -> str:
         return f"{self._text(value.arg)} {value.grid} {value.lower} {value.upper}"
 
-    def _atom(self, name: str, of: str) -> Sums:
+    def _make_atom(self, name: str, of: str) -> AtomSums:
         return {f"{self._prefix} {name} {of}": Fraction(1)}
 
 
-def _plus(*parts: tuple[Sums, Fraction | int]) -> Sums:
+def _add_sums(*parts: tuple[AtomSums, Fraction | int]) -> AtomSums:
     result: dict[str, Fraction] = {}
     for sums, factor in parts:
         for atom, number in sums.items():
@@ -106,5 +106,5 @@ def _plus(*parts: tuple[Sums, Fraction | int]) -> Sums:
     return result
 
 
-def _form(sums: Sums) -> Form:
+def _sums_to_form(sums: AtomSums) -> CellForm:
     return tuple(sorted((atom, number) for atom, number in sums.items() if number))

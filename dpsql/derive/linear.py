@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from dpsql.derive.shape import Form
+from dpsql.derive.shape import CellForm
 
 Matrix = list[list[Fraction]]
 
 
-def combination(target: Form, cells: Sequence[Form]) -> tuple[Fraction, ...] | None:
+def find_combination(target: CellForm, cells: Sequence[CellForm]) -> tuple[Fraction, ...] | None:
     """Numbers by which the cells add up to the target, earlier ones preferred; None where they do not."""
     atoms = sorted({atom for form in (target, *cells) for atom, _ in form})
     columns = [dict(form) for form in (*cells, target)]
     rows: Matrix = [[column.get(atom, Fraction(0)) for column in columns] for atom in atoms]
-    pivots = _reduce(rows, len(cells))
+    pivots = _row_reduce(rows, len(cells))
     if any(row[-1] for row in rows[len(pivots) :]):
         return None
     numbers = [Fraction(0)] * len(cells)
@@ -24,41 +24,41 @@ def combination(target: Form, cells: Sequence[Form]) -> tuple[Fraction, ...] | N
     return tuple(numbers)
 
 
-def _reduce(rows: Matrix, width: int) -> list[int]:
+def _row_reduce(rows: Matrix, width: int) -> list[int]:
     """Gauss and Jordan, in place; the columns that lead a row."""
     pivots: list[int] = []
     for column in range(width):
         top = len(pivots)
-        found = next((place for place in range(top, len(rows)) if rows[place][column]), None)
-        if found is None:
+        pivot_row = next((index for index in range(top, len(rows)) if rows[index][column]), None)
+        if pivot_row is None:
             continue
-        rows[top], rows[found] = rows[found], rows[top]
+        rows[top], rows[pivot_row] = rows[pivot_row], rows[top]
         rows[top] = [number / rows[top][column] for number in rows[top]]
-        for place, row in enumerate(rows):
-            if place != top and row[column]:
-                rows[place] = [a - row[column] * b for a, b in zip(row, rows[top], strict=True)]
+        for index, row in enumerate(rows):
+            if index != top and row[column]:
+                rows[index] = [a - row[column] * b for a, b in zip(row, rows[top], strict=True)]
         pivots.append(column)
     return pivots
 
 
-def covariance(numbers: Sequence[Sequence[Fraction]], variances: Sequence[Fraction]) -> Matrix:
+def covariance_matrix(numbers: Sequence[Sequence[Fraction]], variances: Sequence[Fraction]) -> Matrix:
     """Of combinations of independent noises."""
     return [
-        [sum((a * b * v for a, b, v in zip(one, other, variances, strict=True)), Fraction(0)) for other in numbers]
-        for one in numbers
+        [sum((a * b * v for a, b, v in zip(row, other_row, variances, strict=True)), Fraction(0)) for other_row in numbers]
+        for row in numbers
     ]
 
 
-def never_negative(matrix: Matrix) -> bool:
+def is_positive_semidefinite(matrix: Matrix) -> bool:
     """Whether x' M x >= 0 for all x, of a symmetric matrix: by completing squares, exactly."""
     rows = [list(row) for row in matrix]
-    for place in range(len(rows)):
-        pivot = rows[place][place]
-        if pivot < 0 or (pivot == 0 and any(rows[place][place:])):
+    for index in range(len(rows)):
+        pivot = rows[index][index]
+        if pivot < 0 or (pivot == 0 and any(rows[index][index:])):
             return False
         if pivot == 0:
             continue
-        for below in range(place + 1, len(rows)):
-            factor = rows[below][place] / pivot
-            rows[below] = [a - factor * b for a, b in zip(rows[below], rows[place], strict=True)]
+        for below in range(index + 1, len(rows)):
+            factor = rows[below][index] / pivot
+            rows[below] = [a - factor * b for a, b in zip(rows[below], rows[index], strict=True)]
     return True

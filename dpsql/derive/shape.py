@@ -15,13 +15,13 @@ from typing import Any
 
 from dpsql.errors import IntegrityError
 
-FORMAT = 1
+SHAPE_FORMAT = 1
 
-Form = tuple[tuple[str, Fraction], ...]
+CellForm = tuple[tuple[str, Fraction], ...]
 """What a cell adds up to, in the units of its values: sums over a group's rows, by their text, with coefficients."""
 
 
-class Kind(Enum):
+class CellKind(Enum):
     """How a unit's rows enter a cell, and so which groups of cells may be added up."""
 
     ROWS = "rows"  # every row counts as it is
@@ -31,7 +31,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True)
-class Key:
+class KeyShape:
     """`text` is its canonical expression. `listing` says by which public rows it is listed, if by any.
 
     `present` is the condition, as text, that keeps rows out where the key is NULL and NULL is no group. `complete`:
@@ -47,53 +47,53 @@ class Key:
 
 
 @dataclass(frozen=True)
-class Cell:
+class CellShape:
     """A column of the release. `capped`: a unit is in a limited number of groups, which depend on all of its rows.
 
     `spread`: a unit's rows are weighed by the L2 norm of their numbers in several groups.
     """
 
     name: str
-    kind: Kind
+    kind: CellKind
     capped: bool
     spread: bool
-    form: Form
+    form: CellForm
 
 
 @dataclass(frozen=True)
-class Shape:
+class ReleaseShape:
     """`conditions` are the canonical texts of what every row meets; `cells` are in the order of the release's columns,
     with None for the one that a selection counts in; `selection` is the text of how groups are selected."""
 
     rows: str
     conditions: tuple[str, ...]
-    keys: tuple[Key, ...]
-    cells: tuple[Cell | None, ...]
+    keys: tuple[KeyShape, ...]
+    cells: tuple[CellShape | None, ...]
     selection: str | None
 
     @cached_property
     def text(self) -> str:
-        return to_text(self)
+        return shape_to_text(self)
 
 
-def to_text(shape: Shape) -> str:
+def shape_to_text(shape: ReleaseShape) -> str:
     keys = [[k.text, k.selected, k.listing, k.complete, k.by_unit, k.present] for k in shape.keys]
     cells = [None if cell is None else _write_cell(cell) for cell in shape.cells]
-    document = {"dpsql_shape": FORMAT, "rows": shape.rows, "conditions": list(shape.conditions), "keys": keys,
+    document = {"dpsql_shape": SHAPE_FORMAT, "rows": shape.rows, "conditions": list(shape.conditions), "keys": keys,
                 "cells": cells, "selection": shape.selection}  # fmt: skip
     return json.dumps(document, separators=(",", ":"), sort_keys=True)
 
 
-def from_text(text: str) -> Shape | None:
-    """The shape that `to_text` wrote; None where another version of dpsql did, which knew other shapes."""
+def shape_from_text(text: str) -> ReleaseShape | None:
+    """The shape that `shape_to_text` wrote; None where another version of dpsql did, which knew other shapes."""
     try:
         document = json.loads(text)
-        if document["dpsql_shape"] != FORMAT:
+        if document["dpsql_shape"] != SHAPE_FORMAT:
             return None
-        return Shape(
+        return ReleaseShape(
             rows=document["rows"],
             conditions=tuple(document["conditions"]),
-            keys=tuple(Key(*key) for key in document["keys"]),
+            keys=tuple(KeyShape(*key) for key in document["keys"]),
             cells=tuple(None if cell is None else _read_cell(cell) for cell in document["cells"]),
             selection=document["selection"],
         )
@@ -101,11 +101,11 @@ def from_text(text: str) -> Shape | None:
         raise IntegrityError("the stored description of a release is damaged") from error
 
 
-def _write_cell(cell: Cell) -> list[Any]:
+def _write_cell(cell: CellShape) -> list[Any]:
     form = [[atom, str(number)] for atom, number in cell.form]
     return [cell.name, cell.kind.value, cell.capped, cell.spread, form]
 
 
-def _read_cell(stored: list[Any]) -> Cell:
+def _read_cell(stored: list[Any]) -> CellShape:
     name, kind, capped, spread, form = stored
-    return Cell(name, Kind(kind), capped, spread, tuple((atom, Fraction(number)) for atom, number in form))
+    return CellShape(name, CellKind(kind), capped, spread, tuple((atom, Fraction(number)) for atom, number in form))

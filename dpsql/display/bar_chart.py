@@ -5,34 +5,34 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpsql.display.scales import number_ticks, widened
-from dpsql.display.series import Point
-from dpsql.display.text import cut, pad, width_of
+from dpsql.display.scales import make_number_ticks, widen_range
+from dpsql.display.series import ChartPoint
+from dpsql.display.text import truncate_text, pad_text, display_width
 
-MOST_BARS = 50
-LEAST_PLOT = 10
+MAX_BARS = 50
+MIN_PLOT_WIDTH = 10
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _WHISKER = ("├", "─", "┼", "┤")
 _PLAIN_WHISKER = ("|", "-", "+", "|")
 
 
-def bar_lines(points: list[Point], title: str, width: int, plain: bool, colour: bool) -> list[str]:
-    shown = points[:MOST_BARS]
-    values = [reach for point in shown for reach in point.reach]
-    low, high = widened(values or [0.0], zero=True)
-    texts = [_value(point, plain) for point in shown]
-    labels, room = _columns(shown, texts, width, plain)
-    ruler = _ruler(low, high, room)
-    wide = max(width_of(text) for text in labels)
-    lines = [" " * (wide + 2) + title] if title else []
-    for point, label, text in zip(shown, labels, texts, strict=True):
-        drawn = _paint(_bar(point, ruler, plain), colour)
+def render_bar_chart(points: list[ChartPoint], title: str, width: int, plain: bool, colour: bool) -> list[str]:
+    visible = points[:MAX_BARS]
+    values = [reach for point in visible for reach in point.reach]
+    low, high = widen_range(values or [0.0], zero=True)
+    texts = [_format_bar_label(point, plain) for point in visible]
+    labels, plot_width = _fit_labels(visible, texts, width, plain)
+    axis = _make_bar_axis(low, high, plot_width)
+    label_width = max(display_width(text) for text in labels)
+    lines = [" " * (label_width + 2) + title] if title else []
+    for point, label, text in zip(visible, labels, texts, strict=True):
+        bar = _color_bar(_render_bar(point, axis, plain), colour)
         lines.append(
-            f" {pad(label, wide)} {drawn} {text}".rstrip() if text else f" {pad(label, wide)} {drawn}".rstrip()
+            f" {pad_text(label, label_width)} {bar} {text}".rstrip() if text else f" {pad_text(label, label_width)} {bar}".rstrip()
         )
-    lines += [f" {' ' * wide} {line}".rstrip() for line in _axis(low, high, ruler, plain)]
-    rest = len(points) - len(shown)
+    lines += [f" {' ' * label_width} {line}".rstrip() for line in _render_bar_axis(low, high, axis, plain)]
+    rest = len(points) - len(visible)
     return (
         [*lines, f"{rest} row{'' if rest == 1 else 's'} more {'is' if rest == 1 else 'are'} not drawn"]
         if rest
@@ -40,73 +40,73 @@ def bar_lines(points: list[Point], title: str, width: int, plain: bool, colour: 
     )
 
 
-def _value(point: Point, plain: bool) -> str:
+def _format_bar_label(point: ChartPoint, plain: bool) -> str:
     cell = point.cell
     return f"{cell.text} {'+/-' if plain else '±'} {cell.bar}" if cell.bar else cell.text
 
 
-def _columns(points: list[Point], texts: list[str], width: int, plain: bool) -> tuple[list[str], int]:
+def _fit_labels(points: list[ChartPoint], texts: list[str], width: int, plain: bool) -> tuple[list[str], int]:
     """Labels, of which long ones are cut to a third of the width, and the room for bars; values may go beyond it."""
-    most = max(6, width // 3)
-    labels = [cut(point.label, most, plain) for point in points]
-    taken = max(map(width_of, labels)) + max(map(width_of, texts)) + 4
-    return labels, max(LEAST_PLOT, width - taken)
+    max_width = max(6, width // 3)
+    labels = [truncate_text(point.label, max_width, plain) for point in points]
+    used_width = max(map(display_width, labels)) + max(map(display_width, texts)) + 4
+    return labels, max(MIN_PLOT_WIDTH, width - used_width)
 
 
-def _paint(text: str, colour: bool) -> str:
+def _color_bar(text: str, colour: bool) -> str:
     return f"\x1b[36m{text}\x1b[0m" if colour and text.strip() else text
 
 
 @dataclass(frozen=True)
-class _Ruler:
+class _BarAxis:
     """`left` places below zero, the zero line, `right` places above; `unit` is the value of one place."""
 
     left: int
     right: int
     unit: float
 
-    def column(self, value: float) -> int:
+    def column_of(self, value: float) -> int:
         """Where a value stands, counted from the left; the zero line is column `left`."""
-        places = value / self.unit if math.isfinite(value) else math.copysign(math.inf, value)
+        cells = value / self.unit if math.isfinite(value) else math.copysign(math.inf, value)
         if value >= 0:
-            return self.left + 1 + (min(self.right - 1, math.floor(places)) if places < self.right else self.right - 1)
-        return self.left - 1 - (min(self.left - 1, math.floor(-places)) if -places < self.left else self.left - 1)
+            return self.left + 1 + (min(self.right - 1, math.floor(cells)) if cells < self.right else self.right - 1)
+        return self.left - 1 - (min(self.left - 1, math.floor(-cells)) if -cells < self.left else self.left - 1)
 
 
-def _ruler(low: float, high: float, room: int) -> _Ruler:
+def _make_bar_axis(low: float, high: float, plot_width: int) -> _BarAxis:
     """Zero is a line between two places, so that bars on both sides begin at it."""
     if low == 0:
-        return _Ruler(0, room, high / room)
+        return _BarAxis(0, plot_width, high / plot_width)
     if high == 0:
-        return _Ruler(room - 1, 1, -low / (room - 1))
-    left = min(room - 1, max(1, round(room * -low / (high - low))))
-    return _Ruler(left, room - left, max(-low / left, high / (room - left)))
+        return _BarAxis(plot_width - 1, 1, -low / (plot_width - 1))
+    left = min(plot_width - 1, max(1, round(plot_width * -low / (high - low))))
+    return _BarAxis(left, plot_width - left, max(-low / left, high / (plot_width - left)))
 
 
-def _bar(point: Point, ruler: _Ruler, plain: bool) -> str:
+def _render_bar(point: ChartPoint, ruler: _BarAxis, plain: bool) -> str:
     signs = [" "] * (ruler.left + 1 + ruler.right)
     signs[ruler.left] = "|" if plain else "│"
     if point.y is not None:
-        _fill(signs, point.y, ruler, plain)
+        _fill_bar(signs, point.y, ruler, plain)
         if point.interval is not None:
-            _whisker(signs, point.y, point.interval, ruler, plain)
+            _draw_whisker(signs, point.y, point.interval, ruler, plain)
     return "".join(signs)
 
 
-def _fill(signs: list[str], value: float, ruler: _Ruler, plain: bool) -> None:
+def _fill_bar(signs: list[str], value: float, ruler: _BarAxis, plain: bool) -> None:
     eighths = round(8 * abs(value) / ruler.unit)
-    whole, part = divmod(eighths, 8)
+    full_cells, part = divmod(eighths, 8)
     step = 1 if value >= 0 else -1
-    for place in range(1, whole + 1):
-        at = ruler.left + step * place
+    for offset in range(1, full_cells + 1):
+        at = ruler.left + step * offset
         if 0 <= at < len(signs):
             signs[at] = "#" if plain else "█"
-    at = ruler.left + step * (whole + 1)
+    at = ruler.left + step * (full_cells + 1)
     if part and 0 <= at < len(signs):
-        signs[at] = _partial(part, step, plain)
+        signs[at] = _partial_block(part, step, plain)
 
 
-def _partial(eighths: int, step: int, plain: bool) -> str:
+def _partial_block(eighths: int, step: int, plain: bool) -> str:
     if plain:
         return "#" if eighths >= 4 else " "
     if step > 0:
@@ -114,15 +114,15 @@ def _partial(eighths: int, step: int, plain: bool) -> str:
     return "▕" if eighths <= 2 else "▐" if eighths <= 6 else "█"  # there are no other signs that grow from the right
 
 
-def _whisker(signs: list[str], value: float, interval: tuple[float, float], ruler: _Ruler, plain: bool) -> None:
+def _draw_whisker(signs: list[str], value: float, interval: tuple[float, float], ruler: _BarAxis, plain: bool) -> None:
     """Nothing where the interval is narrower than a place: then the bar's end tells enough."""
     left, line, middle, right = _PLAIN_WHISKER if plain else _WHISKER
     low, high = interval
-    start, end, at = ruler.column(low), ruler.column(high), ruler.column(value)
+    start, end, at = ruler.column_of(low), ruler.column_of(high), ruler.column_of(value)
     if start == end:
         return
-    for place in range(start, end + 1):
-        signs[place] = line
+    for column in range(start, end + 1):
+        signs[column] = line
     signs[at] = middle
     if math.isfinite(low):
         signs[start] = left
@@ -130,16 +130,16 @@ def _whisker(signs: list[str], value: float, interval: tuple[float, float], rule
         signs[end] = right
 
 
-def _axis(low: float, high: float, ruler: _Ruler, plain: bool) -> list[str]:
+def _render_bar_axis(low: float, high: float, ruler: _BarAxis, plain: bool) -> list[str]:
     """A line below all bars, with round numbers where there is room for them."""
     size = ruler.left + 1 + ruler.right
     line = ["-" if plain else "─"] * size
     below = [" "] * (size + 8)
     line[ruler.left] = "+" if plain else "┴" if ruler.left else "└"
     free = -1
-    ticks = number_ticks(low, high, max(2, size // 10))
-    for tick in sorted(ticks, key=lambda one: one.value):
-        column = ruler.left if tick.value == 0 else ruler.column(tick.value * (1 - 1e-9))
+    ticks = make_number_ticks(low, high, max(2, size // 10))
+    for tick in sorted(ticks, key=lambda candidate: candidate.value):
+        column = ruler.left if tick.value == 0 else ruler.column_of(tick.value * (1 - 1e-9))
         start = max(0, column - (len(tick.text) - 1) // 2) if column > ruler.left or tick.value < 0 else column
         if start <= free or start + len(tick.text) > len(below):
             continue

@@ -13,24 +13,24 @@ from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
 from dpsql.display.layout import Digits
-from dpsql.display.text import shown
+from dpsql.display.text import escape_text
 from dpsql.figures import CellError
 
-SIGNIFICANT = 2
+SIGNIFICANT_DIGITS = 2
 """Digits of a bar: a third would tell how wrong an answer is to a hundredth, which nobody needs."""
 
-MOST_DECIMALS = 9
-MOST_DIGITS = 21  # before the point; beyond that an exponent is easier to read
+MAX_DECIMALS = 9
+MAX_INTEGER_DIGITS = 21  # before the point; beyond that an exponent is easier to read
 
 _EXACT = Context(prec=800, rounding=ROUND_HALF_EVEN)  # a double has at most 767 significant digits
 
 
-class Figure(str):
+class FormattedNumber(str):
     """A number that is text already, since it was rounded with care."""
 
 
 @dataclass(frozen=True)
-class Cell:
+class DisplayCell:
     """A value's text and, where it is noisy, that of its half-width."""
 
     text: str
@@ -39,27 +39,27 @@ class Cell:
     is_null: bool = False
 
 
-def write_cell(value: Any, bar: CellError | None, digits: Digits = "significant", plain: bool = False) -> Cell:
+def format_cell(value: Any, bar: CellError | None, digits: Digits = "significant", plain: bool = False) -> DisplayCell:
     """The value as text; `bar` gives the digits that mean something, and the half-width.
 
-    >>> write_cell(8981, CellError(52.0, 8879.0, 9083.0))
-    Cell(text='8980', bar='110', is_number=True, is_null=False)
+    >>> format_cell(8981, CellError(52.0, 8879.0, 9083.0))
+    DisplayCell(text='8980', bar='110', is_number=True, is_null=False)
     """
     width = half_width(value, bar)
     if value is None or width is None:
-        return Cell(value_text(value, plain), "", is_number(value), value is None)
+        return DisplayCell(format_value(value, plain), "", is_number(value), value is None)
     if width == 0 or not math.isfinite(width):
-        return Cell(value_text(value, plain), "Infinity" if width else "0", True)
+        return DisplayCell(format_value(value, plain), "Infinity" if width else "0", True)
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    place = _place(value, width)
+    exponent = _last_digit_exponent(value, width)
     if digits == "all":
-        return Cell(value_text(value, plain), _number_text(_up(Decimal(width), min(place, 0))), True)
-    rounded = _EXACT.quantize(number, Decimal((0, (1,), place)))
-    return Cell(_number_text(rounded), _number_text(_up(Decimal(width) + abs(rounded - number), place)), True)
+        return DisplayCell(format_value(value, plain), _format_decimal(_round_up(Decimal(width), min(exponent, 0))), True)
+    rounded = _EXACT.quantize(number, Decimal((0, (1,), exponent)))
+    return DisplayCell(_format_decimal(rounded), _format_decimal(_round_up(Decimal(width) + abs(rounded - number), exponent)), True)
 
 
 def is_number(value: Any) -> bool:
-    return isinstance(value, int | float | Decimal | Figure) and not isinstance(value, bool)
+    return isinstance(value, int | float | Decimal | FormattedNumber) and not isinstance(value, bool)
 
 
 def half_width(value: Any, bar: CellError | None) -> float | None:
@@ -74,49 +74,49 @@ def half_width(value: Any, bar: CellError | None) -> float | None:
     return None if math.isnan(width) else width
 
 
-def _place(value: Any, width: float) -> int:
+def _last_digit_exponent(value: Any, width: float) -> int:
     """The power of ten at which the half-width's last significant digit stands; no finer than the value itself."""
-    finest = 0 if isinstance(value, int) else -MOST_DECIMALS
+    finest = 0 if isinstance(value, int) else -MAX_DECIMALS
     if isinstance(value, Decimal):
         finest = max(finest, int(value.as_tuple().exponent))
-    return max(finest, Decimal(width).adjusted() - SIGNIFICANT + 1)
+    return max(finest, Decimal(width).adjusted() - SIGNIFICANT_DIGITS + 1)
 
 
-def _up(width: Decimal, place: int) -> Decimal:
+def _round_up(width: Decimal, exponent: int) -> Decimal:
     # A hair less than the next digit is that digit: 0.1 + 0.2 is not to be told as 0.31.
     fair = width - width.copy_abs().scaleb(-12)
-    return fair.quantize(Decimal((0, (1,), place)), ROUND_CEILING, _EXACT)
+    return fair.quantize(Decimal((0, (1,), exponent)), ROUND_CEILING, _EXACT)
 
 
-def _number_text(number: Decimal) -> str:
+def _format_decimal(number: Decimal) -> str:
     if number == 0:
         number = abs(number)  # no -0
-    return f"{number:f}" if number.adjusted() < MOST_DIGITS else f"{number.normalize():e}"
+    return f"{number:f}" if number.adjusted() < MAX_INTEGER_DIGITS else f"{number.normalize():e}"
 
 
-def value_text(value: Any, plain: bool = False) -> str:
+def format_value(value: Any, plain: bool = False) -> str:
     """All of a value."""
     match value:
         case None:
             return "NULL"
         case bool():
             return "true" if value else "false"
-        case int() | Figure():
+        case int() | FormattedNumber():
             return str(value)
         case float():
-            return _double_text(value)
+            return _format_double(value)
         case Decimal():
             return f"{value:f}" if value.is_finite() else str(value)
         case dt.datetime():
             return value.isoformat(" ")
         case str():
-            text = shown(value, plain)
+            text = escape_text(value, plain)
             return f'"{text}"' if text == "NULL" else text  # not to be taken for one
         case _:
-            return shown(str(value), plain)
+            return escape_text(str(value), plain)
 
 
-def _double_text(value: float) -> str:
+def _format_double(value: float) -> str:
     """As PostgreSQL writes it: as many digits as tell it from its neighbors."""
     if math.isnan(value):
         return "NaN"

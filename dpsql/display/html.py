@@ -10,18 +10,18 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from dpsql.display.cells import Cell, is_number, write_cell
-from dpsql.display.text import shown
+from dpsql.display.cells import DisplayCell, is_number, format_cell
+from dpsql.display.text import escape_text
 from dpsql.figures import CellError
 
 # Notebooks typeset $…$ in what they show, unless these classes say no.
 _CLASSES = "dpsql tex2jax_ignore mathjax_ignore"
-_MUTED = "opacity:0.6"
-_NUMBER = "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"
-_TEXT = "text-align:left;white-space:pre-wrap"
+_MUTED_STYLE = "opacity:0.6"
+_NUMBER_STYLE = "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"
+_TEXT_STYLE = "text-align:left;white-space:pre-wrap"
 
 
-def html_table(
+def render_html_table(
     names: Sequence[str],
     rows: Sequence[Sequence[Any]],
     bars: Sequence[Sequence[CellError | None]],
@@ -30,38 +30,38 @@ def html_table(
     """A table, each noisy number with its error bar, and lines of text beneath it."""
     parts = [f'<div class="{_CLASSES}">']
     if names:
-        numbers = [_is_numbers([row[place] for row in rows]) for place in range(len(names))]
+        numbers = [_is_numeric_column([row[index] for row in rows]) for index in range(len(names))]
         parts += ["<table>", "<thead><tr>"]
-        parts += [_tag("th", _text(name), number) for name, number in zip(names, numbers, strict=True)]
+        parts += [_render_tag("th", _escape_text(name), number) for name, number in zip(names, numbers, strict=True)]
         parts += ["</tr></thead>", "<tbody>"]
-        parts += [_row(row, errors, numbers) for row, errors in zip(rows, bars, strict=True)]
+        parts += [_render_row(row, errors, numbers) for row, errors in zip(rows, bars, strict=True)]
         parts += ["</tbody>", "</table>"]
     if beneath:
-        lines = "\n".join(_text(line) for line in beneath)
-        parts.append(f'<pre style="{_MUTED if names else ""}">{lines}</pre>')
+        lines = "\n".join(_escape_text(line) for line in beneath)
+        parts.append(f'<pre style="{_MUTED_STYLE if names else ""}">{lines}</pre>')
     return "\n".join([*parts, "</div>"])
 
 
-def _row(row: Sequence[Any], errors: Sequence[CellError | None], numbers: Sequence[bool]) -> str:
-    cells = [write_cell(value, bar) for value, bar in zip(row, errors, strict=True)]
-    return f"<tr>{''.join(_tag('td', _cell(cell), number) for cell, number in zip(cells, numbers, strict=True))}</tr>"
+def _render_row(row: Sequence[Any], errors: Sequence[CellError | None], numbers: Sequence[bool]) -> str:
+    cells = [format_cell(value, bar) for value, bar in zip(row, errors, strict=True)]
+    return f"<tr>{''.join(_render_tag('td', _render_cell(cell), number) for cell, number in zip(cells, numbers, strict=True))}</tr>"
 
 
-def _cell(cell: Cell) -> str:
+def _render_cell(cell: DisplayCell) -> str:
     if cell.is_null:
-        return f'<span style="{_MUTED}">{escape(cell.text)}</span>'
-    bar = f' <span style="{_MUTED}">± {escape(cell.bar)}</span>' if cell.bar else ""
+        return f'<span style="{_MUTED_STYLE}">{escape(cell.text)}</span>'
+    bar = f' <span style="{_MUTED_STYLE}">± {escape(cell.bar)}</span>' if cell.bar else ""
     return escape(cell.text) + bar
 
 
-def _tag(tag: str, inside: str, number: bool) -> str:
-    return f'<{tag} style="{_NUMBER if number else _TEXT}">{inside}</{tag}>'
+def _render_tag(tag: str, inside: str, number: bool) -> str:
+    return f'<{tag} style="{_NUMBER_STYLE if number else _TEXT_STYLE}">{inside}</{tag}>'
 
 
-def _text(text: str) -> str:
-    return escape(shown(text))
+def _escape_text(text: str) -> str:
+    return escape(escape_text(text))
 
 
-def _is_numbers(values: Sequence[Any]) -> bool:
-    known = [value for value in values if value is not None]
-    return bool(known) and all(is_number(value) for value in known)
+def _is_numeric_column(values: Sequence[Any]) -> bool:
+    present = [value for value in values if value is not None]
+    return bool(present) and all(is_number(value) for value in present)

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from dpsql.display.scales import position
+from dpsql.display.scales import axis_position
 from dpsql.figures import CellError
 
 Row = Sequence[Any]
-Bars = Sequence[Sequence[CellError | None]]
+ErrorBars = Sequence[Sequence[CellError | None]]
 
-MOST_SERIES = 6
+MAX_SERIES = 6
 """Lines that can be told apart."""
 
 
@@ -26,7 +26,7 @@ class NothingToDraw(Exception):
 
 
 @dataclass(frozen=True)
-class Picked:
+class ChartColumns:
     """The columns that are drawn; those that name rows; the one along which lines run, and the one that tells them
     apart. Where `along` is None, the rows have bars."""
 
@@ -36,45 +36,45 @@ class Picked:
     apart: int | None = None
 
     @property
-    def first(self) -> int | None:
+    def first_key(self) -> int | None:
         """The key that an axis of bars has, where it has one only."""
         return self.along if self.along is not None else self.keys[0] if self.keys else None
 
 
-def pick(
-    names: Sequence[str], rows: Sequence[Row], bars: Bars | None, x: int | None = None, y: Sequence[int] | None = None
-) -> Picked:
+def choose_chart_columns(
+    names: Sequence[str], rows: Sequence[Row], bars: ErrorBars | None, x: int | None = None, y: Sequence[int] | None = None
+) -> ChartColumns:
     """`x` is the key that comes first, and `y` are the columns that are drawn, where someone has said so."""
     if not rows:
         raise NothingToDraw("the answer has no rows")
-    places = [at for at in range(len(names)) if at != x]
-    numbers = [at for at in places if _all_numbers([row[at] for row in rows])]
+    candidates = [at for at in range(len(names)) if at != x]
+    numbers = [at for at in candidates if _has_only_numbers([row[at] for row in rows])]
     if not numbers and y is None:
         raise NothingToDraw("no column has numbers")
-    usual = _usual(numbers, rows, bars)
+    usual = _default_values(numbers, rows, bars)
     values = usual if y is None else list(y)
-    named = [at for at in places if at not in {*usual, *values} and (at not in numbers or at < usual[0])]
-    if not any(position(row[at]) is not None for row in rows for at in values):
+    key_columns = [at for at in candidates if at not in {*usual, *values} and (at not in numbers or at < usual[0])]
+    if not any(axis_position(row[at]) is not None for row in rows for at in values):
         raise NothingToDraw("all values are NULL or not finite")
-    keys = named if x is None else [x, *named]
-    along, apart = _along(rows, keys, x)
-    return Picked(values, keys, along, apart)
+    keys = key_columns if x is None else [x, *key_columns]
+    along, apart = _choose_x_column(rows, keys, x)
+    return ChartColumns(values, keys, along, apart)
 
 
-def _usual(numbers: list[int], rows: Sequence[Row], bars: Bars | None) -> list[int]:
+def _default_values(numbers: list[int], rows: Sequence[Row], bars: ErrorBars | None) -> list[int]:
     noisy = [at for at in numbers if bars and any(row[at] is not None for row in bars)]
     return noisy or (numbers[1:] if numbers[:1] == [0] and len(numbers) > 1 and len(rows) > 1 else numbers)
 
 
-def _all_numbers(values: list[Any]) -> bool:
-    known = [value for value in values if value is not None]
-    return bool(known) and all(isinstance(v, int | float | Decimal) and not isinstance(v, bool) for v in known)
+def _has_only_numbers(values: list[Any]) -> bool:
+    present = [value for value in values if value is not None]
+    return bool(present) and all(isinstance(v, int | float | Decimal) and not isinstance(v, bool) for v in present)
 
 
-def _along(rows: Sequence[Row], keys: list[int], x: int | None) -> tuple[int | None, int | None]:
+def _choose_x_column(rows: Sequence[Row], keys: list[int], x: int | None) -> tuple[int | None, int | None]:
     """Lines run along one time or number; a second key may tell a few of them apart."""
     ordered = [at for at in keys if x in (None, at) and _is_ordered([row[at] for row in rows])]
-    if len(ordered) != 1 or len(keys) > 2 or not _tell_apart(rows, keys):
+    if len(ordered) != 1 or len(keys) > 2 or not _has_unique_keys(rows, keys):
         return None, None
     (along,) = ordered
     if len({row[along] for row in rows} - {None}) < 2:
@@ -82,16 +82,16 @@ def _along(rows: Sequence[Row], keys: list[int], x: int | None) -> tuple[int | N
     others = [at for at in keys if at != along]
     if not others:
         return along, None
-    few = len({str(row[others[0]]) for row in rows}) <= MOST_SERIES
+    few = len({str(row[others[0]]) for row in rows}) <= MAX_SERIES
     return (along, others[0]) if few else (None, None)
 
 
 def _is_ordered(values: list[Any]) -> bool:
-    known = [value for value in values if value is not None]
-    return bool(known) and all(
-        isinstance(v, int | float | Decimal | dt.date | dt.time) and not isinstance(v, bool) for v in known
+    present = [value for value in values if value is not None]
+    return bool(present) and all(
+        isinstance(v, int | float | Decimal | dt.date | dt.time) and not isinstance(v, bool) for v in present
     )
 
 
-def _tell_apart(rows: Sequence[Row], keys: list[int]) -> bool:
+def _has_unique_keys(rows: Sequence[Row], keys: list[int]) -> bool:
     return len({tuple(str(row[at]) for at in keys) for row in rows}) == len(rows)

@@ -15,9 +15,9 @@ from importlib import import_module
 from itertools import count
 from typing import Any
 
-from dpsql.display.cells import is_number, value_text
-from dpsql.display.pick import Bars, NothingToDraw, Picked, pick
-from dpsql.display.text import shown
+from dpsql.display.cells import is_number, format_value
+from dpsql.display.pick import ErrorBars, NothingToDraw, ChartColumns, choose_chart_columns
+from dpsql.display.text import escape_text
 from dpsql.errors import InterfaceError, ProgrammingError
 from dpsql.figures import CellError
 
@@ -25,7 +25,7 @@ Rows = Sequence[Sequence[Any]]
 
 
 @dataclass(frozen=True)
-class Point:
+class PlotPoint:
     """`x` is a text, a number, a date or a moment; from `low` to `high` the 95 % interval reaches."""
 
     x: Any
@@ -41,13 +41,13 @@ class Chart:
     kind: str  # "bar" or "line"
     x: str
     y: str
-    series: tuple[tuple[str, tuple[Point, ...]], ...]
+    series: tuple[tuple[str, tuple[PlotPoint, ...]], ...]
 
 
-def draw(
+def draw_plot(
     names: Sequence[str],
     rows: Rows,
-    bars: Bars,
+    bars: ErrorBars,
     x: str | None,
     y: Sequence[str] | None,
     kind: str | None,
@@ -57,9 +57,9 @@ def draw(
     chart = plan_chart(names, rows, bars, x, y, kind)
     match library:
         case "matplotlib":
-            return _matplotlib(chart, ax)
+            return _draw_matplotlib(chart, ax)
         case "altair" if ax is None:
-            return _altair(chart)
+            return _draw_altair(chart)
         case "altair":
             raise InterfaceError("altair has no axes to draw on", hint="Leave ax out, and layer the charts: a + b.")
         case _:
@@ -70,84 +70,84 @@ def draw(
 
 
 def plan_chart(
-    names: Sequence[str], rows: Rows, bars: Bars, x: str | None, y: Sequence[str] | None, kind: str | None
+    names: Sequence[str], rows: Rows, bars: ErrorBars, x: str | None, y: Sequence[str] | None, kind: str | None
 ) -> Chart:
-    """What `pick` chooses: a key along x, and each further key, and each of several columns, is a series."""
+    """What `choose_chart_columns` chooses: a key along x, and each further key, and each of several columns, is a series."""
     if kind not in (None, "bar", "line"):
         raise InterfaceError(f'there is no kind "{kind}" of chart', hint='It is "bar" or "line".')
-    given = None if x is None else _place(names, x)
+    x_index = None if x is None else _column_index(names, x)
     try:
-        picked = pick(names, rows, bars, given, None if y is None else [_place(names, name) for name in y])
+        columns = choose_chart_columns(names, rows, bars, x_index, None if y is None else [_column_index(names, name) for name in y])
     except NothingToDraw as nothing:
         hint = "A chart needs rows with at least one number."
         raise ProgrammingError(f"there is nothing to draw: {nothing}", hint=hint) from None
-    if len(rows) == 1 and not picked.keys:  # one row of aggregates: a bar for each
-        found = [_point(shown(names[place]), rows[0][place], bars[0][place]) for place in picked.values]
-        return _checked(Chart(kind or "bar", "", "", (("", tuple(point for point in found if point is not None)),)))
-    at = picked.first
-    kind = kind or ("line" if _has_axis(picked, rows) else "bar")
-    series = _series(picked, names, rows, bars, kind)
-    title = ", ".join(shown(names[place]) for place in picked.values)
-    return _checked(Chart(kind, "row" if at is None else shown(names[at]), title, series))
+    if len(rows) == 1 and not columns.keys:  # one row of aggregates: a bar for each
+        points = [_make_point(escape_text(names[index]), rows[0][index], bars[0][index]) for index in columns.values]
+        return _require_points(Chart(kind or "bar", "", "", (("", tuple(point for point in points if point is not None)),)))
+    at = columns.first_key
+    kind = kind or ("line" if _has_axis(columns, rows) else "bar")
+    series = _plan_series(columns, names, rows, bars, kind)
+    title = ", ".join(escape_text(names[index]) for index in columns.values)
+    return _require_points(Chart(kind, "row" if at is None else escape_text(names[at]), title, series))
 
 
-def _has_axis(picked: Picked, rows: Rows) -> bool:
+def _has_axis(columns: ChartColumns, rows: Rows) -> bool:
     """No library has an axis of times of day."""
-    return picked.along is not None and not any(isinstance(row[picked.along], dt.time) for row in rows)
+    return columns.along is not None and not any(isinstance(row[columns.along], dt.time) for row in rows)
 
 
-def _series(
-    picked: Picked, names: Sequence[str], rows: Rows, bars: Bars, kind: str
-) -> tuple[tuple[str, tuple[Point, ...]], ...]:
-    at, several = picked.first, len(picked.values) > 1
-    further = [key for key in picked.keys if key != at]
-    found: dict[str, list[Point]] = {}
-    taken: dict[str, dict[str, int]] = {}
-    for place in picked.values:
+def _plan_series(
+    columns: ChartColumns, names: Sequence[str], rows: Rows, bars: ErrorBars, kind: str
+) -> tuple[tuple[str, tuple[PlotPoint, ...]], ...]:
+    at, several = columns.first_key, len(columns.values) > 1
+    further = [key for key in columns.keys if key != at]
+    points_by_name: dict[str, list[PlotPoint]] = {}
+    taken_names: dict[str, dict[str, int]] = {}
+    for index in columns.values:
         for number, (row, errors) in enumerate(zip(rows, bars, strict=True), 1):
-            labels = [value_text(row[key]) for key in further] + ([shown(names[place])] if several else [])
+            labels = [format_value(row[key]) for key in further] + ([escape_text(names[index])] if several else [])
             name = ", ".join(labels)
-            x = _x_value(number if at is None else row[at], kind)
-            point = _point(x, row[place], errors[place])
+            x = _to_x_value(number if at is None else row[at], kind)
+            point = _make_point(x, row[index], errors[index])
             if point is not None and kind == "bar":
-                point = replace(point, x=_alone(x, taken.setdefault(name, {})))
+                point = replace(point, x=_unique_bar_name(x, taken_names.setdefault(name, {})))
             if point is not None:
-                found.setdefault(name, []).append(point)
+                points_by_name.setdefault(name, []).append(point)
     if kind == "line":
-        found = {name: sorted(points, key=lambda point: point.x) for name, points in found.items()}
-    return tuple((name, tuple(points)) for name, points in found.items())
+        points_by_name = {name: sorted(points, key=lambda point: point.x) for name, points in points_by_name.items()}
+    return tuple((name, tuple(points)) for name, points in points_by_name.items())
 
 
-def _alone(x: str, taken: dict[str, int]) -> str:
+def _unique_bar_name(x: str, taken_names: dict[str, int]) -> str:
     """A number behind the name of a bar that has the name of another: no bar stands on another."""
-    for n in count(taken.get(x, 0) + 1):
+    for n in count(taken_names.get(x, 0) + 1):
         name = x if n == 1 else f"{x} ({n})"
-        if name not in taken:
-            taken[x] = n
-            taken.setdefault(name, 1)
+        if name not in taken_names:
+            taken_names[x] = n
+            taken_names.setdefault(name, 1)
             return name
     raise AssertionError("numbers do not end")
 
 
-def _checked(chart: Chart) -> Chart:
+def _require_points(chart: Chart) -> Chart:
     if not any(points for _, points in chart.series):
         raise ProgrammingError("there is nothing to draw", hint="A chart needs rows with at least one number.")
     return chart
 
 
-def _point(x: Any, y: Any, bar: CellError | None) -> Point | None:
+def _make_point(x: Any, y: Any, bar: CellError | None) -> PlotPoint | None:
     """None where there is no finite number to draw, or no place to draw it at."""
     if x is None or not is_number(y) or not math.isfinite(y):
         return None
     value = float(y)
     low, high = (value, value) if bar is None else (min(bar.low, value), max(bar.high, value))
-    return Point(x, value, low if math.isfinite(low) else value, high if math.isfinite(high) else value)
+    return PlotPoint(x, value, low if math.isfinite(low) else value, high if math.isfinite(high) else value)
 
 
-def _x_value(value: Any, kind: str) -> Any:
+def _to_x_value(value: Any, kind: str) -> Any:
     """For bars a text, as it is shown in a table; for lines a place on an axis, which NULL has not."""
     if kind == "bar":
-        return value_text(value)
+        return format_value(value)
     match value:
         case Decimal():
             return float(value)
@@ -157,17 +157,17 @@ def _x_value(value: Any, kind: str) -> Any:
             raise InterfaceError(f"a {type(value).__name__} has no place on a line", hint='Say kind="bar".')
 
 
-def _place(names: Sequence[str], name: str) -> int:
+def _column_index(names: Sequence[str], name: str) -> int:
     if name not in names:
-        known = ", ".join(shown(one) for one in names)
-        raise ProgrammingError(f'there is no column "{shown(name)}"', hint=f"Columns: {known}.", sqlstate="42703")
+        column_names = ", ".join(escape_text(column) for column in names)
+        raise ProgrammingError(f'there is no column "{escape_text(name)}"', hint=f"Columns: {column_names}.", sqlstate="42703")
     return list(names).index(name)
 
 
 # --- matplotlib ------------------------------------------------------------------------------------------------------
 
 
-def _package(module: str, extra: str) -> Any:
+def _import_package(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
@@ -176,43 +176,43 @@ def _package(module: str, extra: str) -> Any:
         ) from None
 
 
-def _matplotlib(chart: Chart, ax: Any) -> Any:
-    pyplot = _package("matplotlib.pyplot", "plot")
+def _draw_matplotlib(chart: Chart, ax: Any) -> Any:
+    pyplot = _import_package("matplotlib.pyplot", "plot")
     axes = pyplot.subplots()[1] if ax is None else ax
-    (_bars if chart.kind == "bar" else _lines)(axes, chart)
-    axes.set_xlabel(_plain(chart.x))
-    axes.set_ylabel(_plain(chart.y))
+    (_draw_bars if chart.kind == "bar" else _draw_lines)(axes, chart)
+    axes.set_xlabel(_escape_matplotlib(chart.x))
+    axes.set_ylabel(_escape_matplotlib(chart.y))
     if len(chart.series) > 1:
         axes.legend()
     return axes
 
 
-def _bars(axes: Any, chart: Chart) -> None:
+def _draw_bars(axes: Any, chart: Chart) -> None:
     labels = list(dict.fromkeys(point.x for _, points in chart.series for point in points))
     width = 0.8 / len(chart.series)
     for number, (name, points) in enumerate(chart.series):
         shift = (number - (len(chart.series) - 1) / 2) * width
         where = [labels.index(point.x) + shift for point in points]
         heights = [point.y for point in points]
-        axes.bar(where, heights, width, yerr=_whiskers(points), capsize=3, label=_plain(name) or None)
+        axes.bar(where, heights, width, yerr=_whisker_lengths(points), capsize=3, label=_escape_matplotlib(name) or None)
     slanted = {"rotation": 45, "ha": "right"} if sum(map(len, labels)) > 40 else {}
-    axes.set_xticks(range(len(labels)), [_plain(label) for label in labels], **slanted)
+    axes.set_xticks(range(len(labels)), [_escape_matplotlib(label) for label in labels], **slanted)
     axes.axhline(0, color="black", linewidth=0.8)  # noise may fall below it
 
 
-def _lines(axes: Any, chart: Chart) -> None:
+def _draw_lines(axes: Any, chart: Chart) -> None:
     for name, points in chart.series:
         where, heights = [point.x for point in points], [point.y for point in points]
-        axes.errorbar(where, heights, _whiskers(points), marker="o", capsize=3, label=_plain(name) or None)
+        axes.errorbar(where, heights, _whisker_lengths(points), marker="o", capsize=3, label=_escape_matplotlib(name) or None)
     if any(isinstance(point.x, dt.date) for _, points in chart.series for point in points):
         axes.tick_params(axis="x", labelrotation=30)
 
 
-def _whiskers(points: Sequence[Point]) -> list[list[float]]:
+def _whisker_lengths(points: Sequence[PlotPoint]) -> list[list[float]]:
     return [[point.y - point.low for point in points], [point.high - point.y for point in points]]
 
 
-def _plain(text: str) -> str:
+def _escape_matplotlib(text: str) -> str:
     """Without mathematics, and not hidden from the legend as labels are that begin with an underscore."""
     plain = text.replace("$", r"\$")
     return f"\u200a{plain}" if plain.startswith("_") else plain
@@ -221,19 +221,19 @@ def _plain(text: str) -> str:
 # --- altair ----------------------------------------------------------------------------------------------------------
 
 
-def _altair(chart: Chart) -> Any:
+def _draw_altair(chart: Chart) -> Any:
     """Fields have names of our own: those of columns could hold what Vega reads as a path."""
-    altair = _package("altair", "altair")
+    altair = _import_package("altair", "altair")
     values = [
-        {"x": _json(point.x), "y": point.y, "low": point.low, "high": point.high, "series": _unmarked(name)}
+        {"x": _to_json_value(point.x), "y": point.y, "low": point.low, "high": point.high, "series": _escape_tags(name)}
         for name, points in chart.series
         for point in points
     ]
     several = len(chart.series) > 1
     first = next(point.x for _, points in chart.series for point in points)
     type_ = "nominal" if chart.kind == "bar" else "temporal" if isinstance(first, dt.date) else "quantitative"
-    x = altair.X("x", type=type_, title=_unmarked(chart.x), sort=None)
-    encoded: dict[str, Any] = {"x": x, "y": altair.Y("y", type="quantitative", title=_unmarked(chart.y))}
+    x = altair.X("x", type=type_, title=_escape_tags(chart.x), sort=None)
+    encoded: dict[str, Any] = {"x": x, "y": altair.Y("y", type="quantitative", title=_escape_tags(chart.y))}
     if several:
         encoded["color"] = altair.Color("series", type="nominal", title=None)
     if several and chart.kind == "bar":
@@ -242,24 +242,24 @@ def _altair(chart: Chart) -> Any:
                ("low", "quantitative"), ("high", "quantitative"))]  # fmt: skip
     base = altair.Chart().encode(**encoded, tooltip=tooltip)
     marks = base.mark_bar() if chart.kind == "bar" else base.mark_line(point=True)
-    whiskers = {**encoded, "y": altair.Y("low", type="quantitative", title=_unmarked(chart.y)), "y2": "high"}
+    whiskers = {**encoded, "y": altair.Y("low", type="quantitative", title=_escape_tags(chart.y)), "y2": "high"}
     whiskers["color"] = altair.value("black") if chart.kind == "bar" else encoded.get("color", altair.value("black"))
     return altair.layer(marks, altair.Chart().mark_rule().encode(**whiskers), data=altair.Data(values=values))
 
 
-def _json(x: Any) -> Any:
+def _to_json_value(x: Any) -> Any:
     match x:
         case str():
-            return _unmarked(x)
+            return _escape_tags(x)
         case dt.date():
             return x.isoformat()
         case _:
             return x
 
 
-def _unmarked(text: str) -> str:
+def _escape_tags(text: str) -> str:
     """No tag: altair's pages hold the values in a script as they are, and `</script>` would end it."""
-    return _TAG.sub("<\u200b", text)
+    return _TAG_START.sub("<\u200b", text)
 
 
-_TAG = re.compile(r"<(?=[/!?a-zA-Z])")
+_TAG_START = re.compile(r"<(?=[/!?a-zA-Z])")

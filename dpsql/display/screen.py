@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from dpsql.display.layout import Layout
-from dpsql.display.text import LOOKALIKES, shown_lines
+from dpsql.display.text import ASCII_FALLBACKS, escape_lines
 from dpsql.errors import Error
 
 BOLD, DIM, RED = "1", "2", "1;31"
 
 
-class Usage(Exception):
+class UsageError(Exception):
     """The arguments do not fit together; argparse tells it."""
 
 
@@ -27,53 +27,53 @@ class Screen:
     err: TextIO
 
     def print(self, text: str = "") -> None:
-        _write(self.out, text)
+        _write_line(self.out, text)
 
-    def note(self, text: str) -> None:
+    def print_note(self, text: str) -> None:
         self.out.flush()  # what was answered comes first, where both go to one place
-        _write(self.err, shown_lines(text))
+        _write_line(self.err, escape_lines(text))
 
-    def error(self, text: str) -> None:
+    def print_error(self, text: str) -> None:
         self.out.flush()
-        _write(self.err, f"{style(self.err, 'ERROR:', RED)}  {shown_lines(text)}")
+        _write_line(self.err, f"{style_text(self.err, 'ERROR:', RED)}  {escape_lines(text)}")
 
-    def failed(self, error: Exception) -> None:
+    def print_exception(self, error: Exception) -> None:
         """What went wrong, and what had been charged by then.
 
         The text of an exception that is not ours stays untold: nothing is known of what it holds.
         """
         if not isinstance(error, Error):
-            self.error("internal error\nHINT:  Set DPSQL_DEBUG=1 to see a traceback; it may show private data.")
+            self.print_error("internal error\nHINT:  Set DPSQL_DEBUG=1 to see a traceback; it may show private data.")
             if os.environ.get("DPSQL_DEBUG") == "1":
                 traceback.print_exception(error, file=self.err)
             return
-        self.error(error.text(terminal_width(self.err)))
+        self.print_error(error.format_text(terminal_width(self.err)))
         if error.charge:
-            self.note(f"charged: {error.charge}; asking again is free")
+            self.print_note(f"charged: {error.charge}; asking again is free")
 
-    def style(self, text: str, code: str) -> str:
-        return style(self.out, text, code)
+    def style_output(self, text: str, code: str) -> str:
+        return style_text(self.out, text, code)
 
-    def layout(self) -> Layout:
+    def make_layout(self) -> Layout:
         """As the standard output can show it; a table that is wider than its terminal is expanded."""
-        return Layout(terminal_width(self.out), "auto", colour=coloured(self.out), plain=not _draws_lines(self.out))
+        return Layout(terminal_width(self.out), "auto", colour=supports_color(self.out), plain=not _supports_box_drawing(self.out))
 
     @property
-    def draws(self) -> bool:
+    def can_redraw(self) -> bool:
         """Whether a line beside the answers may be drawn again and again."""
         return self.err.isatty() and os.environ.get("TERM") != "dumb"
 
-    def draw(self, line: str) -> None:
+    def redraw_line(self, line: str) -> None:
         """The line in the place of the one that was drawn before."""
         self.err.write(f"\r\x1b[2K{line}")
         self.err.flush()
 
 
-def style(stream: TextIO, text: str, code: str) -> str:
-    return f"\x1b[{code}m{text}\x1b[0m" if text and coloured(stream) else text
+def style_text(stream: TextIO, text: str, code: str) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if text and supports_color(stream) else text
 
 
-def coloured(stream: TextIO) -> bool:
+def supports_color(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -87,7 +87,7 @@ def terminal_width(stream: TextIO) -> int | None:
         return None
 
 
-def _draws_lines(stream: TextIO) -> bool:
+def _supports_box_drawing(stream: TextIO) -> bool:
     try:
         "─│┼┬±…".encode(stream.encoding or "utf-8")
     except UnicodeEncodeError:
@@ -95,10 +95,10 @@ def _draws_lines(stream: TextIO) -> bool:
     return True
 
 
-def _write(stream: TextIO, text: str) -> None:
+def _write_line(stream: TextIO, text: str) -> None:
     encoding = stream.encoding or "utf-8"
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        text = text.replace("±", "+/-").translate(LOOKALIKES).encode(encoding, "backslashreplace").decode(encoding)
+        text = text.replace("±", "+/-").translate(ASCII_FALLBACKS).encode(encoding, "backslashreplace").decode(encoding)
     stream.write(text + "\n")

@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from dpsql.display.cells import Cell, write_cell
-from dpsql.display.scales import LARGEST, position
+from dpsql.display.cells import DisplayCell, format_cell
+from dpsql.display.scales import MAX_POSITION, axis_position
 from dpsql.figures import CellError
 
 
 @dataclass(frozen=True)
-class Point:
+class ChartPoint:
     """A value with its interval; `along` is its place on the axis of lines."""
 
     label: str
@@ -22,7 +22,7 @@ class Point:
 
     @property
     def y(self) -> float | None:
-        return position(self.value)
+        return axis_position(self.value)
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -36,14 +36,14 @@ class Point:
         """All that a scale must hold."""
         if self.y is None:
             return []
-        return [self.y, *(end for end in self.interval or () if abs(end) <= LARGEST)]
+        return [self.y, *(end for end in self.interval or () if abs(end) <= MAX_POSITION)]
 
     @property
-    def cell(self) -> Cell:
-        return write_cell(self.value, self.bar)
+    def cell(self) -> DisplayCell:
+        return format_cell(self.value, self.bar)
 
 
 @dataclass(frozen=True)
 class Series:
     name: str
-    points: list[Point]
+    points: list[ChartPoint]

@@ -10,10 +10,10 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
-MOST_MARKS = 4
+MAX_MARKS = 4
 """Marks on one letter; scripts need three. A tower of them would cover the lines above."""
 
-LOOKALIKES = str.maketrans({"─": "-", "│": "|", "┼": "+", "├": "|", "└": "`", "≤": "<=", "…": "..."})
+ASCII_FALLBACKS = str.maketrans({"─": "-", "│": "|", "┼": "+", "├": "|", "└": "`", "≤": "<=", "…": "..."})
 """Of what is drawn here, in ASCII."""
 
 _SELECTORS = "\ufe0e\ufe0f"  # text or emoji? They would change a character's width, so all is shown as text.
@@ -21,39 +21,39 @@ _LEFT_TO_RIGHT = "\u200e"
 _FILLERS = "\u034f\u115f\u17b4\u17b5\u3164\uffa0\u2800"  # printable by their category, and nothing is seen
 
 
-def shown(text: str, plain: bool = False) -> str:
+def escape_text(text: str, plain: bool = False) -> str:
     """The text as it can be shown on one line; with `plain`, as ASCII.
 
-    >>> shown("a\\x1b[31m\\tb"), shown("Zürich", plain=True)
+    >>> escape_text("a\\x1b[31m\\tb"), escape_text("Zürich", plain=True)
     ('a\\\\x1b[31m\\\\tb', 'Z\\\\xfcrich')
     """
     if text.isascii() and text.isprintable():
         return text
     if plain:
-        text = text.translate(LOOKALIKES)
+        text = text.translate(ASCII_FALLBACKS)
     pieces: list[str] = []
-    marks = MOST_MARKS  # at the beginning a mark has no letter to stand on
+    marks = MAX_MARKS  # at the beginning a mark has no letter to stand on
     for character in text:
         if character in _SELECTORS:
             continue
-        zero = _columns(character) == 0
+        zero = _character_width(character) == 0
         marks = marks + 1 if zero else 0
         steers = not character.isprintable() or character in _FILLERS or _is_hidden(character)
-        if steers or marks > MOST_MARKS or (plain and not character.isascii()):
-            pieces.append(_escaped(character))
-            marks = MOST_MARKS if steers else marks
+        if steers or marks > MAX_MARKS or (plain and not character.isascii()):
+            pieces.append(_escape_character(character))
+            marks = MAX_MARKS if steers else marks
         else:
             pieces.append(character)
     joined = "".join(pieces)
-    return joined + _LEFT_TO_RIGHT if any(_runs_left(character) for character in joined) else joined
+    return joined + _LEFT_TO_RIGHT if any(_is_right_to_left(character) for character in joined) else joined
 
 
-def shown_lines(text: str) -> str:
+def escape_lines(text: str) -> str:
     """Each line as it can be shown. A tab is one space, so that a caret stays below what it points to."""
-    return "\n".join(shown(line.replace("\t", " ")) for line in text.split("\n"))
+    return "\n".join(escape_text(line.replace("\t", " ")) for line in text.split("\n"))
 
 
-def _escaped(character: str) -> str:
+def _escape_character(character: str) -> str:
     return character.encode("unicode_escape").decode()
 
 
@@ -62,48 +62,48 @@ def _is_hidden(character: str) -> bool:
     return "\u180b" <= character <= "\u180f" or "\ufe00" <= character <= "\ufe0f" or character >= "\U000e0000"
 
 
-def _runs_left(character: str) -> bool:
+def _is_right_to_left(character: str) -> bool:
     return unicodedata.bidirectional(character) in ("R", "AL", "AN")
 
 
-def width_of(text: str) -> int:
+def display_width(text: str) -> int:
     """Columns that the text takes on a terminal."""
-    return len(text) if text.isascii() else sum(_columns(character) for character in text)
+    return len(text) if text.isascii() else sum(_character_width(character) for character in text)
 
 
 @lru_cache(maxsize=4096)
-def _columns(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me", "Cf") or _joins(character):
+def _character_width(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf") or _is_combining_jamo(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _joins(character: str) -> bool:
+def _is_combining_jamo(character: str) -> bool:
     """Vowels and endings of Korean syllables, which stand in the square of the letter before them."""
     return "\u1160" <= character <= "\u11ff" or "\ud7b0" <= character <= "\ud7fb"
 
 
-def cut(text: str, width: int, plain: bool = False) -> str:
+def truncate_text(text: str, width: int, plain: bool = False) -> str:
     """At most `width` columns, of which there are three or more; what is left out is told by an ellipsis.
 
-    >>> cut("cardiology", 6), cut("cardiology", 6, plain=True), cut("surgery", 7)
+    >>> truncate_text("cardiology", 6), truncate_text("cardiology", 6, plain=True), truncate_text("surgery", 7)
     ('cardi…', 'car...', 'surgery')
     """
-    if width_of(text) <= width:
+    if display_width(text) <= width:
         return text
     ellipsis = "..." if plain else "…"
-    room = width - len(ellipsis)
-    kept: list[str] = []
+    remaining = width - len(ellipsis)
+    prefix: list[str] = []
     for character in text:
-        room -= _columns(character)
-        if room < 0:
+        remaining -= _character_width(character)
+        if remaining < 0:
             break
-        kept.append(character)
+        prefix.append(character)
     ending = _LEFT_TO_RIGHT if text.endswith(_LEFT_TO_RIGHT) else ""
-    return "".join(kept) + ellipsis + ending
+    return "".join(prefix) + ellipsis + ending
 
 
-def pad(text: str, width: int, right: bool = False) -> str:
+def pad_text(text: str, width: int, right: bool = False) -> str:
     """Exactly `width` columns, or more where the text is wider."""
-    space = " " * (width - width_of(text))
+    space = " " * (width - display_width(text))
     return space + text if right else text + space

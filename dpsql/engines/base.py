@@ -18,8 +18,8 @@ log = logging.getLogger("dpsql.engine")
 # Without a handler Python prints errors to stderr, where an analyst may look. The owner sets up logging to see them.
 log.addHandler(logging.NullHandler())
 
-FAILED = "the engine could not finish the query"
-FAILED_HINT = "Tell the owner of the data: the reason stands in the log of dpsql.engine."
+ENGINE_FAILED = "the engine could not finish the query"
+ENGINE_FAILED_HINT = "Tell the owner of the data: the reason stands in the log of dpsql.engine."
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ class Engine(Protocol):
         """Run a release's SQL: the first `key_columns` columns are keys, all others BIGINT cells."""
         ...
 
-    def public(self, sql: str, holes: Mapping[str, object]) -> list[Row]:
+    def execute_public(self, sql: str, holes: Mapping[str, object]) -> list[Row]:
         """Run SQL that reads public tables only."""
         ...
 
@@ -44,7 +44,7 @@ class Engine(Protocol):
     def close(self) -> None: ...
 
 
-def guarded(run: Callable[[], T]) -> T:
+def run_guarded(run: Callable[[], T]) -> T:
     """Run one engine query; whatever the driver raises becomes the fixed `EngineFailed`.
 
     Privacy: DuckDB quotes values in its messages (`Could not convert string 'bad'`). The error that leaves here
@@ -57,4 +57,4 @@ def guarded(run: Callable[[], T]) -> T:
     except Exception:
         log.error("the engine failed", exc_info=True)
     # Outside of the except block, where Python would attach the driver's error as the context of this one.
-    raise EngineFailed(FAILED, hint=FAILED_HINT)
+    raise EngineFailed(ENGINE_FAILED, hint=ENGINE_FAILED_HINT)

@@ -26,11 +26,11 @@ from uuid import UUID
 import duckdb
 import numpy as np
 
-from dpsql.engines.base import guarded, log
-from dpsql.engines.intervals import from_parts, holds_intervals, parts_asked
+from dpsql.engines.base import run_guarded, log
+from dpsql.engines.intervals import intervals_from_parts, has_intervals, select_interval_parts
 from dpsql.errors import InternalError, OperationalError
 from dpsql.exact import Cells, Exact, Row
-from dpsql.private_files import make_private
+from dpsql.private_files import make_private_folder
 from dpsql.schema.model import EngineTable, Files, Source
 from dpsql.schema.places import database_path
 from dpsql.types import Kind, Type
@@ -38,7 +38,7 @@ from dpsql.types import Kind, Type
 T = TypeVar("T")
 
 # What makes a result depend on something besides statement and data, or lets a query reach beyond them.
-_PINNED: tuple[tuple[str, object], ...] = (
+_PINNED_SETTINGS: tuple[tuple[str, object], ...] = (
     ("autoload_known_extensions", False),
     ("autoinstall_known_extensions", False),
     ("allow_community_extensions", False),
@@ -60,10 +60,10 @@ _PINNED: tuple[tuple[str, object], ...] = (
 
 # Types whose numpy form has the same values. Others go through Python objects: numpy's form of DECIMAL and HUGEINT
 # is a float, that of DATE a timestamp, that of TIMESTAMPTZ loses its zone.
-_NUMPY = frozenset(
+_NUMPY_TYPES = frozenset(
     ("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "VARCHAR")
 )
-_PYTHON: dict[str, type] = {
+_PYTHON_TYPES: dict[str, type] = {
     "BOOLEAN": bool, "TINYINT": int, "SMALLINT": int, "INTEGER": int, "BIGINT": int, "HUGEINT": int,
     "UTINYINT": int, "USMALLINT": int, "UINTEGER": int, "UBIGINT": int, "UHUGEINT": int,
     "FLOAT": float, "DOUBLE": float, "VARCHAR": str, "UUID": UUID, "INTERVAL": dt.timedelta,
@@ -92,9 +92,9 @@ class DuckDBEngine:
     ) -> None:
         self._path = database_path(url)
         if spill is not None:
-            make_private(spill, "the spill folder")
+            make_private_folder(spill, "the spill folder")
         own_spill = None if spill else tempfile.mkdtemp(prefix="dpsql-spill-")
-        settings = [("temp_directory", str(spill or own_spill)), ("allowed_paths", list(allowed)), *_PINNED]
+        settings = [("temp_directory", str(spill or own_spill)), ("allowed_paths", list(allowed)), *_PINNED_SETTINGS]
         if threads is not None:
             settings.append(("threads", threads))
         if memory is not None:
@@ -102,91 +102,91 @@ class DuckDBEngine:
         self._settings, self._seconds, self._renewing = settings, seconds, threading.Lock()
         self._instances: list[duckdb.DuckDBPyConnection] = []
         self._running: set[duckdb.DuckDBPyConnection] = set()
-        self._finalizer = weakref.finalize(self, _discard, self._instances, self._running, own_spill, os.getpid())
+        self._finalizer = weakref.finalize(self, _close_instances, self._instances, self._running, own_spill, os.getpid())
         try:
-            self._connection, self._schema = self._new_instance()
+            self._connection, self._schema = self._open_instance()
         except BaseException:
             self.close()
             raise
 
-    def _new_instance(self) -> tuple[duckdb.DuckDBPyConnection, str | None]:
+    def _open_instance(self) -> tuple[duckdb.DuckDBPyConnection, str | None]:
         """With the schema in which plain table names are found."""
         connection = duckdb.connect(":memory:")
         try:
-            schema = None if self._path is None else attach(connection, self._path)
-            lock(connection, self._settings)
+            schema = None if self._path is None else attach_database(connection, self._path)
+            lock_configuration(connection, self._settings)
         except BaseException:
             connection.close()
             raise
         self._instances.append(connection)
         return connection, schema
 
-    def _renew(self, broken: duckdb.DuckDBPyConnection) -> None:
+    def _replace_instance(self, broken: duckdb.DuckDBPyConnection) -> None:
         """After an internal error of its own, DuckDB answers nothing any more: what one statement met would fail those
         of all others, and be counted against them. Where there is none to be had, the next one that fails tries again.
         """
         with self._renewing:
             if self._connection is broken:
                 try:
-                    self._connection, self._schema = self._new_instance()
+                    self._connection, self._schema = self._open_instance()
                 except Exception:
                     log.error("the engine could not be opened again", exc_info=True)
 
     def execute(self, sql: str, key_columns: int, holes: Mapping[str, object]) -> Exact:
-        return guarded(lambda: self._run(sql, holes, lambda result: exact_cells(result, key_columns)))
+        return run_guarded(lambda: self._run_select(sql, holes, lambda result: fetch_exact_cells(result, key_columns)))
 
-    def public(self, sql: str, holes: Mapping[str, object]) -> list[Row]:
-        return guarded(lambda: self._public(sql, holes))
+    def execute_public(self, sql: str, holes: Mapping[str, object]) -> list[Row]:
+        return run_guarded(lambda: self._run_public(sql, holes))
 
-    def _public(self, sql: str, holes: Mapping[str, object]) -> list[Row]:
-        found, types = self._run(sql, holes, lambda result: (result.fetchall(), types_of(result)))
-        if holds_intervals(types):
-            asked = parts_asked(sql, types)
-            found = from_parts(self._run(asked, holes, lambda result: result.fetchall()), types)
-        return in_utc(found, types)
+    def _run_public(self, sql: str, holes: Mapping[str, object]) -> list[Row]:
+        rows, types = self._run_select(sql, holes, lambda result: (result.fetchall(), column_types_of(result)))
+        if has_intervals(types):
+            parts_sql = select_interval_parts(sql, types)
+            rows = intervals_from_parts(self._run_select(parts_sql, holes, lambda result: result.fetchall()), types)
+        return rows_to_utc(rows, types)
 
     def describe(self, source: Source) -> dict[str, str]:
-        cursor = self._cursor()
+        cursor = self._open_cursor()
         try:
-            rows = cursor.execute(f"DESCRIBE SELECT * FROM {relation(source)}").fetchall()
+            rows = cursor.execute(f"DESCRIBE SELECT * FROM {render_source(source)}").fetchall()
         except duckdb.Error as error:
             raise OperationalError(
-                "the engine cannot read a source", detail=first_line(error), hint="Check source in the schema."
+                "the engine cannot read a source", detail=first_error_line(error), hint="Check source in the schema."
             ) from None
         return {name: spelling for name, spelling, *_ in rows}
 
     def close(self) -> None:
         self._finalizer()
 
-    def _cursor(self, of: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyConnection:
+    def _open_cursor(self, of: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyConnection:
         cursor = (of or self._connection).cursor()
         if self._schema is not None:
             cursor.execute(f"USE {self._schema}")
         return cursor
 
-    def _run(self, sql: str, holes: Mapping[str, object], read: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+    def _run_select(self, sql: str, holes: Mapping[str, object], read: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
         """One SELECT on a cursor of its own, so that several threads may ask at once and one alone is stopped."""
         statements = duckdb.extract_statements(sql)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise InternalError("the engine was given something else than one SELECT")
         instance = self._connection
         try:
-            return self._run_on(instance, statements[0], holes, read)
+            return self._run_on_instance(instance, statements[0], holes, read)
         except (duckdb.InternalException, duckdb.FatalException):
-            self._renew(instance)  # its cursor is closed: nobody waits for it
+            self._replace_instance(instance)  # its cursor is closed: nobody waits for it
             raise
 
-    def _run_on(
+    def _run_on_instance(
         self,
         instance: duckdb.DuckDBPyConnection,
         statement: duckdb.Statement,
         holes: Mapping[str, object],
         read: Callable[[duckdb.DuckDBPyConnection], T],
     ) -> T:
-        cursor = self._cursor(instance)
+        cursor = self._open_cursor(instance)
         self._running.add(cursor)
         try:
-            with _stopped_after(self._seconds, cursor) as late:
+            with _interrupt_after(self._seconds, cursor) as late:
                 try:
                     return read(cursor.execute(statement, dict(holes) if holes else None))
                 except (duckdb.InterruptException, RuntimeError) as error:
@@ -198,12 +198,12 @@ class DuckDBEngine:
             self._running.discard(cursor)
         # Outside of the except block, where Python would attach the driver's error.
         if late.is_set():
-            raise _Late(f"a run took longer than {self._seconds:g} s")
+            raise _RunTimeout(f"a run took longer than {self._seconds:g} s")
         raise KeyboardInterrupt  # the caller's choice, or `close`; not the rows'
 
 
 @contextmanager
-def _stopped_after(seconds: float | None, cursor: duckdb.DuckDBPyConnection) -> Iterator[threading.Event]:
+def _interrupt_after(seconds: float | None, cursor: duckdb.DuckDBPyConnection) -> Iterator[threading.Event]:
     """Interrupts the cursor when its time is over, and says so by the event."""
     late, done = threading.Event(), threading.Event()
 
@@ -225,47 +225,47 @@ def _stopped_after(seconds: float | None, cursor: duckdb.DuckDBPyConnection) -> 
             watcher.join()  # an interrupt must not meet a closed cursor
 
 
-def lock(connection: duckdb.DuckDBPyConnection, settings: Sequence[tuple[str, object]]) -> None:
+def lock_configuration(connection: duckdb.DuckDBPyConnection, settings: Sequence[tuple[str, object]]) -> None:
     """Apply settings, then close the instance to the world and its settings to everyone."""
     for name, value in (*settings, ("enable_external_access", False), ("lock_configuration", True)):
-        connection.execute(f"SET GLOBAL {name} = {literal(value)}")
+        connection.execute(f"SET GLOBAL {name} = {quote_literal(value)}")
 
 
-def attach(connection: duckdb.DuckDBPyConnection, path: Path) -> str:
+def attach_database(connection: duckdb.DuckDBPyConnection, path: Path) -> str:
     """Attach a database file read-only; the schema in which its plain table names are found."""
     if not path.is_file():
         raise OperationalError(
             f'there is no database file "{path}"', hint='Check engine in the schema, such as "duckdb:///clinic.duckdb".'
         )
     reserved = path.stem.lower() in ("main", "memory", "system", "temp")  # names of DuckDB's own
-    catalog = identifier(path.stem + "_file" if reserved else path.stem)
+    catalog = quote_identifier(path.stem + "_file" if reserved else path.stem)
     try:
-        connection.execute(f"ATTACH {literal(str(path))} AS {catalog} (READ_ONLY)")
+        connection.execute(f"ATTACH {quote_literal(str(path))} AS {catalog} (READ_ONLY)")
     except duckdb.Error as error:
         raise OperationalError(
             f'the database file "{path}" cannot be opened for reading',
-            detail=first_line(error),
+            detail=first_error_line(error),
             hint="If another program has it open for writing, close it there; many readers are fine.",
         ) from None
     return f"{catalog}.main"
 
 
-def relation(source: Source) -> str:
+def render_source(source: Source) -> str:
     """A source in FROM. Hive folders add no columns: only what the files hold was declared."""
     match source:
         case EngineTable(name):
-            return ".".join(identifier(part) for part in name)
+            return ".".join(quote_identifier(part) for part in name)
         case Files(patterns, "parquet"):
-            return f"read_parquet({literal(list(patterns))}, hive_partitioning = false)"
+            return f"read_parquet({quote_literal(list(patterns))}, hive_partitioning = false)"
         case Files():
             raise InternalError("only Parquet files are read in place")
 
 
-def identifier(name: str) -> str:
+def quote_identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def literal(value: object) -> str:
+def quote_literal(value: object) -> str:
     match value:
         case bool():
             return "true" if value else "false"
@@ -274,20 +274,20 @@ def literal(value: object) -> str:
         case str():
             return "'" + value.replace("'", "''") + "'"
         case list():
-            return "[" + ", ".join(literal(item) for item in value) + "]"
+            return "[" + ", ".join(quote_literal(item) for item in value) + "]"
         case _:
             raise TypeError(f"no literal for {type(value).__name__}")
 
 
-def spelling(type_: Type) -> str:
+def duckdb_type_name(type_: Type) -> str:
     return "VARCHAR" if type_.kind is Kind.TEXT else str(type_).upper()
 
 
-def first_line(error: Exception) -> str:
+def first_error_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def _discard(
+def _close_instances(
     instances: list[duckdb.DuckDBPyConnection],
     running: set[duckdb.DuckDBPyConnection],
     spill: str | None,
@@ -307,64 +307,64 @@ def _discard(
         shutil.rmtree(spill, ignore_errors=True)
 
 
-def types_of(result: duckdb.DuckDBPyConnection) -> list[str]:
+def column_types_of(result: duckdb.DuckDBPyConnection) -> list[str]:
     return [str(column[1]) for column in result.description or ()]
 
 
-def in_utc(rows: list[Row], types: Sequence[str]) -> list[Row]:
+def rows_to_utc(rows: list[Row], types: Sequence[str]) -> list[Row]:
     """Give TIMESTAMPTZ values the standard library's UTC; the driver speaks of pytz's."""
     zoned = {at for at, spelling in enumerate(types) if spelling == "TIMESTAMP WITH TIME ZONE"}
     if not zoned:
         return rows
-    return [tuple(_utc(value) if at in zoned else value for at, value in enumerate(row)) for row in rows]
+    return [tuple(_to_utc(value) if at in zoned else value for at, value in enumerate(row)) for row in rows]
 
 
-def _utc(value: object) -> object:
+def _to_utc(value: object) -> object:
     return value.replace(tzinfo=dt.UTC) if isinstance(value, dt.datetime) else value
 
 
-def exact_cells(result: duckdb.DuckDBPyConnection, key_columns: int) -> Exact:
-    types = types_of(result)
+def fetch_exact_cells(result: duckdb.DuckDBPyConnection, key_columns: int) -> Exact:
+    types = column_types_of(result)
     if any(spelling != "BIGINT" for spelling in types[key_columns:]):
         # numpy would round a HUGEINT to a float; the plan must clamp and cast its cells itself.
         raise InternalError("a cell of a release is not BIGINT")
-    expected = [_python_type(spelling) for spelling in types[:key_columns]]
-    if all(spelling in _NUMPY for spelling in types):
+    expected = [_python_type_of(spelling) for spelling in types[:key_columns]]
+    if all(spelling in _NUMPY_TYPES for spelling in types):
         columns: list[Any] = list(result.fetchnumpy().values())
         keys = [column.tolist() for column in columns[:key_columns]]  # a masked array gives None for NULL
     else:
-        rows = in_utc(result.fetchall(), types)
+        rows = rows_to_utc(result.fetchall(), types)
         columns = [[row[at] for row in rows] for at in range(len(types))]
-        keys = [_checked(column, type_) for column, type_ in zip(columns, expected, strict=False)]
-    cells = [_cells(column) for column in columns[key_columns:]]
+        keys = [_check_key_values(column, type_) for column, type_ in zip(columns, expected, strict=False)]
+    cells = [_to_cells(column) for column in columns[key_columns:]]
     return Exact(list(zip(*keys, strict=True)) if keys else [()] * len(columns[0]), cells)
 
 
-def _python_type(spelling: str) -> type:
-    found = Decimal if spelling.startswith("DECIMAL(") else _PYTHON.get(spelling)
-    if found is None:
+def _python_type_of(spelling: str) -> type:
+    python_type = Decimal if spelling.startswith("DECIMAL(") else _PYTHON_TYPES.get(spelling)
+    if python_type is None:
         raise InternalError(f"a key of a release has the type {spelling}")
-    return found
+    return python_type
 
 
-def _cells(column: Any) -> Cells:
+def _to_cells(column: Any) -> Cells:
     if None in column if isinstance(column, list) else np.ma.is_masked(column):
-        raise _Unfit("a cell is NULL")
+        raise _UnsanitizedValue("a cell is NULL")
     return np.array(column, dtype=np.int64)
 
 
-def _checked(column: list[Any], expected: type) -> list[Any]:
+def _check_key_values(column: list[Any], expected: type) -> list[Any]:
     """Refuse what the driver cannot say in Python: for years beyond 1 to 9999 it gives text."""
     if any(value is not None and not isinstance(value, expected) for value in column):
-        raise _Unfit(f"a key is not a {expected.__name__} of Python")
+        raise _UnsanitizedValue(f"a key is not a {expected.__name__} of Python")
     if expected is float and any(value != value for value in column):
-        raise _Unfit("a key is NaN")
+        raise _UnsanitizedValue("a key is NaN")
     return column
 
 
-class _Late(Exception):
+class _RunTimeout(Exception):
     """A run past the owner's limit. It becomes `EngineFailed`; the log says which."""
 
 
-class _Unfit(Exception):
+class _UnsanitizedValue(Exception):
     """A value that the sanitising scan should have removed. It becomes `EngineFailed`; the log says which."""

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dpsql.engines.duckdb import identifier, literal, relation, spelling
-from dpsql.engines.owner import as_written, sanitised
+from dpsql.engines.duckdb import quote_identifier, quote_literal, render_source, duckdb_type_name
+from dpsql.engines.owner import text_files_sql, sanitized_sql
 from dpsql.schema.domain import EPOCH
 from dpsql.schema.model import Column, Files, ForeignUnit, OwnUnit, Schema, Source, Table
 from dpsql.types import Kind, Type
 
-Ask = Callable[[str], list[tuple[object, ...]]]
+RunQuery = Callable[[str], list[tuple[object, ...]]]
 
-QUANTILES = (0.005, 0.995)
+BOUND_QUANTILES = (0.005, 0.995)
 """Half of a percent of the values is beyond each: what bounds are proposed from."""
-AT_ONCE = 40
+COLUMNS_PER_SCAN = 40
 """Columns that one scan looks at: a query of hundreds takes long to plan, and much memory."""
 
 
@@ -48,69 +48,69 @@ class ColumnFacts:
     day_first: int = 0  # of a time in a text file, fields such as 24.12.2023
 
     @property
-    def unfit(self) -> int:
+    def unfit_count(self) -> int:
         """Fields that hold something, but no value of the type."""
         return self.present - self.fit - self.too_long
 
 
-def column_facts(ask: Ask, source: Source, columns: Sequence[Column]) -> tuple[int, dict[str, ColumnFacts]]:
+def measure_columns(ask: RunQuery, source: Source, columns: Sequence[Column]) -> tuple[int, dict[str, ColumnFacts]]:
     """The number of rows, and the facts of each column, in one scan for each AT_ONCE of them."""
-    rows, found = 0, {}
-    for start in range(0, max(1, len(columns)), AT_ONCE):
-        part = columns[start : start + AT_ONCE]
-        asked = [figure for column in part for figure in _figures(column)]
-        (row,) = ask(f"SELECT {', '.join(['count(*)', *asked])} FROM {relation(source)}")
-        rows, values = _whole(row[0]), iter(row[1:])
+    rows, facts = 0, {}
+    for start in range(0, max(1, len(columns)), COLUMNS_PER_SCAN):
+        part = columns[start : start + COLUMNS_PER_SCAN]
+        expressions = [figure for column in part for figure in _column_figures_sql(column)]
+        (row,) = ask(f"SELECT {', '.join(['count(*)', *expressions])} FROM {render_source(source)}")
+        rows, values = _to_integer(row[0]), iter(row[1:])
         for column in part:
-            found[column.name] = _facts([next(values) for _ in _figures(column)])
-    return rows, found
+            facts[column.name] = _read_column_facts([next(values) for _ in _column_figures_sql(column)])
+    return rows, facts
 
 
-COMMA = "[+-]?[0-9][0-9. ]*,[0-9]+"
-DAY_FIRST = "[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}.*"
+COMMA_NUMBER_PATTERN = "[+-]?[0-9][0-9. ]*,[0-9]+"
+DAY_FIRST_PATTERN = "[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}.*"
 
 
-def with_fields(
-    ask: Ask, files: Files, columns: Sequence[Column], facts: Mapping[str, ColumnFacts]
+def add_field_counts(
+    ask: RunQuery, files: Files, columns: Sequence[Column], facts: Mapping[str, ColumnFacts]
 ) -> dict[str, ColumnFacts]:
     """The facts of text files, whose copy has NULL both for what is empty and for what is no value of the type.
 
     The fields are counted as they are written, in a scan of their own; one of blanks alone is empty.
     """
-    found = dict(facts)
-    for start in range(0, len(columns), AT_ONCE):
-        part = [column for column in columns[start : start + AT_ONCE] if column.type.kind is not Kind.TEXT]
-        asked = [figure for column in part for figure in _field_figures(column)]
-        if not asked:
+    updated = dict(facts)
+    for start in range(0, len(columns), COLUMNS_PER_SCAN):
+        part = [column for column in columns[start : start + COLUMNS_PER_SCAN] if column.type.kind is not Kind.TEXT]
+        expressions = [figure for column in part for figure in _field_counts_sql(column)]
+        if not expressions:
             continue
-        (row,) = ask(f"SELECT {', '.join(asked)} FROM {as_written(files, columns)}")
-        values = (_whole(value) for value in row)
+        (row,) = ask(f"SELECT {', '.join(expressions)} FROM {text_files_sql(files, columns)}")
+        values = (_to_integer(value) for value in row)
         for column in part:
-            known = found[column.name]
+            column_facts = updated[column.name]
             present, commas, day_first = next(values), next(values), next(values)
             # Not below what the copy has: the files may have changed since.
-            found[column.name] = replace(known, present=max(present, known.present), commas=commas, day_first=day_first)
-    return found
+            updated[column.name] = replace(column_facts, present=max(present, column_facts.present), commas=commas, day_first=day_first)
+    return updated
 
 
-def _field_figures(column: Column) -> tuple[str, str, str]:
-    field = f"trim({identifier(column.name)})"
-    commas = f"count_if(regexp_full_match({field}, {literal(COMMA)}))" if column.type.is_number else "0"
-    dates = f"count_if(regexp_full_match({field}, {literal(DAY_FIRST)}))" if column.type.is_time else "0"
+def _field_counts_sql(column: Column) -> tuple[str, str, str]:
+    field = f"trim({quote_identifier(column.name)})"
+    commas = f"count_if(regexp_full_match({field}, {quote_literal(COMMA_NUMBER_PATTERN)}))" if column.type.is_number else "0"
+    dates = f"count_if(regexp_full_match({field}, {quote_literal(DAY_FIRST_PATTERN)}))" if column.type.is_time else "0"
     return f"count_if({field} <> '')", commas, dates
 
 
-def _figures(column: Column) -> list[str]:
-    """Twelve figures, in the order of `_facts`."""
-    raw, typed = identifier(column.name), _typed(column)
+def _column_figures_sql(column: Column) -> list[str]:
+    """Twelve figures, in the order of `_read_column_facts`."""
+    raw, typed = quote_identifier(column.name), _typed_sql(column)
     domain = column.domain
-    number = _number(typed, domain.type)
-    below = f"count_if({typed} < {_edge(column, 'lower')})" if domain.lower is not None else "0"
-    above = f"count_if({typed} > {_edge(column, 'upper')})" if domain.upper is not None else "0"
+    number = _number_sql(typed, domain.type)
+    below = f"count_if({typed} < {_bound_sql(column, 'lower')})" if domain.lower is not None else "0"
+    above = f"count_if({typed} > {_bound_sql(column, 'upper')})" if domain.upper is not None else "0"
     unlisted = "0"
     if domain.values is not None:
         below = above = "0"
-        unlisted = f"count_if({typed} NOT IN ({_listed(column)}))"
+        unlisted = f"count_if({typed} NOT IN ({_listed_values_sql(column)}))"
     text = domain.type.kind is Kind.TEXT
     return [
         f"count({raw})",
@@ -118,28 +118,28 @@ def _figures(column: Column) -> list[str]:
         below,
         above,
         unlisted,
-        f"count_if(length({_cast(column)}) > {column.max_length})" if text else "0",
+        f"count_if(length({_cast_sql(column)}) > {column.max_length})" if text else "0",
         f"approx_count_distinct({typed})",
-        f"approx_quantile({number}, {literal_list(QUANTILES)})" if number else "NULL",
+        f"approx_quantile({number}, {number_list_sql(BOUND_QUANTILES)})" if number else "NULL",
         f"min({number})" if number else "NULL",
         f"max({number})" if number else "NULL",
-        f"max(length({_cast(column)}))" if text else "NULL",
+        f"max(length({_cast_sql(column)}))" if text else "NULL",
         f"count_if(abs({typed} * 100 - round({typed} * 100)) < 1e-6)" if domain.type.is_float else "0",
     ]
 
 
-def _facts(row: Sequence[object]) -> ColumnFacts:
-    present, fit, below, above, unlisted, too_long, distinct = (_whole(value) for value in row[:7])
+def _read_column_facts(row: Sequence[object]) -> ColumnFacts:
+    present, fit, below, above, unlisted, too_long, distinct = (_to_integer(value) for value in row[:7])
     low, high = row[7] if isinstance(row[7], list) else (None, None)
     least, largest, longest, cents = row[8:]
     return ColumnFacts(
         present, fit, below, above, unlisted, too_long, distinct,
-        _float(low), _float(high), _float(least), _float(largest), None if longest is None else _whole(longest),
-        _whole(cents),
+        _to_float(low), _to_float(high), _to_float(least), _to_float(largest), None if longest is None else _to_integer(longest),
+        _to_integer(cents),
     )  # fmt: skip
 
 
-def _whole(value: object) -> int:
+def _to_integer(value: object) -> int:
     """Over no rows DuckDB's count_if is NULL."""
     if value is None:
         return 0
@@ -147,21 +147,21 @@ def _whole(value: object) -> int:
     return value
 
 
-def _float(value: object) -> float | None:
+def _to_float(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def literal_list(numbers: Sequence[float]) -> str:
+def number_list_sql(numbers: Sequence[float]) -> str:
     return f"[{', '.join(repr(number) for number in numbers)}]"
 
 
-def _cast(column: Column) -> str:
-    return f"TRY_CAST({identifier(column.name)} AS {spelling(column.type)})"
+def _cast_sql(column: Column) -> str:
+    return f"TRY_CAST({quote_identifier(column.name)} AS {duckdb_type_name(column.type)})"
 
 
-def _typed(column: Column) -> str:
+def _typed_sql(column: Column) -> str:
     """The value as the scan reads it before it is clipped: what is no finite value of the type is NULL."""
-    value = _cast(column)
+    value = _cast_sql(column)
     if column.type.is_float or column.type.is_time:
         return f"CASE WHEN isfinite({value}) THEN {value} END"
     if column.type.kind is Kind.TEXT:
@@ -169,7 +169,7 @@ def _typed(column: Column) -> str:
     return value
 
 
-def _number(typed: str, type_: Type) -> str | None:
+def _number_sql(typed: str, type_: Type) -> str | None:
     """The value in the scale of `to_number`."""
     if type_.is_number:
         return f"CAST({typed} AS DOUBLE)"
@@ -178,62 +178,62 @@ def _number(typed: str, type_: Type) -> str | None:
     return f"CAST(epoch_us({typed}) AS DOUBLE)" if type_.is_time else None
 
 
-def _edge(column: Column, side: str) -> str:
+def _bound_sql(column: Column, side: str) -> str:
     bound = getattr(column.domain, side)
     match column.type.kind:
         case Kind.DATE:
             return f"(DATE '{EPOCH.date()}' + ({int(bound)}))"
         case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
-            return f"CAST(make_timestamp({int(bound)}) AS {spelling(column.type)})"
+            return f"CAST(make_timestamp({int(bound)}) AS {duckdb_type_name(column.type)})"
         case _:
             # A figure for people: a bound that is no double is as near as one.
-            return f"CAST({literal(repr(float(bound)))} AS DOUBLE)"
+            return f"CAST({quote_literal(repr(float(bound)))} AS DOUBLE)"
 
 
-def _listed(column: Column) -> str:
+def _listed_values_sql(column: Column) -> str:
     values = column.domain.values or ()
-    return ", ".join(f"CAST({literal(str(value))} AS {spelling(column.type)})" for value in values)
+    return ", ".join(f"CAST({quote_literal(str(value))} AS {duckdb_type_name(column.type)})" for value in values)
 
 
-def common_values(
-    ask: Ask, source: Source, column: Column, unit: str | None, least: int, most: int
+def find_common_values(
+    ask: RunQuery, source: Source, column: Column, unit: str | None, min_units: int, max_values: int
 ) -> tuple[tuple[str, ...], int] | None:
     """The values that `least` units or more have, and how many others there are; None if all are more than `most`.
 
     `unit` is the column that leads to it; None: each row is one.
     """
-    value = _typed(column)
-    counted = "count(*)" if unit is None else f"count(DISTINCT {identifier(unit)})"
+    value = _typed_sql(column)
+    counted = "count(*)" if unit is None else f"count(DISTINCT {quote_identifier(unit)})"
     rows = ask(
-        f"SELECT CAST(v AS VARCHAR), n FROM (SELECT {value} AS v, {counted} AS n FROM {relation(source)} GROUP BY ALL) "
-        f"WHERE v IS NOT NULL ORDER BY v LIMIT {most + 1}"
+        f"SELECT CAST(v AS VARCHAR), n FROM (SELECT {value} AS v, {counted} AS n FROM {render_source(source)} GROUP BY ALL) "
+        f"WHERE v IS NOT NULL ORDER BY v LIMIT {max_values + 1}"
     )
-    if len(rows) > most:
+    if len(rows) > max_values:
         return None
-    common = tuple(str(value) for value, count in rows if _whole(count) >= least)
+    common = tuple(str(value) for value, count in rows if _to_integer(count) >= min_units)
     return common, len(rows) - len(common)
 
 
 # --- units -----------------------------------------------------------------------------------------------------------
 
 
-def owned_rows(
+def owned_rows_sql(
     schema: Schema, table: Table, relations: Mapping[str, Source], fields: Mapping[str, str]
 ) -> str:
     """A SELECT of each row's `fields` (name to SQL over the table) with its unit's id as `uid`, NULL if it has none.
 
     Where each row is its own unit, there is no uid. The keys along the way are unique: else rows would multiply.
     """
-    asked = "".join(f", {sql} AS {identifier(name)}" for name, sql in fields.items())
+    field_list = "".join(f", {sql} AS {quote_identifier(name)}" for name, sql in fields.items())
     if not isinstance(table.unit, OwnUnit | ForeignUnit):
-        return f"SELECT 0{asked} FROM {relation(relations[table.name])}"
-    sql = f"SELECT {_id(table, table.unit.column)} AS uid{asked} FROM {relation(relations[table.name])}"
-    for hop in _joins(schema, table):
+        return f"SELECT 0{field_list} FROM {render_source(relations[table.name])}"
+    sql = f"SELECT {_id_sql(table, table.unit.column)} AS uid{field_list} FROM {render_source(relations[table.name])}"
+    for hop in _joined_hops(schema, table):
         target = schema.table(hop.table)
         assert target is not None and isinstance(target.unit, OwnUnit | ForeignUnit)
         there = (
-            f"SELECT {_id(target, hop.key)} AS arrived, {_id(target, target.unit.column)} AS nearer"
-            f" FROM {relation(relations[target.name])}"
+            f"SELECT {_id_sql(target, hop.key)} AS arrived, {_id_sql(target, target.unit.column)} AS nearer"
+            f" FROM {render_source(relations[target.name])}"
         )
         sql = (
             f"SELECT nearer AS uid, here.* EXCLUDE (uid) FROM ({sql}) here"
@@ -242,52 +242,52 @@ def owned_rows(
     return sql
 
 
-def _joins(schema: Schema, table: Table) -> list[ForeignUnit]:
+def _joined_hops(schema: Schema, table: Table) -> list[ForeignUnit]:
     """The hops that need a join: a reference to the unit's own column has its id already."""
-    return [hop for hop in schema.unit_path(table) if f"{hop.table}.{hop.key}" != schema.privacy.unit]
+    return [hop for hop in schema.find_unit_path(table) if f"{hop.table}.{hop.key}" != schema.privacy.unit]
 
 
-def _id(table: Table, name: str) -> str:
+def _id_sql(table: Table, name: str) -> str:
     column = table.column(name)
     assert column is not None
-    return sanitised(column, True)
+    return sanitized_sql(column, True)
 
 
-def rows_per_unit(ask: Ask, schema: Schema, table: Table, relations: Mapping[str, Source]) -> dict[int, int]:
+def count_rows_per_unit(ask: RunQuery, schema: Schema, table: Table, relations: Mapping[str, Source]) -> dict[int, int]:
     """How many units have so many rows."""
-    owned = owned_rows(schema, table, relations, {})
+    owned = owned_rows_sql(schema, table, relations, {})
     if isinstance(table.unit, OwnUnit | ForeignUnit):
         each = f"SELECT uid, count(*) AS n FROM ({owned}) WHERE uid IS NOT NULL GROUP BY uid"
-        return _histogram(ask(f"SELECT n, count(*) FROM ({each}) GROUP BY n ORDER BY n"))
+        return _read_histogram(ask(f"SELECT n, count(*) FROM ({each}) GROUP BY n ORDER BY n"))
     ((rows,),) = ask(f"SELECT count(*) FROM ({owned})")
-    return {1: _whole(rows)} if rows else {}
+    return {1: _to_integer(rows)} if rows else {}
 
 
-def keys_per_unit(
-    ask: Ask, schema: Schema, table: Table, relations: Mapping[str, Source], column: Column
+def count_keys_per_unit(
+    ask: RunQuery, schema: Schema, table: Table, relations: Mapping[str, Source], column: Column
 ) -> dict[int, int]:
     """How many units have so many different keys of a column."""
     if not isinstance(table.unit, OwnUnit | ForeignUnit):
         return {}
-    owned = owned_rows(schema, table, relations, {"v": _typed(column)})
+    owned = owned_rows_sql(schema, table, relations, {"v": _typed_sql(column)})
     each = f"SELECT uid, count(DISTINCT v) AS n FROM ({owned}) WHERE uid IS NOT NULL AND v IS NOT NULL GROUP BY uid"
-    return _histogram(ask(f"SELECT n, count(*) FROM ({each}) GROUP BY n ORDER BY n"))
+    return _read_histogram(ask(f"SELECT n, count(*) FROM ({each}) GROUP BY n ORDER BY n"))
 
 
-def _histogram(rows: list[tuple[object, ...]]) -> dict[int, int]:
-    return {_whole(n): _whole(count) for n, count in rows}
+def _read_histogram(rows: list[tuple[object, ...]]) -> dict[int, int]:
+    return {_to_integer(n): _to_integer(count) for n, count in rows}
 
 
-def orphans(ask: Ask, schema: Schema, table: Table, relations: Mapping[str, Source]) -> int:
+def count_orphans(ask: RunQuery, schema: Schema, table: Table, relations: Mapping[str, Source]) -> int:
     """Rows that name a row of the next table which is not there."""
     hop = table.unit
     assert isinstance(hop, ForeignUnit)
     target = schema.table(hop.table)
     assert target is not None
-    here = f"SELECT {_id(table, hop.column)} AS k FROM {relation(relations[table.name])}"
-    there = f"SELECT {_id(target, hop.key)} AS k FROM {relation(relations[target.name])}"
+    here = f"SELECT {_id_sql(table, hop.column)} AS k FROM {render_source(relations[table.name])}"
+    there = f"SELECT {_id_sql(target, hop.key)} AS k FROM {render_source(relations[target.name])}"
     ((count,),) = ask(f"SELECT count(*) FROM ({here}) here ANTI JOIN ({there}) there USING (k) WHERE k IS NOT NULL")
-    return _whole(count)
+    return _to_integer(count)
 
 
 # --- exact figures ---------------------------------------------------------------------------------------------------
@@ -305,21 +305,21 @@ class ExactFigures:
     present: int = 0
 
 
-def exact_figures(
-    ask: Ask, schema: Schema, table: Table, relations: Mapping[str, Source], key: Column | None, value: Column | None
+def measure_exact_figures(
+    ask: RunQuery, schema: Schema, table: Table, relations: Mapping[str, Source], key: Column | None, value: Column | None
 ) -> list[ExactFigures]:
     """Of the rows that belong to a unit, before clipping: by the key, or all."""
-    fields = {"k": f"CAST({_typed(key)} AS VARCHAR)" if key else "NULL", "v": "NULL"}
+    fields = {"k": f"CAST({_typed_sql(key)} AS VARCHAR)" if key else "NULL", "v": "NULL"}
     if value is not None:
-        fields["v"] = _number(_typed(value), value.type) or "NULL"
-    owned = owned_rows(schema, table, relations, fields)
-    held = " WHERE uid IS NOT NULL" if isinstance(table.unit, OwnUnit | ForeignUnit) else ""
+        fields["v"] = _number_sql(_typed_sql(value), value.type) or "NULL"
+    owned = owned_rows_sql(schema, table, relations, fields)
+    unit_condition = " WHERE uid IS NOT NULL" if isinstance(table.unit, OwnUnit | ForeignUnit) else ""
     grouped = " GROUP BY k" if key else ""
-    rows = ask(f"SELECT {'k' if key else 'NULL'}, count(*), sum(v), avg(v), count(v) FROM ({owned}){held}{grouped}")
+    rows = ask(f"SELECT {'k' if key else 'NULL'}, count(*), sum(v), avg(v), count(v) FROM ({owned}){unit_condition}{grouped}")
     return [
-        ExactFigures(_group(row[0]), _whole(row[1]), _float(row[2]), _float(row[3]), _whole(row[4])) for row in rows
+        ExactFigures(_group_text(row[0]), _to_integer(row[1]), _to_float(row[2]), _to_float(row[3]), _to_integer(row[4])) for row in rows
     ]
 
 
-def _group(value: object) -> str | None:
+def _group_text(value: object) -> str | None:
     return None if value is None else str(value)

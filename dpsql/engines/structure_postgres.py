@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import psycopg
 
-from dpsql.engines.structure import Found, FoundColumn, FoundTable, Reference
+from dpsql.engines.structure import IntrospectedSource, IntrospectedColumn, IntrospectedTable, ForeignKeyReference
 from dpsql.errors import OperationalError
 from dpsql.schema.model import Files
 from dpsql.types import TEXT, Type, parse_type
 
-_SECONDS = 10
+_CONNECT_TIMEOUT = 10
 
 _TABLES = """
 SELECT c.oid::bigint, n.nspname::text, c.relname::text, obj_description(c.oid, 'pg_class'), c.relkind::text
@@ -43,10 +43,10 @@ ORDER BY k.contype <> 'p', k.oid
 """
 
 
-def postgres_tables(url: str) -> Found:
+def introspect_postgres(url: str) -> IntrospectedSource:
     """The tables that the URL's user may read, each as the CSV file that it can be exported to."""
     try:
-        with psycopg.connect(url, connect_timeout=_SECONDS) as db:
+        with psycopg.connect(url, connect_timeout=_CONNECT_TIMEOUT) as db:
             db.read_only = True
             tables = db.execute(_TABLES).fetchall()
             numbers = [row[0] for row in tables]
@@ -58,14 +58,14 @@ def postgres_tables(url: str) -> Found:
             hint="Check that psql can connect by the same URL: host, port, database, user and password.",
         ) from None
     names = {row[0]: row[2] if row[1] == "public" else f"{row[1]}_{row[2]}" for row in tables}
-    found = [
-        FoundTable(
+    introspected = [
+        IntrospectedTable(
             names[number],
             Files((f"{names[number]}.csv",), "csv"),
-            tuple(_column(row) for row in columns if row[0] == number),
+            tuple(_introspect_column(row) for row in columns if row[0] == number),
             tuple(tuple(row[4]) for row in constraints if row[0] == number and row[1] in "pu"),
             tuple(
-                Reference(tuple(row[4]), names[row[2]], tuple(row[5]))
+                ForeignKeyReference(tuple(row[4]), names[row[2]], tuple(row[5]))
                 for row in constraints
                 if row[0] == number and row[1] == "f" and row[2] in names
             ),
@@ -77,21 +77,21 @@ def postgres_tables(url: str) -> Found:
         if kind in "rpf"
     ]
     views = tuple(f'the view "{names[row[0]]}"' for row in tables if row[4] in "vm")
-    return Found(tuple(found), views)
+    return IntrospectedSource(tuple(introspected), views)
 
 
-def _column(row: Sequence[object]) -> FoundColumn:
+def _introspect_column(row: Sequence[object]) -> IntrospectedColumn:
     _, name, spelling, comment, labels, base = row
     values = tuple(str(label) for label in labels) if isinstance(labels, list) else ()
-    type_ = TEXT if values else _type(str(base) if base is not None else str(spelling))
+    type_ = TEXT if values else _declarable_type(str(base) if base is not None else str(spelling))
     length = re.fullmatch(r"(?:character varying|character)\((\d+)\)", str(spelling))
-    return FoundColumn(
+    return IntrospectedColumn(
         str(name), str(spelling), type_, values, int(length[1]) if length else None,
         None if comment is None else str(comment),
     )  # fmt: skip
 
 
-def _type(spelling: str) -> Type | None:
+def _declarable_type(spelling: str) -> Type | None:
     """Numbers without a precision may have any digits: a double holds them best."""
     if spelling == "numeric":
         return parse_type("double")

@@ -25,7 +25,7 @@ _statement: ContextVar[Cancelable | None] = ContextVar("statement", default=None
 
 
 @contextmanager
-def cancelable(statement: Cancelable) -> Iterator[None]:
+def cancelable_statement(statement: Cancelable) -> Iterator[None]:
     """What is watched within ends when the statement is canceled. Runs of private rows are not: they go on."""
     before = _statement.set(statement)
     try:
@@ -35,7 +35,7 @@ def cancelable(statement: Cancelable) -> Iterator[None]:
 
 
 @contextmanager
-def stopped_by_cancel(stop: Callable[[], object]) -> Iterator[None]:
+def stop_on_cancel(stop: Callable[[], object]) -> Iterator[None]:
     """While the block runs, a cancel of the statement calls `stop`; never after it."""
     statement, lock, under_way = _statement.get(), threading.Lock(), [True]
 
@@ -57,43 +57,43 @@ def stopped_by_cancel(stop: Callable[[], object]) -> Iterator[None]:
             under_way[0] = False
 
 
-class Watch:
+class DeadlineWatcher:
     """Calls `stop` of what is still under way at its deadline; never of what has ended."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._forget()
+        self._reset_state()
         if os.name == "posix":  # a forked child has none of its threads, and perhaps a lock that nobody will open
-            os.register_at_fork(after_in_child=self._forget)
+            os.register_at_fork(after_in_child=self._reset_state)
 
-    def _forget(self) -> None:
+    def _reset_state(self) -> None:
         self._changed = threading.Condition()
         self._under_way: dict[object, tuple[float, Callable[[], object]]] = {}
         self._wakes: float | None = None  # when the thread looks again; None: not before it is told
         self._thread: threading.Thread | None = None
 
     @contextmanager
-    def limit(self, seconds: float, stop: Callable[[], object]) -> Iterator[None]:
+    def enforce_deadline(self, seconds: float, stop: Callable[[], object]) -> Iterator[None]:
         """While the block runs, and `seconds` have passed or it is canceled, `stop` is called."""
         key, deadline = object(), self._now() + seconds
         with self._changed:
             self._under_way[key] = deadline, stop
-            self._wake(deadline)
+            self._wake_thread(deadline)
         try:
-            with stopped_by_cancel(stop):
+            with stop_on_cancel(stop):
                 yield
         finally:
             with self._changed:
                 self._under_way.pop(key, None)
 
-    def _wake(self, deadline: float) -> None:
+    def _wake_thread(self, deadline: float) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="dpsql-watch", daemon=True)
+            self._thread = threading.Thread(target=self._run_loop, name="dpsql-watch", daemon=True)
             self._thread.start()
         elif self._wakes is None or deadline < self._wakes:
             self._changed.notify()
 
-    def _run(self) -> None:
+    def _run_loop(self) -> None:
         with self._changed:
             while True:
                 for key in [key for key, (deadline, _) in self._under_way.items() if deadline <= self._now()]:

@@ -11,44 +11,44 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from dpsql.functions.calendar import (
-    DAYS,
+    DAY_NAMES,
     EXTRACTIONS,
     MONTH_NAMES,
-    TIMES_OF_DAY,
+    TIME_PARTS,
     TRUNCATIONS,
-    YEARS,
-    days_in,
-    extract,
-    extract_bounds,
-    periods,
-    truncate,
-    truncated_values,
+    YEARS_PER_PART,
+    days_in_month,
+    extract_part,
+    part_bounds,
+    list_periods,
+    truncate_datetime,
+    truncated_domain,
 )
 from dpsql.functions.formats import (
-    Piece,
+    FormatPiece,
     UnknownFormat,
-    cycle,
-    directives,
-    finest,
-    postgres_pieces,
-    printed,
-    printed_form,
-    strftime_pieces,
+    sample_cycle,
+    strptime_format,
+    finest_unit,
+    parse_to_char_format,
+    format_datetime,
+    render_format,
+    parse_strftime_format,
 )
-from dpsql.functions.record import Domains, Fit, Form, Function, NotWorkedOut, Types, Value, literal_of, text_of
-from dpsql.functions.rules import MOST_VALUES, nullable, replace_values
+from dpsql.functions.record import Domains, Signature, SqlRenderer, ScalarFunction, NotEvaluable, Types, Value, literal_argument, text_argument
+from dpsql.functions.rules import MAX_VALUES, has_nullable, replace_values
 from dpsql.plan.expr import Call
 from dpsql.schema.domain import EPOCH, Domain, Scalar, to_number
 from dpsql.types import BIGINT, DATE, DOUBLE, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, Type
 
-MOST_FORMAT = 100
+MAX_FORMAT_LENGTH = 100
 """Characters of a format."""
 
-LONGEST_PIECE = 10
+MAX_PIECE_LENGTH = 10
 """Characters that one character of a format can print."""
 
 
-def in_calendar(sql: str, type_: Type) -> str:
+def null_outside_calendar(sql: str, type_: Type) -> str:
     """NULL for what is outside of the years 1 to 9999."""
     if type_ == DATE:
         return f"CASE WHEN {sql} BETWEEN CAST('0001-01-01' AS DATE) AND CAST('9999-12-31' AS DATE) THEN {sql} END"
@@ -58,127 +58,127 @@ def in_calendar(sql: str, type_: Type) -> str:
     return f"CASE WHEN {sql} BETWEEN {first} AND {last} THEN {sql} END"
 
 
-def plain(type_: Type) -> Type:
+def without_zone(type_: Type) -> Type:
     """How a function reads dates and timestamps; with a zone, as the same moment in UTC."""
     return DATE if type_ == DATE else TIMESTAMP
 
 
-def _one_time(result: Type) -> Callable[[Types], Fit | None]:
-    return lambda types: Fit((plain(types[0]),), result) if types[0].is_time else None
+def _time_signature(result: Type) -> Callable[[Types], Signature | None]:
+    return lambda types: Signature((without_zone(types[0]),), result) if types[0].is_time else None
 
 
-def _at(value: Value) -> dt.datetime:
+def _to_datetime(value: Value) -> dt.datetime:
     """A date or timestamp as a moment."""
     if isinstance(value, dt.datetime) and value.tzinfo is None:
         return value
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         return dt.datetime(value.year, value.month, value.day)
-    raise NotWorkedOut
+    raise NotEvaluable
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
 
 
-def _part_fit(types: Types) -> Fit | None:
-    return Fit(types, BIGINT) if types[1].is_time or types[1].kind is Kind.TIME else None
+def _extract_signature(types: Types) -> Signature | None:
+    return Signature(types, BIGINT) if types[1].is_time or types[1].kind is Kind.TIME else None
 
 
-def _check_part(call: Call) -> str | None:
-    known = TIMES_OF_DAY if call.args[1].type.kind is Kind.TIME else EXTRACTIONS
-    return None if text_of(call, 0) in known else f'a {call.args[1].type} has no part "{text_of(call, 0)}"'
+def _check_extract_part(call: Call) -> str | None:
+    parts = TIME_PARTS if call.args[1].type.kind is Kind.TIME else EXTRACTIONS
+    return None if text_argument(call, 0) in parts else f'a {call.args[1].type} has no part "{text_argument(call, 0)}"'
 
 
-def _part_domain(call: Call, args: Domains) -> Domain:
-    lower, upper = extract_bounds(text_of(call, 0), args[1])
-    return Domain(BIGINT, nullable(args), lower, upper)
+def _extract_domain(call: Call, args: Domains) -> Domain:
+    lower, upper = part_bounds(text_argument(call, 0), args[1])
+    return Domain(BIGINT, has_nullable(args), lower, upper)
 
 
-def _part_form(call: Call, args: list[str]) -> str:
+def _render_extract(call: Call, args: list[str]) -> str:
     return f"CAST(date_part({args[0]}, {args[1]}) AS BIGINT)"
 
 
-def _evaluate_part(call: Call, values: list[Value]) -> Value:
-    return None if values[1] is None else extract(text_of(call, 0), _at(values[1]))
+def _evaluate_extract(call: Call, values: list[Value]) -> Value:
+    return None if values[1] is None else extract_part(text_argument(call, 0), _to_datetime(values[1]))
 
 
-def _epoch_fit(types: Types) -> Fit | None:
+def _epoch_signature(types: Types) -> Signature | None:
     if types[0].kind is Kind.TIME:
-        return Fit(types, DOUBLE)
-    return Fit((plain(types[0]),), DOUBLE) if types[0].is_time else None
+        return Signature(types, DOUBLE)
+    return Signature((without_zone(types[0]),), DOUBLE) if types[0].is_time else None
 
 
 def _epoch_domain(call: Call, args: Domains) -> Domain:
     if args[0].type.kind is Kind.TIME:
         return Domain(DOUBLE, args[0].nullable, Fraction(0), Fraction(86_400))
-    return Domain(DOUBLE, args[0].nullable, *extract_bounds("epoch", args[0]))
+    return Domain(DOUBLE, args[0].nullable, *part_bounds("epoch", args[0]))
 
 
-def _epoch_form(call: Call, args: list[str]) -> str:
+def _render_epoch(call: Call, args: list[str]) -> str:
     return f"CAST(date_part('epoch', {args[0]}) AS DOUBLE)"
 
 
 def _evaluate_epoch(call: Call, values: list[Value]) -> Value:
     if values[0] is None:
         return None
-    microseconds = int(to_number(_at(values[0])))
+    microseconds = int(to_number(_to_datetime(values[0])))
     if abs(microseconds) > 1 << 53:  # such numbers are no doubles themselves
-        raise NotWorkedOut
+        raise NotEvaluable
     return microseconds / 1_000_000
 
 
-def _whole_time(kind: Kind) -> Callable[[Types], Fit | None]:
-    return lambda types: Fit(types, BIGINT) if types[0].kind is kind else None
+def _kind_signature(kind: Kind) -> Callable[[Types], Signature | None]:
+    return lambda types: Signature(types, BIGINT) if types[0].kind is kind else None
 
 
-def _moment_fit(types: Types) -> Fit | None:
-    return Fit(types, BIGINT) if types[0].kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ) else None
+def _timestamp_signature(types: Types) -> Signature | None:
+    return Signature(types, BIGINT) if types[0].kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ) else None
 
 
-def _same_number(call: Call, args: Domains) -> Domain:
+def _epoch_number_domain(call: Call, args: Domains) -> Domain:
     """Bounds of dates are days, and of moments microseconds, since 1970 already."""
     return Domain(BIGINT, args[0].nullable, args[0].lower, args[0].upper)
 
 
-def _days_form(call: Call, args: list[str]) -> str:
+def _render_epoch_days(call: Call, args: list[str]) -> str:
     return f"CAST(date_diff('day', CAST('1970-01-01' AS DATE), {args[0]}) AS BIGINT)"
 
 
-def _named_domain(names: tuple[str, ...]) -> Callable[[Call, Domains], Domain]:
+def _names_domain(names: tuple[str, ...]) -> Callable[[Call, Domains], Domain]:
     return lambda call, args: Domain(TEXT, args[0].nullable, values=names, length=max(map(len, names)))
 
 
-def _name_form(call: Call, args: list[str]) -> str:
+def _render_call(call: Call, args: list[str]) -> str:
     return f"{call.function}({args[0]})"
 
 
 def _evaluate_name(call: Call, values: list[Value]) -> Value:
     if values[0] is None:
         return None
-    at = _at(values[0])
-    return DAYS[at.weekday()] if call.function == "dayname" else MONTH_NAMES[at.month - 1]
+    at = _to_datetime(values[0])
+    return DAY_NAMES[at.weekday()] if call.function == "dayname" else MONTH_NAMES[at.month - 1]
 
 
 # --- periods ---------------------------------------------------------------------------------------------------------
 
 
-def _trunc_fit(types: Types) -> Fit | None:
+def _trunc_signature(types: Types) -> Signature | None:
     if not types[1].is_time:
         return None
-    return Fit(types, types[1] if types[1] == TIMESTAMPTZ else TIMESTAMP)
+    return Signature(types, types[1] if types[1] == TIMESTAMPTZ else TIMESTAMP)
 
 
 def _check_period(call: Call) -> str | None:
-    return None if text_of(call, 0) in TRUNCATIONS else f'there is no period "{text_of(call, 0)}"'
+    return None if text_argument(call, 0) in TRUNCATIONS else f'there is no period "{text_argument(call, 0)}"'
 
 
 def _trunc_domain(call: Call, args: Domains) -> Domain:
-    return truncated_values(text_of(call, 0), args[1], call.type, MOST_VALUES)
+    return truncated_domain(text_argument(call, 0), args[1], call.type, MAX_VALUES)
 
 
-def _trunc_form(call: Call, args: list[str]) -> str:
-    part, arg = text_of(call, 0), args[1]
+def _render_trunc(call: Call, args: list[str]) -> str:
+    part, arg = text_argument(call, 0), args[1]
     if part in ("century", "millennium"):  # PostgreSQL's begin with the year 1, 101, 1001
-        since = f"CAST((date_part('year', {arg}) - 1) % {YEARS[part]} AS INTEGER)"
+        since = f"CAST((date_part('year', {arg}) - 1) % {YEARS_PER_PART[part]} AS INTEGER)"
         sql = f"date_trunc('year', {arg}) - to_years({since})"
     elif part == "decade":
         sql = f"CASE WHEN date_part('year', {arg}) >= 10 THEN date_trunc('decade', {arg}) END"
@@ -190,126 +190,126 @@ def _trunc_form(call: Call, args: list[str]) -> str:
 def _evaluate_trunc(call: Call, values: list[Value]) -> Value:
     if values[1] is None:
         return None
-    at = _at(values[1])
+    at = _to_datetime(values[1])
     if at.year < 10:
-        raise NotWorkedOut
-    return truncate(text_of(call, 0), at)
+        raise NotEvaluable
+    return truncate_datetime(text_argument(call, 0), at)
 
 
-def _last_day(call: Call, args: Domains) -> Domain:
-    last = truncated_values("month", args[0], DATE, MOST_VALUES)
+def _last_day_domain(call: Call, args: Domains) -> Domain:
+    last = truncated_domain("month", args[0], DATE, MAX_VALUES)
     if last.values is None:
         return Domain(DATE, args[0].nullable)
-    found = tuple(_month_end(value) for value in last.values)
-    return replace_values(last, (*found, *((None,) if last.nullable else ())))
+    month_ends = tuple(_month_end(value) for value in last.values)
+    return replace_values(last, (*month_ends, *((None,) if last.nullable else ())))
 
 
 def _month_end(value: Scalar) -> dt.date:
     assert isinstance(value, dt.date)
-    return dt.date(value.year, value.month, days_in(value.year, value.month))
+    return dt.date(value.year, value.month, days_in_month(value.year, value.month))
 
 
 # --- formats ---------------------------------------------------------------------------------------------------------
 
 
-def _format_fit(types: Types) -> Fit | None:
-    return Fit((plain(types[0]), TEXT), TEXT) if types[0].is_time and types[1] == TEXT else None
+def _format_signature(types: Types) -> Signature | None:
+    return Signature((without_zone(types[0]), TEXT), TEXT) if types[0].is_time and types[1] == TEXT else None
 
 
-def format_pieces(call: Call) -> tuple[Piece, ...]:
-    read = postgres_pieces if call.function == "to_char" else strftime_pieces
-    return read(text_of(call, 1))
+def format_pieces(call: Call) -> tuple[FormatPiece, ...]:
+    read = parse_to_char_format if call.function == "to_char" else parse_strftime_format
+    return read(text_argument(call, 1))
 
 
 def _check_format(call: Call) -> str | None:
-    if not isinstance(literal_of(call, 1), str) or len(text_of(call, 1)) > MOST_FORMAT:
-        return f"a format is a literal of at most {MOST_FORMAT} characters"
+    if not isinstance(literal_argument(call, 1), str) or len(text_argument(call, 1)) > MAX_FORMAT_LENGTH:
+        return f"a format is a literal of at most {MAX_FORMAT_LENGTH} characters"
     try:
         pieces = format_pieces(call)
     except UnknownFormat as error:
         return f'the format has an unknown part "{error}"'
-    if call.function == "strptime" and directives(pieces) is None:
+    if call.function == "strptime" and strptime_format(pieces) is None:
         return "this format cannot be read back"
     return None
 
 
 def _format_domain(call: Call, args: Domains) -> Domain:
     pieces = format_pieces(call)
-    moments = cycle(pieces)
-    found = periods(finest(pieces), args[0], MOST_VALUES)
-    moments = found if found is not None else moments
-    length = LONGEST_PIECE * len(text_of(call, 1))
-    if moments is None:
+    timestamps = sample_cycle(pieces)
+    starts = list_periods(finest_unit(pieces), args[0], MAX_VALUES)
+    timestamps = starts if starts is not None else timestamps
+    length = MAX_PIECE_LENGTH * len(text_argument(call, 1))
+    if timestamps is None:
         return Domain(TEXT, args[0].nullable, length=length)
-    values: tuple[Scalar, ...] = tuple(dict.fromkeys(printed(pieces, at) for at in moments))
+    values: tuple[Scalar, ...] = tuple(dict.fromkeys(format_datetime(pieces, at) for at in timestamps))
     return Domain(TEXT, args[0].nullable, values=values, length=length)
 
 
-def _format_form(call: Call, args: list[str]) -> str:
-    return printed_form(format_pieces(call), args[0])
+def _render_format(call: Call, args: list[str]) -> str:
+    return render_format(format_pieces(call), args[0])
 
 
 def _evaluate_format(call: Call, values: list[Value]) -> Value:
-    return None if values[0] is None else printed(format_pieces(call), _at(values[0]))
+    return None if values[0] is None else format_datetime(format_pieces(call), _to_datetime(values[0]))
 
 
-def _read_fit(types: Types) -> Fit | None:
-    return Fit((TEXT, TEXT), TIMESTAMP) if types == (TEXT, TEXT) else None
+def _strptime_signature(types: Types) -> Signature | None:
+    return Signature((TEXT, TEXT), TIMESTAMP) if types == (TEXT, TEXT) else None
 
 
-def _read_domain(call: Call, args: Domains) -> Domain:
+def _strptime_domain(call: Call, args: Domains) -> Domain:
     return Domain(TIMESTAMP, True)
 
 
-def _read_form(call: Call, args: list[str]) -> str:
-    return in_calendar(f"try_strptime({args[0]}, {args[1]})", TIMESTAMP)
+def _render_strptime(call: Call, args: list[str]) -> str:
+    return null_outside_calendar(f"try_strptime({args[0]}, {args[1]})", TIMESTAMP)
 
 
 _DIGITS = {"%Y": r"(?P<year>\d{4})", "%m": r"(?P<month>\d\d)", "%d": r"(?P<day>\d\d)", "%H": r"(?P<hour>\d\d)",
            "%M": r"(?P<minute>\d\d)", "%S": r"(?P<second>\d\d)", "%f": r"(?P<microsecond>\d{6})"}  # fmt: skip
 
 
-def _evaluate_read(call: Call, values: list[Value]) -> Value:
+def _evaluate_strptime(call: Call, values: list[Value]) -> Value:
     """Numbers with all their digits, as tools write them; other spellings are the engine's to read."""
     if values[0] is None:
         return None
-    parts = re.findall(r"%.|[-/.:, T]", text_of(call, 1))
-    known = "".join(parts) == text_of(call, 1) and len(set(parts) & {"%Y", "%m", "%d"}) == 3
+    parts = re.findall(r"%.|[-/.:, T]", text_argument(call, 1))
+    is_supported = "".join(parts) == text_argument(call, 1) and len(set(parts) & {"%Y", "%m", "%d"}) == 3
     repeated = any(parts.count(part) > 1 for part in _DIGITS)
-    if not known or repeated or not all(part in _DIGITS or part[0] != "%" for part in parts):
-        raise NotWorkedOut
-    found = re.fullmatch("".join(_DIGITS.get(part, re.escape(part)) for part in parts), str(values[0]), re.ASCII)
+    if not is_supported or repeated or not all(part in _DIGITS or part[0] != "%" for part in parts):
+        raise NotEvaluable
+    matched = re.fullmatch("".join(_DIGITS.get(part, re.escape(part)) for part in parts), str(values[0]), re.ASCII)
     try:
-        if found is not None:
-            number = {name: int(digits) for name, digits in found.groupdict().items()}
+        if matched is not None:
+            number = {name: int(digits) for name, digits in matched.groupdict().items()}
             time = dt.timedelta(hours=number.get("hour", 0), minutes=number.get("minute", 0),
                                 seconds=number.get("second", 0), microseconds=number.get("microsecond", 0))  # fmt: skip
             if time < dt.timedelta(days=1) and max(number.get("minute", 0), number.get("second", 0)) < 60:
                 return dt.datetime(number["year"], number["month"], number["day"]) + time
     except ValueError:
         pass
-    raise NotWorkedOut
+    raise NotEvaluable
 
 
 # --- from numbers ----------------------------------------------------------------------------------------------------
 
 
-def _wholes(types: Types) -> Fit | None:
-    return Fit((BIGINT,) * 3, DATE) if all(type_.is_integer for type_ in types) else None
+def _make_date_signature(types: Types) -> Signature | None:
+    return Signature((BIGINT,) * 3, DATE) if all(type_.is_integer for type_ in types) else None
 
 
-def _date_domain(call: Call, args: Domains) -> Domain:
+def _make_date_domain(call: Call, args: Domains) -> Domain:
     return Domain(DATE, True)
 
 
-def _evaluate_date(call: Call, values: list[Value]) -> Value:
+def _evaluate_make_date(call: Call, values: list[Value]) -> Value:
     try:
         return None if None in values else dt.date(*values)  # type: ignore[arg-type]
     except (ValueError, OverflowError):  # such as 30 February
         return None
 
 
-def _date_form(call: Call, args: list[str]) -> str:
+def _render_make_date(call: Call, args: list[str]) -> str:
     """Through text, whose cast is total; a year has four digits there, or it would be read as another."""
     year, month, day = args
     padded = f"lpad(CAST({year} AS VARCHAR), 4, '0')"
@@ -318,59 +318,59 @@ def _date_form(call: Call, args: list[str]) -> str:
     return f"CASE WHEN {within} THEN {sql} END"
 
 
-def _from_epoch_fit(types: Types) -> Fit | None:
-    return Fit((DOUBLE,), TIMESTAMPTZ) if types[0].is_number else None
+def _from_epoch_signature(types: Types) -> Signature | None:
+    return Signature((DOUBLE,), TIMESTAMPTZ) if types[0].is_number else None
 
 
 def _from_epoch_domain(call: Call, args: Domains) -> Domain:
     return Domain(TIMESTAMPTZ, True)
 
 
-def _from_epoch_form(call: Call, args: list[str]) -> str:
+def _render_from_epoch(call: Call, args: list[str]) -> str:
     first, last = "CAST('-62135596800' AS DOUBLE)", "CAST('253402300799' AS DOUBLE)"
     within = f"CASE WHEN {args[0]} BETWEEN {first} AND {last} THEN {args[0]} END"
     return f"CAST(make_timestamp(TRY_CAST({within} * CAST('1000000.0' AS DOUBLE) AS BIGINT)) AS TIMESTAMPTZ)"
 
 
-MOST_EPOCH = 4_000_000_000
+MAX_EPOCH = 4_000_000_000
 """Seconds whose microseconds, and the steps to them, are exact in doubles."""
 
 
 def _evaluate_from_epoch(call: Call, values: list[Value]) -> Value:
     if values[0] is None:
         return None
-    if not isinstance(values[0], float) or not values[0].is_integer() or abs(values[0]) > MOST_EPOCH:
-        raise NotWorkedOut
+    if not isinstance(values[0], float) or not values[0].is_integer() or abs(values[0]) > MAX_EPOCH:
+        raise NotEvaluable
     return (EPOCH + dt.timedelta(seconds=int(values[0]))).replace(tzinfo=dt.UTC)
 
 
-def _formatted(name: str, example: str) -> Function:
-    return Function(name, example, _format_fit, _format_domain, _format_form, 2, 2, frozenset({1}), _check_format,
+def _format_function(name: str, example: str) -> ScalarFunction:
+    return ScalarFunction(name, example, _format_signature, _format_domain, _render_format, 2, 2, frozenset({1}), _check_format,
                     _evaluate_format)  # fmt: skip
 
 
-_FIRST: Form = _name_form
+_RENDER_FIRST: SqlRenderer = _render_call
 
-DATES = (
-    Function("extract", "extract(year FROM at)", _part_fit, _part_domain, _part_form, 2, 2, frozenset({0}),
-             _check_part, _evaluate_part),
-    Function("epoch", "extract(epoch FROM at)", _epoch_fit, _epoch_domain, _epoch_form,
+DATE_FUNCTIONS = (
+    ScalarFunction("extract", "extract(year FROM at)", _extract_signature, _extract_domain, _render_extract, 2, 2, frozenset({0}),
+             _check_extract_part, _evaluate_extract),
+    ScalarFunction("epoch", "extract(epoch FROM at)", _epoch_signature, _epoch_domain, _render_epoch,
              evaluate=_evaluate_epoch),
-    Function("dayname", "dayname(at)", _one_time(TEXT), _named_domain(DAYS), _FIRST, evaluate=_evaluate_name),
-    Function("monthname", "monthname(at)", _one_time(TEXT), _named_domain(MONTH_NAMES), _FIRST,
+    ScalarFunction("dayname", "dayname(at)", _time_signature(TEXT), _names_domain(DAY_NAMES), _RENDER_FIRST, evaluate=_evaluate_name),
+    ScalarFunction("monthname", "monthname(at)", _time_signature(TEXT), _names_domain(MONTH_NAMES), _RENDER_FIRST,
              evaluate=_evaluate_name),
-    Function("date_trunc", "date_trunc('month', at)", _trunc_fit, _trunc_domain, _trunc_form, 2, 2, frozenset({0}),
+    ScalarFunction("date_trunc", "date_trunc('month', at)", _trunc_signature, _trunc_domain, _render_trunc, 2, 2, frozenset({0}),
              _check_period, _evaluate_trunc),
-    Function("last_day", "last_day(at)", _one_time(DATE), _last_day, _FIRST,
-             evaluate=lambda call, values: None if values[0] is None else _month_end(_at(values[0]).date())),
-    Function("epoch_days", "", _whole_time(Kind.DATE), _same_number, _days_form, written=False),
-    Function("epoch_us", "", _moment_fit, _same_number, _FIRST, written=False),
-    _formatted("to_char", "to_char(at, 'YYYY-MM')"),
-    _formatted("strftime", "strftime(at, '%Y-%m')"),
-    Function("strptime", "strptime(note, '%Y-%m-%d')", _read_fit, _read_domain, _read_form, 2, 2, frozenset({1}),
-             _check_format, _evaluate_read),
-    Function("make_date", "make_date(nights, 1, 31)", _wholes, _date_domain, _date_form, 3, 3,
-             evaluate=_evaluate_date),
-    Function("to_timestamp", "to_timestamp(score)", _from_epoch_fit, _from_epoch_domain, _from_epoch_form,
+    ScalarFunction("last_day", "last_day(at)", _time_signature(DATE), _last_day_domain, _RENDER_FIRST,
+             evaluate=lambda call, values: None if values[0] is None else _month_end(_to_datetime(values[0]).date())),
+    ScalarFunction("epoch_days", "", _kind_signature(Kind.DATE), _epoch_number_domain, _render_epoch_days, written=False),
+    ScalarFunction("epoch_us", "", _timestamp_signature, _epoch_number_domain, _RENDER_FIRST, written=False),
+    _format_function("to_char", "to_char(at, 'YYYY-MM')"),
+    _format_function("strftime", "strftime(at, '%Y-%m')"),
+    ScalarFunction("strptime", "strptime(note, '%Y-%m-%d')", _strptime_signature, _strptime_domain, _render_strptime, 2, 2, frozenset({1}),
+             _check_format, _evaluate_strptime),
+    ScalarFunction("make_date", "make_date(nights, 1, 31)", _make_date_signature, _make_date_domain, _render_make_date, 3, 3,
+             evaluate=_evaluate_make_date),
+    ScalarFunction("to_timestamp", "to_timestamp(score)", _from_epoch_signature, _from_epoch_domain, _render_from_epoch,
              evaluate=_evaluate_from_epoch, doubles=True),
 )  # fmt: skip

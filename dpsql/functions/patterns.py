@@ -11,46 +11,46 @@ from collections.abc import Callable
 from dpsql.functions import regex
 from dpsql.functions.record import (
     Domains,
-    Fit,
-    Form,
-    Function,
-    NotWorkedOut,
+    Signature,
+    SqlRenderer,
+    ScalarFunction,
+    NotEvaluable,
     Types,
     Value,
-    literal_of,
-    quoted,
-    text_of,
-    whole_of,
+    literal_argument,
+    quote_text,
+    text_argument,
+    integer_argument,
 )
-from dpsql.functions.rules import nullable
+from dpsql.functions.rules import has_nullable
 from dpsql.plan.expr import Call
 from dpsql.schema.domain import Domain
 from dpsql.types import BOOLEAN, INTEGER, TEXT
 
-FLAGS = {"regexp_like": "ic", "regexp_replace": "icg"}
+REGEX_FLAGS = {"regexp_like": "ic", "regexp_replace": "icg"}
 
 
-def _truth(types: Types) -> Fit | None:
-    return Fit(types, BOOLEAN) if all(type_ == TEXT for type_ in types) else None
+def _match_signature(types: Types) -> Signature | None:
+    return Signature(types, BOOLEAN) if all(type_ == TEXT for type_ in types) else None
 
 
-def _texts(types: Types) -> Fit | None:
-    return Fit(types, TEXT) if all(type_ == TEXT for type_ in types) else None
+def _replace_signature(types: Types) -> Signature | None:
+    return Signature(types, TEXT) if all(type_ == TEXT for type_ in types) else None
 
 
-def _extracted(types: Types) -> Fit | None:
+def _substr_signature(types: Types) -> Signature | None:
     fits = types[:2] == (TEXT, TEXT) and all(type_.is_integer for type_ in types[2:])
-    return Fit((TEXT, TEXT, *(INTEGER for _ in types[2:])), TEXT) if fits else None
+    return Signature((TEXT, TEXT, *(INTEGER for _ in types[2:])), TEXT) if fits else None
 
 
 def _boolean_domain(call: Call, args: Domains) -> Domain:
-    return Domain(BOOLEAN, nullable(args), values=(False, True))
+    return Domain(BOOLEAN, has_nullable(args), values=(False, True))
 
 
 # --- LIKE ------------------------------------------------------------------------------------------------------------
 
 
-def _like_form(operator: str) -> Form:
+def _render_like(operator: str) -> SqlRenderer:
     def form(call: Call, args: list[str]) -> str:
         escape = f" ESCAPE {args[2]}" if len(args) == 3 else ""
         return f"({args[0]} {operator} {args[1]}{escape})"
@@ -59,7 +59,7 @@ def _like_form(operator: str) -> Form:
 
 
 def _check_like(call: Call) -> str | None:
-    pattern, escape = literal_of(call, 1), literal_of(call, 2)
+    pattern, escape = literal_argument(call, 1), literal_argument(call, 2)
     if not isinstance(pattern, str):
         return "a pattern must be a literal text"
     if len(call.args) == 3 and not (isinstance(escape, str) and len(escape) == 1 and escape.isascii()):
@@ -80,19 +80,19 @@ def _ends_with_escape(pattern: str, escape: str) -> bool:
     return False
 
 
-def _like(call: Call, args: list[Value]) -> Value:
+def _evaluate_like(call: Call, args: list[Value]) -> Value:
     """As every engine does: of ASCII only, since engines differ in what one character is and in its cases."""
     if None in args:
         return None
     text, pattern = str(args[0]), str(args[1])
     if not (text.isascii() and pattern.isascii()):
-        raise NotWorkedOut
+        raise NotEvaluable
     if call.function == "ilike":
         text, pattern = text.lower(), pattern.lower()
-    return _matches(text, _pattern(pattern, str(args[2]) if len(args) == 3 else ""))
+    return _is_like_match(text, _parse_like_pattern(pattern, str(args[2]) if len(args) == 3 else ""))
 
 
-def _pattern(pattern: str, escape: str) -> list[str]:
+def _parse_like_pattern(pattern: str, escape: str) -> list[str]:
     """The characters that are to be met, one each; `%` and `_` that stand for others are doubled."""
     parts, at = [], 0
     while at < len(pattern):
@@ -105,45 +105,45 @@ def _pattern(pattern: str, escape: str) -> list[str]:
     return parts
 
 
-def _matches(text: str, parts: list[str]) -> bool:
+def _is_like_match(text: str, parts: list[str]) -> bool:
     """By the last `%` alone: what an earlier one could take, it can take too. So no pattern takes long."""
-    at = place = 0
-    many: tuple[int, int] | None = None  # where the last % stands, and how far it has reached
+    at = index = 0
+    last_wildcard: tuple[int, int] | None = None  # where the last % stands, and how far it has reached
     while at < len(text):
-        if place < len(parts) and parts[place] == "%%":
-            many = place, at
-            place += 1
-        elif place < len(parts) and parts[place] in ("__", text[at]):
-            at, place = at + 1, place + 1
-        elif many is not None:
-            many = many[0], many[1] + 1
-            place, at = many[0] + 1, many[1]
+        if index < len(parts) and parts[index] == "%%":
+            last_wildcard = index, at
+            index += 1
+        elif index < len(parts) and parts[index] in ("__", text[at]):
+            at, index = at + 1, index + 1
+        elif last_wildcard is not None:
+            last_wildcard = last_wildcard[0], last_wildcard[1] + 1
+            index, at = last_wildcard[0] + 1, last_wildcard[1]
         else:
             return False
-    return all(part == "%%" for part in parts[place:])
+    return all(part == "%%" for part in parts[index:])
 
 
 # --- regular expressions ---------------------------------------------------------------------------------------------
 
 
 def _check_regex(call: Call) -> str | None:
-    pattern = literal_of(call, 1)
+    pattern = literal_argument(call, 1)
     if not isinstance(pattern, str):
         return "a pattern must be a literal text"
     try:
-        regex.check(_expression(call))
-    except regex.Malformed as error:
+        regex.check_regex(_regex_of_call(call))
+    except regex.MalformedRegex as error:
         return f"the pattern cannot be used: {error}"
     return None
 
 
-def _expression(call: Call) -> str:
+def _regex_of_call(call: Call) -> str:
     if call.function == "similar":
-        return regex.similar(text_of(call, 1), text_of(call, 2) if len(call.args) == 3 else "\\")
-    return text_of(call, 1)
+        return regex.similar_to_regex(text_argument(call, 1), text_argument(call, 2) if len(call.args) == 3 else "\\")
+    return text_argument(call, 1)
 
 
-def _checked(*more: Callable[[Call], str | None]) -> Callable[[Call], str | None]:
+def _check_regex_and(*more: Callable[[Call], str | None]) -> Callable[[Call], str | None]:
     def check(call: Call) -> str | None:
         wrong = (test(call) for test in (_check_regex, *more))
         return next((message for message in wrong if message is not None), None)
@@ -152,87 +152,87 @@ def _checked(*more: Callable[[Call], str | None]) -> Callable[[Call], str | None
 
 
 def _check_flags(call: Call) -> str | None:
-    flags = literal_of(call, 2 if call.function == "regexp_like" else 3)
-    known = FLAGS[call.function]
-    if flags is None or (isinstance(flags, str) and set(flags) <= set(known)):
+    flags = literal_argument(call, 2 if call.function == "regexp_like" else 3)
+    allowed = REGEX_FLAGS[call.function]
+    if flags is None or (isinstance(flags, str) and set(flags) <= set(allowed)):
         return None
-    return f"the flags of {call.function} are {', '.join(known)}"
+    return f"the flags of {call.function} are {', '.join(allowed)}"
 
 
-def _options(flags: object, kept: str) -> str:
+def _regex_options(flags: object, allowed: str) -> str:
     """`s`: the dot matches a line's end too."""
-    return quoted("s" + "".join(flag for flag in kept if isinstance(flags, str) and flag in flags))
+    return quote_text("s" + "".join(flag for flag in allowed if isinstance(flags, str) and flag in flags))
 
 
-def _like_regex(call: Call, args: list[str]) -> str:
-    return f"regexp_matches({args[0]}, {args[1]}, {_options(literal_of(call, 2), 'i')})"
+def _render_regexp_like(call: Call, args: list[str]) -> str:
+    return f"regexp_matches({args[0]}, {args[1]}, {_regex_options(literal_argument(call, 2), 'i')})"
 
 
-def _similar_form(call: Call, args: list[str]) -> str:
-    return f"regexp_full_match({args[0]}, {quoted(_expression(call))}, 's')"
+def _render_similar(call: Call, args: list[str]) -> str:
+    return f"regexp_full_match({args[0]}, {quote_text(_regex_of_call(call))}, 's')"
 
 
-def _replacement(call: Call) -> tuple[str, int]:
-    return regex.replacement(text_of(call, 2), regex.check(text_of(call, 1)).groups)
+def _replacement_argument(call: Call) -> tuple[str, int]:
+    return regex.translate_replacement(text_argument(call, 2), regex.check_regex(text_argument(call, 1)).groups)
 
 
 def _check_replacement(call: Call) -> str | None:
-    if not isinstance(literal_of(call, 2), str):
+    if not isinstance(literal_argument(call, 2), str):
         return "the replacement must be a literal text"
     try:
-        _replacement(call)
-    except regex.Malformed as error:
+        _replacement_argument(call)
+    except regex.MalformedRegex as error:
         return str(error)
     return None
 
 
-def _replace_form(call: Call, args: list[str]) -> str:
-    text, _ = _replacement(call)
-    return f"regexp_replace({args[0]}, {args[1]}, {quoted(text)}, {_options(literal_of(call, 3), 'ig')})"
+def _render_replace(call: Call, args: list[str]) -> str:
+    text, _ = _replacement_argument(call)
+    return f"regexp_replace({args[0]}, {args[1]}, {quote_text(text)}, {_regex_options(literal_argument(call, 3), 'ig')})"
 
 
 def _replace_domain(call: Call, args: Domains) -> Domain:
     """Every match, of the empty text too, is replaced once; all matches together are no longer than the text."""
     length = args[0].length
     if length is not None:
-        text, repeated = _replacement(call)
-        everywhere = "g" in str(literal_of(call, 3) or "")
+        text, repeated = _replacement_argument(call)
+        everywhere = "g" in str(literal_argument(call, 3) or "")
         length += (length + 1 if everywhere else 1) * len(text) + repeated * length
     return Domain(TEXT, args[0].nullable, length=length)
 
 
-def _group(call: Call) -> int:
-    return whole_of(call, 2) if len(call.args) == 3 else 0
+def _group_number(call: Call) -> int:
+    return integer_argument(call, 2) if len(call.args) == 3 else 0
 
 
 def _check_group(call: Call) -> str | None:
-    number = literal_of(call, 2)
-    groups = regex.check(text_of(call, 1)).groups
+    number = literal_argument(call, 2)
+    groups = regex.check_regex(text_argument(call, 1)).groups
     fits = len(call.args) == 2 or (isinstance(number, int) and 0 <= number <= min(groups, 9))
     return None if fits else f"the pattern has no group {number}"
 
 
-def _extract_form(call: Call, args: list[str]) -> str:
+def _render_substr(call: Call, args: list[str]) -> str:
     # NULL where nothing matches, as in PostgreSQL; the engine's own result would be the empty text.
-    found = f"regexp_extract({args[0]}, {args[1]}, {_group(call)}, 's')"
-    return f"CASE WHEN regexp_matches({args[0]}, {args[1]}, 's') THEN {found} END"
+    extracted = f"regexp_extract({args[0]}, {args[1]}, {_group_number(call)}, 's')"
+    return f"CASE WHEN regexp_matches({args[0]}, {args[1]}, 's') THEN {extracted} END"
 
 
-def _extract_domain(call: Call, args: Domains) -> Domain:
+def _substr_domain(call: Call, args: Domains) -> Domain:
     return Domain(TEXT, True, length=args[0].length)
 
 
-PATTERNS = (
-    Function("like", "ward LIKE 'a%'", _truth, _boolean_domain, _like_form("LIKE"), 2, 3, frozenset({1, 2}),
-             _check_like, _like),
-    Function("ilike", "ward ILIKE 'a%'", _truth, _boolean_domain, _like_form("ILIKE"), 2, 3, frozenset({1, 2}),
-             _check_like, _like),
-    Function("similar", "ward SIMILAR TO '(a|b)%'", _truth, _boolean_domain, _similar_form, 2, 3, frozenset({1, 2}),
+PATTERN_FUNCTIONS = (
+    ScalarFunction("like", "ward LIKE 'a%'", _match_signature, _boolean_domain, _render_like("LIKE"), 2, 3, frozenset({1, 2}),
+             _check_like, _evaluate_like),
+    ScalarFunction("ilike", "ward ILIKE 'a%'", _match_signature, _boolean_domain, _render_like("ILIKE"), 2, 3, frozenset({1, 2}),
+             _check_like, _evaluate_like),
+    ScalarFunction("similar", "ward SIMILAR TO '(a|b)%'", _match_signature, _boolean_domain, _render_similar, 2, 3, frozenset({1, 2}),
              _check_regex),
-    Function("regexp_like", "ward ~ '^a'", _truth, _boolean_domain, _like_regex, 2, 3, frozenset({1, 2}),
-             _checked(_check_flags)),
-    Function("regexp_replace", "regexp_replace(ward, '[0-9]+', '#', 'g')", _texts, _replace_domain, _replace_form,
-             3, 4, frozenset({1, 2, 3}), _checked(_check_replacement, _check_flags)),
-    Function("regexp_substr", "regexp_substr(ward, '[0-9]+')", _extracted, _extract_domain, _extract_form, 2, 3,
-             frozenset({1, 2}), _checked(_check_group)),
+    ScalarFunction("regexp_like", "ward ~ '^a'", _match_signature, _boolean_domain, _render_regexp_like, 2, 3, frozenset({1, 2}),
+             _check_regex_and(_check_flags)),
+    ScalarFunction("regexp_replace", "regexp_replace(ward, '[0-9]+', '#', 'g')", _replace_signature, _replace_domain, _render_replace,
+             3, 4, frozenset({1, 2, 3}), _check_regex_and(_check_replacement, _check_flags)),
+    ScalarFunction("regexp_substr", "regexp_substr(ward, '[0-9]+')", _substr_signature, _substr_domain, _render_substr, 2, 3,
+             frozenset({1, 2}), _check_regex_and(_check_group)),
 )  # fmt: skip

@@ -19,18 +19,18 @@ from dpsql.types import Kind, Type
 Types = tuple[Type, ...]
 Domains = tuple[Domain, ...]
 Value = Scalar | None
-Form = Callable[[Call, list[str]], str]
+SqlRenderer = Callable[[Call, list[str]], str]
 
-MOST_EVALUATED = 1_000
+MAX_EVALUATED = 1_000
 """Combinations of argument values for which a result is worked out one by one."""
 
 
-class NotWorkedOut(Exception):
+class NotEvaluable(Exception):
     """Python and the engines may differ here, so the value is left to the engine."""
 
 
 @dataclass(frozen=True)
-class Fit:
+class Signature:
     """The types as which arguments are read, and the type of the result."""
 
     args: Types
@@ -38,12 +38,12 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Function:
+class ScalarFunction:
     name: str
     example: str
-    fit: Callable[[Types], Fit | None]  # None: these arguments do not fit
+    fit: Callable[[Types], Signature | None]  # None: these arguments do not fit
     domain: Callable[[Call, Domains], Domain]
-    duckdb: Form
+    duckdb: SqlRenderer
     least: int = 1
     most: int = 1
     # Arguments that must be literals: patterns, lengths and parts, which would raise or run away on some values.
@@ -55,46 +55,46 @@ class Function:
     shorter: Callable[[Call], Expr] = lambda call: call  # the same without the call, where it does nothing
     written: bool = True  # whether analysts may write it by this name
 
-    def agrees(self, types: Types) -> bool:
+    def can_evaluate(self, types: Types) -> bool:
         """Whether Python may work out results of such arguments."""
         inexact = any(type_.kind is Kind.DECIMAL or (type_.is_float and not self.doubles) for type_ in types)
         return self.evaluate is not None and not inexact
 
 
-def literal_of(call: Call, place: int) -> Value:
+def literal_argument(call: Call, index: int) -> Value:
     """The value of a literal argument; None where it is left out."""
-    if place >= len(call.args):
+    if index >= len(call.args):
         return None
-    argument = call.args[place]
+    argument = call.args[index]
     assert isinstance(argument, Literal)
     return argument.value
 
 
-def text_of(call: Call, place: int) -> str:
-    return str(literal_of(call, place))
+def text_argument(call: Call, index: int) -> str:
+    return str(literal_argument(call, index))
 
 
-def whole_of(call: Call, place: int) -> int:
-    value = literal_of(call, place)
+def integer_argument(call: Call, index: int) -> int:
+    value = literal_argument(call, index)
     assert isinstance(value, int)
     return value
 
 
-def quoted(value: str) -> str:
+def quote_text(value: str) -> str:
     """Text that a form writes itself."""
     return "'" + value.replace("'", "''") + "'"
 
 
-def call_domain(function: Function, call: Call, args: Domains) -> Domain:
+def domain_of_call(function: ScalarFunction, call: Call, args: Domains) -> Domain:
     """What the function claims; where all arguments have few values, the results themselves."""
     claimed = function.domain(call, args)
     options = [(*arg.values, *((None,) if arg.nullable else ())) for arg in args if arg.values is not None]
-    if function.evaluate is None or len(options) < len(args) or prod(map(len, options)) > MOST_EVALUATED:
+    if function.evaluate is None or len(options) < len(args) or prod(map(len, options)) > MAX_EVALUATED:
         return claimed
-    if not function.agrees(tuple(arg.type for arg in args)):
+    if not function.can_evaluate(tuple(arg.type for arg in args)):
         return claimed
     try:
-        found = tuple(dict.fromkeys(function.evaluate(call, list(row)) for row in product(*options)))
-    except NotWorkedOut:
+        results = tuple(dict.fromkeys(function.evaluate(call, list(row)) for row in product(*options)))
+    except NotEvaluable:
         return claimed
-    return replace_values(claimed, found)
+    return replace_values(claimed, results)

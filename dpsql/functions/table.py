@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dpsql.functions.dates import DATES
-from dpsql.functions.differences import DIFFERENCES
-from dpsql.functions.logic import LOGIC
-from dpsql.functions.numbers import NUMBERS
-from dpsql.functions.patterns import PATTERNS
-from dpsql.functions.record import Function
-from dpsql.functions.spans import SPANS
-from dpsql.functions.text import TEXTS
-from dpsql.functions.zones import ZONED
+from dpsql.functions.dates import DATE_FUNCTIONS
+from dpsql.functions.differences import DIFFERENCE_FUNCTIONS
+from dpsql.functions.logic import LOGICAL_FUNCTIONS
+from dpsql.functions.numbers import NUMERIC_FUNCTIONS
+from dpsql.functions.patterns import PATTERN_FUNCTIONS
+from dpsql.functions.record import ScalarFunction
+from dpsql.functions.spans import INTERVAL_FUNCTIONS
+from dpsql.functions.text import TEXT_FUNCTIONS
+from dpsql.functions.zones import TIME_ZONE_FUNCTIONS
 
-FUNCTIONS: dict[str, Function] = {
+FUNCTIONS: dict[str, ScalarFunction] = {
     function.name: function
-    for family in (LOGIC, NUMBERS, TEXTS, PATTERNS, DATES, SPANS, DIFFERENCES, ZONED)
+    for family in (LOGICAL_FUNCTIONS, NUMERIC_FUNCTIONS, TEXT_FUNCTIONS, PATTERN_FUNCTIONS, DATE_FUNCTIONS, INTERVAL_FUNCTIONS, DIFFERENCE_FUNCTIONS, TIME_ZONE_FUNCTIONS)
     for function in family
 }

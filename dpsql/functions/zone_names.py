@@ -6,7 +6,7 @@ asks DuckDB whether all of it is so.
 
 from __future__ import annotations
 
-_BY_HOURS = {
+_ZONES_BY_OFFSETS = {
     (-12, -12): "Etc/GMT+12",
     (-12, 12): "Kwajalein Pacific/Kwajalein",
     (-12, 13): "Pacific/Enderbury Pacific/Kanton",
@@ -196,7 +196,7 @@ _BY_HOURS = {
     (14, 14): "Etc/GMT-14",
 }
 
-ZONES: dict[str, tuple[str, int, int]] = {
-    name.lower(): (name, least, most) for (least, most), names in _BY_HOURS.items() for name in names.split()
+ZONE_OFFSETS: dict[str, tuple[str, int, int]] = {
+    name.lower(): (name, least, most) for (least, most), names in _ZONES_BY_OFFSETS.items() for name in names.split()
 }
 """By name in lower case: the name, and the least and the most hours that local time is ahead of UTC."""

@@ -10,68 +10,68 @@ import datetime as dt
 from difflib import get_close_matches
 from fractions import Fraction
 
-from dpsql.functions.calendar import FIRST_DAY, LAST_MOMENT, MICROSECONDS, ends
-from dpsql.functions.dates import in_calendar
-from dpsql.functions.record import Domains, Fit, Function, Types, quoted, text_of
-from dpsql.functions.zone_names import ZONES
+from dpsql.functions.calendar import FIRST_DAY, LAST_TIMESTAMP, DAY_MICROSECONDS, datetime_bounds
+from dpsql.functions.dates import null_outside_calendar
+from dpsql.functions.record import Domains, Signature, ScalarFunction, Types, quote_text, text_argument
+from dpsql.functions.zone_names import ZONE_OFFSETS
 from dpsql.plan.expr import Call
 from dpsql.schema.domain import Domain
 from dpsql.types import TEXT, TIMESTAMP, TIMESTAMPTZ
 
-HOUR = 3_600_000_000
-FARTHEST = 24  # hours; before time was kept by zones, Manila was 16 hours behind
-_FIRST, _LAST = dt.datetime(1970, 1, 2), dt.datetime(2099, 12, 30)  # between them a zone's hours are known
+HOUR_MICROSECONDS = 3_600_000_000
+MAX_OFFSET_HOURS = 24  # hours; before time was kept by zones, Manila was 16 hours behind
+_RULES_FROM, _RULES_UNTIL = dt.datetime(1970, 1, 2), dt.datetime(2099, 12, 30)  # between them a zone's hours are known
 
-UTC = frozenset({"utc", "etc/utc", "gmt", "z", "zulu", "etc/zulu", "uct", "etc/uct", "universal", "etc/universal",
+UTC_NAMES = frozenset({"utc", "etc/utc", "gmt", "z", "zulu", "etc/zulu", "uct", "etc/uct", "universal", "etc/universal",
                  "etc/gmt", "greenwich", "etc/greenwich"})  # fmt: skip
 
 
-def zone_name(written: str) -> str | None:
+def find_zone_name(spelling: str) -> str | None:
     """The zone's own spelling; None where there is no such zone."""
-    found = ZONES.get(written.strip().lower())
-    return None if found is None else found[0]
+    zone = ZONE_OFFSETS.get(spelling.strip().lower())
+    return None if zone is None else zone[0]
 
 
-def close_zones(written: str) -> list[str]:
+def suggest_zones(spelling: str) -> list[str]:
     """Names that are perhaps meant: those like it, and those of a place of that name."""
-    folded = written.strip().lower().replace(" ", "_")
-    places = [name for name in ZONES if folded and folded == name.rpartition("/")[2]]
-    places += [name for name in get_close_matches(folded, ZONES, n=3, cutoff=0.75) if name not in places]
-    return [ZONES[name][0] for name in places[:3]]
+    folded = spelling.strip().lower().replace(" ", "_")
+    names = [name for name in ZONE_OFFSETS if folded and folded == name.rpartition("/")[2]]
+    names += [name for name in get_close_matches(folded, ZONE_OFFSETS, n=3, cutoff=0.75) if name not in names]
+    return [ZONE_OFFSETS[name][0] for name in names[:3]]
 
 
-def _fit(types: Types) -> Fit | None:
+def _timezone_signature(types: Types) -> Signature | None:
     zone, at = types
     if zone != TEXT or at not in (TIMESTAMP, TIMESTAMPTZ):
         return None
-    return Fit(types, TIMESTAMP if at == TIMESTAMPTZ else TIMESTAMPTZ)
+    return Signature(types, TIMESTAMP if at == TIMESTAMPTZ else TIMESTAMPTZ)
 
 
-def _check(call: Call) -> str | None:
-    written = text_of(call, 0)
-    return None if written.lower() in ZONES else f'there is no time zone "{written}"'
+def _check_timezone(call: Call) -> str | None:
+    spelling = text_argument(call, 0)
+    return None if spelling.lower() in ZONE_OFFSETS else f'there is no time zone "{spelling}"'
 
 
-def _form(call: Call, args: list[str]) -> str:
-    return in_calendar(f"timezone({quoted(ZONES[text_of(call, 0).lower()][0])}, {args[1]})", call.type)
+def _render_timezone(call: Call, args: list[str]) -> str:
+    return null_outside_calendar(f"timezone({quote_text(ZONE_OFFSETS[text_argument(call, 0).lower()][0])}, {args[1]})", call.type)
 
 
-def _domain(call: Call, args: Domains) -> Domain:
+def _timezone_domain(call: Call, args: Domains) -> Domain:
     """The bounds, moved by the least and the most that the zone is ahead of UTC, or behind it on the way back."""
-    found = ends(args[1])
-    if found is None:
+    bounds = datetime_bounds(args[1])
+    if bounds is None:
         return Domain(call.type, True)
-    _, least, most = ZONES[text_of(call, 0).lower()]
-    if not (found[0] >= _FIRST and found[1] <= _LAST):
-        least, most = -FARTHEST, FARTHEST
+    _, lowest, highest = ZONE_OFFSETS[text_argument(call, 0).lower()]
+    if not (bounds[0] >= _RULES_FROM and bounds[1] <= _RULES_UNTIL):
+        lowest, highest = -MAX_OFFSET_HOURS, MAX_OFFSET_HOURS
     if call.type == TIMESTAMPTZ:
-        least, most = -most, -least
-    lower, upper = args[1].bounds[0] + least * HOUR, args[1].bounds[1] + most * HOUR
-    first, last = Fraction(FIRST_DAY * MICROSECONDS), Fraction(LAST_MOMENT)
+        lowest, highest = -highest, -lowest
+    lower, upper = args[1].bounds[0] + lowest * HOUR_MICROSECONDS, args[1].bounds[1] + highest * HOUR_MICROSECONDS
+    first, last = Fraction(FIRST_DAY * DAY_MICROSECONDS), Fraction(LAST_TIMESTAMP)
     inside = lower >= first and upper <= last
     return Domain(call.type, args[1].nullable or not inside, max(lower, first), min(upper, last))
 
 
-ZONED = (
-    Function("timezone", "timezone('Europe/Berlin', at)", _fit, _domain, _form, 2, 2, frozenset({0}), _check),
+TIME_ZONE_FUNCTIONS = (
+    ScalarFunction("timezone", "timezone('Europe/Berlin', at)", _timezone_signature, _timezone_domain, _render_timezone, 2, 2, frozenset({0}), _check_timezone),
 )  # fmt: skip

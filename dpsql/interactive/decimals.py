@@ -10,16 +10,16 @@ from dpsql.errors import InvalidParameter
 
 Number = int | float | str | Decimal | Fraction
 
-_TEXT = re.compile(
+_NUMBER_TEXT = re.compile(
     r"[+-]?(?:\d{1,1000}(?:\.\d{0,1000})?|\.\d{1,1000})(?:[eE][+-]?\d{1,3})?|[+-]?\d{1,4000}/\d{1,4000}", re.ASCII
 )
 """Not what Fraction reads: that "1e999999999" has a billion digits, and a server would write them down."""
 
 
-def plain(value: Fraction) -> str:
+def format_fraction(value: Fraction) -> str:
     """As a decimal where it is one, else as a fraction.
 
-    >>> plain(Fraction(1, 25)), plain(Fraction(1000)), plain(Fraction(1, 3))
+    >>> format_fraction(Fraction(1, 25)), format_fraction(Fraction(1000)), format_fraction(Fraction(1, 3))
     ('0.04', '1000', '1/3')
     """
     twos_and_fives = value.denominator
@@ -31,10 +31,10 @@ def plain(value: Fraction) -> str:
     return f"{Decimal(value.numerator) / Decimal(value.denominator):f}"
 
 
-def exact(name: str, value: Number) -> Fraction:
+def parse_fraction(name: str, value: Number) -> Fraction:
     """The number that Python prints: 0.1 is a tenth.
 
-    >>> exact("epsilon", 0.1), exact("epsilon", "1e-3")
+    >>> parse_fraction("epsilon", 0.1), parse_fraction("epsilon", "1e-3")
     (Fraction(1, 10), Fraction(1, 1000))
     """
     try:
@@ -43,7 +43,7 @@ def exact(name: str, value: Number) -> Fraction:
         if isinstance(value, int | Fraction | Decimal):
             return Fraction(value)
         text = str(value).strip()
-        if not _TEXT.fullmatch(text):
+        if not _NUMBER_TEXT.fullmatch(text):
             raise ValueError
         return Fraction(text)
     except (ValueError, OverflowError, ZeroDivisionError):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpsql.figures import Printed, short_up
+from dpsql.figures import TextRepr, format_rounded_up
 
 
 @dataclass(frozen=True)
-class Told:
+class MechanismAnswer:
     """One question and what was answered: whether it was above the threshold; the noisy number given with that."""
 
     question: str
@@ -18,16 +18,16 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Reply:
+class MechanismReply:
     """What a program is told of a question, exactly; `before` it, what those were answered that were left meanwhile."""
 
-    told: Told
-    before: tuple[Told, ...]
+    told: MechanismAnswer
+    before: tuple[MechanismAnswer, ...]
     left: int
 
 
 @dataclass(frozen=True)
-class Forecast(Printed):
+class Forecast(TextRepr):
     """What a mechanism is charged up front, and how good its answers are; nothing was asked for it.
 
     With the probability `confidence`, all answers to so many `questions` are right where the value is further than
@@ -49,14 +49,14 @@ class Forecast(Printed):
 
     def __str__(self) -> str:
         if self.epsilon is None or self.rho is None or self.sensitivity is None or self.reach is None:
-            known = "" if self.epsilon is None else f"charged up front: epsilon {short_up(self.epsilon)}\n"
-            what = "loss and error follow" if self.epsilon is None else "the error follows"
-            return f"{known}{what} from the sensitivity: declare it, or name the first question"
+            charge_line = "" if self.epsilon is None else f"charged up front: epsilon {format_rounded_up(self.epsilon)}\n"
+            missing = "loss and error follow" if self.epsilon is None else "the error follows"
+            return f"{charge_line}{missing} from the sensitivity: declare it, or name the first question"
         times = "time" if self.answers == 1 else "times"
         lines = [
-            f"{'paid for' if self.paid else 'charged'} up front: epsilon {short_up(self.epsilon)}"
-            f" (rho {short_up(self.rho)}), for {self.answers} {times} above the threshold",
-            f"one unit moves a value by at most {short_up(self.sensitivity)}",
+            f"{'paid for' if self.paid else 'charged'} up front: epsilon {format_rounded_up(self.epsilon)}"
+            f" (rho {format_rounded_up(self.rho)}), for {self.answers} {times} above the threshold",
+            f"one unit moves a value by at most {format_rounded_up(self.sensitivity)}",
             f"of {self.questions} questions all are answered rightly, with probability {self.confidence:g}, whose value"
             f" is further than {self.reach:.3g} from the threshold",
         ]

@@ -11,18 +11,18 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpsql.errors import InvalidParameter
-from dpsql.interactive.decimals import plain
-from dpsql.interactive.interaction import Interaction, Terms
-from dpsql.privacy.threshold import SparseVector, above_threshold, thresholdout, thresholdout_under
-from dpsql.queries import Queries
+from dpsql.interactive.decimals import format_fraction
+from dpsql.interactive.interaction import Interaction, MechanismTerms
+from dpsql.privacy.threshold import SparseVector, calibrate_above_threshold, thresholdout_from_sigma, calibrate_thresholdout
+from dpsql.queries import QueryExecutor
 from dpsql.sql.asked_commands import HOLDOUT, THRESHOLD
 
-MOST_ANSWERS = 10_000
+MAX_ANSWERS = 10_000
 """Above the threshold, of one mechanism: each costs."""
 
 
-def watch_threshold(
-    queries: Queries,
+def declare_threshold(
+    queries: QueryExecutor,
     threshold: Fraction,
     *,
     epsilon: Fraction | None = None,
@@ -32,18 +32,18 @@ def watch_threshold(
     """Which of many questions lie above a threshold. Nothing is charged until the first one is asked."""
     epsilon = queries.settings.statement.epsilon if epsilon is None else epsilon
     require_positive(epsilon=epsilon, sensitivity=sensitivity)
-    times = _count("answers", answers)
+    times = _require_count("answers", answers)
 
-    def spec(most: Fraction) -> SparseVector:
-        return above_threshold(threshold, most, epsilon, times)
+    def spec(value_sensitivity: Fraction) -> SparseVector:
+        return calibrate_above_threshold(threshold, value_sensitivity, epsilon, times)
 
-    text = f"above_threshold({plain(threshold)}, epsilon => {plain(epsilon)}, answers => {times}"
-    terms = Terms(THRESHOLD, "above_threshold", times, spec, text, declared=sensitivity, epsilon=epsilon)
+    text = f"above_threshold({format_fraction(threshold)}, epsilon => {format_fraction(epsilon)}, answers => {times}"
+    terms = MechanismTerms(THRESHOLD, "above_threshold", times, spec, text, declared=sensitivity, epsilon=epsilon)
     return Interaction(queries, terms)
 
 
-def watch_holdout(
-    queries: Queries,
+def declare_holdout(
+    queries: QueryExecutor,
     *,
     n: Fraction,
     threshold: Fraction,
@@ -59,27 +59,27 @@ def watch_holdout(
             hint="With sigma the loss is 2 * budget * sensitivity / (sigma * n); with epsilon, sigma follows from it.",
         )
     require_positive(threshold=threshold, sigma=sigma, epsilon=epsilon, sensitivity=sensitivity)
-    overfits, rows = _count("budget", budget), _count("n", n, 10**15)
+    overfits, rows = _require_count("budget", budget), _require_count("n", n, 10**15)
 
-    def spec(most: Fraction) -> SparseVector:
+    def spec(value_sensitivity: Fraction) -> SparseVector:
         if sigma is not None:
-            return thresholdout(threshold, most, sigma, overfits)
+            return thresholdout_from_sigma(threshold, value_sensitivity, sigma, overfits)
         assert epsilon is not None
-        return thresholdout_under(threshold, most, epsilon, overfits)
+        return calibrate_thresholdout(threshold, value_sensitivity, epsilon, overfits)
 
-    noise = f"epsilon => {plain(epsilon)}" if epsilon is not None else f"sigma => {plain(sigma or Fraction(0))}"
-    text = f"holdout(n => {rows}, threshold => {plain(threshold)}, {noise}, budget => {overfits}"
-    terms = Terms(HOLDOUT, "the holdout", overfits, spec, text, Fraction(rows), sensitivity, epsilon)
+    noise = f"epsilon => {format_fraction(epsilon)}" if epsilon is not None else f"sigma => {format_fraction(sigma or Fraction(0))}"
+    text = f"holdout(n => {rows}, threshold => {format_fraction(threshold)}, {noise}, budget => {overfits}"
+    terms = MechanismTerms(HOLDOUT, "the holdout", overfits, spec, text, Fraction(rows), sensitivity, epsilon)
     return Interaction(queries, terms)
 
 
-def require_positive(**given: Fraction | None) -> None:
-    for name, value in given.items():
+def require_positive(**parameters: Fraction | None) -> None:
+    for name, value in parameters.items():
         if value is not None and not 0 < value <= 10**18:
             raise InvalidParameter(f"{name} must be above 0" if value <= 0 else f"{name} must be at most 1e18")
 
 
-def _count(name: str, value: Fraction, most: int = MOST_ANSWERS) -> int:
-    if value.denominator != 1 or not 1 <= value <= most:
-        raise InvalidParameter(f"{name} must be a whole number from 1 to {most}")
+def _require_count(name: str, value: Fraction, max_value: int = MAX_ANSWERS) -> int:
+    if value.denominator != 1 or not 1 <= value <= max_value:
+        raise InvalidParameter(f"{name} must be a whole number from 1 to {max_value}")
     return int(value)

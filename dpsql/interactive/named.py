@@ -12,42 +12,42 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
-from dpsql.answer import Answer, done, json_answer, rows_answer
-from dpsql.errors import Error, InvalidParameter, InvalidSyntax, LimitExceeded, ProgrammingError, part_of
-from dpsql.interactive.decimals import exact
-from dpsql.interactive.forecast import Forecast, Reply
+from dpsql.answer import StatementResult, build_command_result, build_json_result, build_rows_result
+from dpsql.errors import Error, InvalidParameter, InvalidSyntax, LimitExceeded, ProgrammingError, relocate_errors
+from dpsql.interactive.decimals import parse_fraction
+from dpsql.interactive.forecast import Forecast, MechanismReply
 from dpsql.interactive.interaction import Interaction
-from dpsql.interactive.mechanisms import require_positive, watch_holdout, watch_threshold
-from dpsql.queries import Queries
+from dpsql.interactive.mechanisms import require_positive, declare_holdout, declare_threshold
+from dpsql.queries import QueryExecutor
 from dpsql.span import Span
 from dpsql.sql.asked_commands import (
-    AGAINST,
-    EXAMPLES,
+    AGAINST_EXAMPLE,
+    DECLARE_EXAMPLES,
     HOLDOUT,
     THRESHOLD,
-    Against,
-    AskCommand,
+    AgainstValue,
+    SubmitQuery,
     DeclareMechanismCommand,
 )
-from dpsql.sql.parameters import Parameter, bind, literal
+from dpsql.sql.parameters import Parameter, bind_parameters, to_literal
 from dpsql.sql.parse import tokenize
-from dpsql.ticket import Ticket
+from dpsql.ticket import StatementHandle
 from dpsql.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, TEXT, Type
 
-MOST = 100
+MAX_MECHANISMS = 100
 """Of one connection."""
-MOST_NAME = 63
-QUESTIONS, CONFIDENCE = 100, 0.95
+MAX_NAME_LENGTH = 63
+DEFAULT_QUESTIONS, DEFAULT_CONFIDENCE = 100, 0.95
 """Of a forecast, where nothing else is said."""
-MOST_QUESTIONS = 10**12
-MEAN = "the training set's mean"
-MOST_MEAN = 10**30
+MAX_QUESTIONS = 10**12
+MEAN_LABEL = "the training set's mean"
+MAX_MEAN = 10**30
 """Far beyond any, and far within a double."""
 
-Columns = tuple[tuple[str, Type], ...]
-Ask = Callable[[str, Sequence[Parameter]], Answer]
+ColumnTypes = tuple[tuple[str, Type], ...]
+QueryRunner = Callable[[str, Sequence[Parameter]], StatementResult]
 
-_COLUMNS: Mapping[str, Columns] = {
+_COLUMNS: Mapping[str, ColumnTypes] = {
     THRESHOLD: (("above", BOOLEAN), ("left", INTEGER)),
     HOLDOUT: (("value", DOUBLE), ("overfit", BOOLEAN), ("left", INTEGER)),
 }
@@ -55,10 +55,10 @@ _OPTIONS = {
     THRESHOLD: ("threshold", "epsilon", "answers", "sensitivity"),
     HOLDOUT: ("n", "threshold", "sigma", "epsilon", "budget", "sensitivity"),
 }
-_NEEDED = {THRESHOLD: ("threshold",), HOLDOUT: ("n", "threshold")}
+_REQUIRED_OPTIONS = {THRESHOLD: ("threshold",), HOLDOUT: ("n", "threshold")}
 
 
-class Mechanisms:
+class MechanismRegistry:
     """Of one connection."""
 
     def __init__(self) -> None:
@@ -67,40 +67,40 @@ class Mechanisms:
     def __contains__(self, name: str) -> bool:
         return name in self._held
 
-    def of(self, name: str) -> Interaction:
+    def get_mechanism(self, name: str) -> Interaction:
         if name not in self._held:
             raise ProgrammingError(
-                f'threshold or holdout "{name}" does not exist', hint=EXAMPLES[THRESHOLD], sqlstate="34000"
+                f'threshold or holdout "{name}" does not exist', hint=DECLARE_EXAMPLES[THRESHOLD], sqlstate="34000"
             )
         return self._held[name]
 
     # --- declaring, listing, ending ----------------------------------------------------------------------------------
 
-    def declare(self, queries: Queries, command: DeclareMechanismCommand) -> Answer:
+    def declare_mechanism(self, queries: QueryExecutor, command: DeclareMechanismCommand) -> StatementResult:
         """Free: what is charged is charged with the first question."""
-        self._check_new(queries, command)
-        self._held[command.name] = _new(queries, command)
-        return done(f"DECLARE {command.kind.upper()}")
+        self._check_declaration(queries, command)
+        self._held[command.name] = _build_mechanism(queries, command)
+        return build_command_result(f"DECLARE {command.kind.upper()}")
 
-    def _check_new(self, queries: Queries, command: DeclareMechanismCommand) -> None:
-        name, known = command.name, self._held.get(command.name)
-        if not name or len(name) > MOST_NAME:
+    def _check_declaration(self, queries: QueryExecutor, command: DeclareMechanismCommand) -> None:
+        name, existing = command.name, self._held.get(command.name)
+        if not name or len(name) > MAX_NAME_LENGTH:
             raise ProgrammingError("a name has 1 to 63 characters", span=command.span, sqlstate="42602")
-        if known is not None and known.account == queries.role.account:
+        if existing is not None and existing.account == queries.role.account:
             hint = "CLOSE it, or take another name."
-            raise ProgrammingError(f'{known.terms.kind} "{name}" already exists', hint=hint, span=command.span,
+            raise ProgrammingError(f'{existing.terms.kind} "{name}" already exists', hint=hint, span=command.span,
                                    sqlstate="42P03")  # fmt: skip
-        if len(self._held) >= MOST:  # those that a change of the role has ended make room
-            self._held = {at: one for at, one in self._held.items() if one.account == queries.role.account}
-        if len(self._held) >= MOST:
-            raise LimitExceeded(f"there are {MOST} thresholds and holdouts already", hint="CLOSE those that are done.")
+        if len(self._held) >= MAX_MECHANISMS:  # those that a change of the role has ended make room
+            self._held = {key: mechanism for key, mechanism in self._held.items() if mechanism.account == queries.role.account}
+        if len(self._held) >= MAX_MECHANISMS:
+            raise LimitExceeded(f"there are {MAX_MECHANISMS} thresholds and holdouts already", hint="CLOSE those that are done.")
 
-    def listed(self, queries: Queries, kind: str) -> Answer:
-        columns: Columns = (("name", TEXT), ("asked", BIGINT), ("left", INTEGER), ("charged", TEXT), ("ended", TEXT))
-        own = {name: one for name, one in self._held.items() if one.account == queries.role.account}
-        rows = [(name, one.asked, one.left, str(one.charged), one.ended)
-                for name, one in own.items() if one.terms.kind == kind]  # fmt: skip
-        return rows_answer(columns, rows, "SHOW")
+    def list_mechanisms(self, queries: QueryExecutor, kind: str) -> StatementResult:
+        columns: ColumnTypes = (("name", TEXT), ("asked", BIGINT), ("left", INTEGER), ("charged", TEXT), ("ended", TEXT))
+        mechanisms = {name: mechanism for name, mechanism in self._held.items() if mechanism.account == queries.role.account}
+        rows = [(name, mechanism.asked, mechanism.answers_left, str(mechanism.charged), mechanism.ended)
+                for name, mechanism in mechanisms.items() if mechanism.terms.kind == kind]  # fmt: skip
+        return build_rows_result(columns, rows, "SHOW")
 
     def close(self, name: str) -> str:
         """The word that tells of it."""
@@ -112,99 +112,99 @@ class Mechanisms:
         for name in list(self._held):
             self.close(name)
 
-    def end(self, why: str) -> None:
+    def end_all(self, why: str) -> None:
         """All of them, whose names tell it until they are closed."""
-        for one in self._held.values():
-            one.end(why)
+        for mechanism in self._held.values():
+            mechanism.end(why)
 
     # --- asking ------------------------------------------------------------------------------------------------------
 
-    def columns(self, command: AskCommand) -> Columns:
-        kind = self.of(command.name).terms.kind
+    def columns_of(self, command: SubmitQuery) -> ColumnTypes:
+        kind = self.get_mechanism(command.name).terms.kind
         return (("answer", TEXT),) if command.json else _COLUMNS[kind]
 
-    def ask(
-        self, queries: Queries, command: AskCommand, sql: str, parameters: Sequence[Parameter], query: Ask
-    ) -> Answer:
+    def submit_query(
+        self, queries: QueryExecutor, command: SubmitQuery, sql: str, parameters: Sequence[Parameter], query: QueryRunner
+    ) -> StatementResult:
         """`query` answers what stands behind AGAINST, if it is free."""
-        mechanism, question = self.of(command.name), command.question
+        mechanism, question = self.get_mechanism(command.name), command.question
         if question is None:
             raise InvalidSyntax("ASK takes a question", hint="For example: ASK busy SELECT COUNT(*) FROM visits.")
-        bind(tokenize(sql), parameters)  # as many as there are placeholders
+        bind_parameters(tokenize(sql), parameters)  # as many as there are placeholders
         mechanism.require_account(queries)
-        mean = _mean(mechanism.terms.kind, command, sql, parameters, query, queries.buyer.ticket)
-        least = _least(command)
+        mean = _read_training_mean(mechanism.terms.kind, command, sql, parameters, query, queries.buyer.ticket)
+        min_sensitivity = _declared_sensitivity(command)
         begun = mechanism.receipt is not None
-        with part_of(sql, question.offset):
-            reply = mechanism.ask(queries, question.sql, question.own(parameters), mean, least)
-        answer = self._answer(command, reply, mean)
+        with relocate_errors(sql, question.offset):
+            reply = mechanism.submit_query(queries, question.sql, question.select_parameters(parameters), mean, min_sensitivity)
+        answer = self._build_answer(command, reply, mean)
         receipts = () if mechanism.receipt is None else (mechanism.receipt,)
-        return replace(answer, receipts=receipts, notices=() if command.json else tuple(_notices(reply)),
+        return replace(answer, receipts=receipts, notices=() if command.json else tuple(_pending_notices(reply)),
                        loss=answer.loss if begun else mechanism.loss)  # fmt: skip
 
-    def _answer(self, command: AskCommand, reply: Reply, mean: Fraction | None) -> Answer:
+    def _build_answer(self, command: SubmitQuery, reply: MechanismReply, mean: Fraction | None) -> StatementResult:
         if command.json:
-            return json_answer("answer", reply, "ASK")
-        told = reply.told
-        row: tuple[object, ...] = (told.above, reply.left)
+            return build_json_result("answer", reply, "ASK")
+        answer = reply.told
+        row: tuple[object, ...] = (answer.above, reply.left)
         if mean is not None:
-            row = (float(mean if told.value is None else told.value), *row)
-        return rows_answer(self.columns(command), [row], "ASK")
+            row = (float(mean if answer.value is None else answer.value), *row)
+        return build_rows_result(self.columns_of(command), [row], "ASK")
 
     def forecast(
-        self, queries: Queries, command: AskCommand, sql: str, parameters: Sequence[Parameter],
-        given: Mapping[str, str],
+        self, queries: QueryExecutor, command: SubmitQuery, sql: str, parameters: Sequence[Parameter],
+        options: Mapping[str, str],
     ) -> Forecast:  # fmt: skip
         """EXPLAIN: free, and asks nothing; without a question, as far as the declaration tells."""
-        mechanism, question = self.of(command.name), command.question
+        mechanism, question = self.get_mechanism(command.name), command.question
         mechanism.require_account(queries)
-        bind(tokenize(sql), parameters)
-        questions = exact("questions", given.get("questions", QUESTIONS))
-        confidence = exact("confidence", given.get("confidence", CONFIDENCE))
-        if questions.denominator != 1 or not 1 <= questions <= MOST_QUESTIONS or not 0 < confidence < 1:
+        bind_parameters(tokenize(sql), parameters)
+        questions = parse_fraction("questions", options.get("questions", DEFAULT_QUESTIONS))
+        confidence = parse_fraction("confidence", options.get("confidence", DEFAULT_CONFIDENCE))
+        if questions.denominator != 1 or not 1 <= questions <= MAX_QUESTIONS or not 0 < confidence < 1:
             raise InvalidParameter("questions must be a whole number above 0, and confidence between 0 and 1")
         if question is None:
             return mechanism.forecast(queries, int(questions), float(confidence))
-        with part_of(sql, question.offset):
-            statement = (question.sql, tuple(literal(one) for one in question.own(parameters)))
-            return mechanism.forecast(queries, int(questions), float(confidence), statement, _least(command))
+        with relocate_errors(sql, question.offset):
+            statement = (question.sql, tuple(to_literal(parameter) for parameter in question.select_parameters(parameters)))
+            return mechanism.forecast(queries, int(questions), float(confidence), statement, _declared_sensitivity(command))
 
 
-def _least(command: AskCommand) -> Fraction | None:
+def _declared_sensitivity(command: SubmitQuery) -> Fraction | None:
     if command.sensitivity is None:
         return None
-    found = exact("sensitivity", command.sensitivity)
-    require_positive(sensitivity=found)
-    return found
+    sensitivity = parse_fraction("sensitivity", command.sensitivity)
+    require_positive(sensitivity=sensitivity)
+    return sensitivity
 
 
-def _notices(reply: Reply) -> Iterator[str]:
-    for told in reply.before:
-        yield f"the question that was left before was answered: {'above' if told.above else 'below'}"
+def _pending_notices(reply: MechanismReply) -> Iterator[str]:
+    for answer in reply.before:
+        yield f"the question that was left before was answered: {'above' if answer.above else 'below'}"
 
 
 # --- what is declared ------------------------------------------------------------------------------------------------
 
 
-def _new(queries: Queries, command: DeclareMechanismCommand) -> Interaction:
+def _build_mechanism(queries: QueryExecutor, command: DeclareMechanismCommand) -> Interaction:
     kind = command.kind
     for option in command.options:
         if option.name not in _OPTIONS[kind]:
             raise InvalidParameter(f'a {kind} has no option "{option.name}"',
                                    hint=f"It has {', '.join(_OPTIONS[kind])}.", span=option.span)  # fmt: skip
-    given: dict[str, Fraction] = {}
+    values: dict[str, Fraction] = {}
     for option in command.options:
-        with _at(option.span):
-            given[option.name] = exact(option.name, option.value)
-    missing = next((name for name in _NEEDED[kind] if name not in given), None)
+        with _locate_errors(option.span):
+            values[option.name] = parse_fraction(option.name, option.value)
+    missing = next((name for name in _REQUIRED_OPTIONS[kind] if name not in values), None)
     if missing is not None:
-        raise InvalidParameter(f"a {kind} needs {missing}", hint=EXAMPLES[kind], span=command.span)
-    with _at(command.span):
-        return watch_threshold(queries, **given) if kind == THRESHOLD else watch_holdout(queries, **given)
+        raise InvalidParameter(f"a {kind} needs {missing}", hint=DECLARE_EXAMPLES[kind], span=command.span)
+    with _locate_errors(command.span):
+        return declare_threshold(queries, **values) if kind == THRESHOLD else declare_holdout(queries, **values)
 
 
 @contextmanager
-def _at(span: Span) -> Iterator[None]:
+def _locate_errors(span: Span) -> Iterator[None]:
     try:
         yield
     except Error as error:
@@ -215,8 +215,8 @@ def _at(span: Span) -> Iterator[None]:
 # --- what a holdout is held against ----------------------------------------------------------------------------------
 
 
-def _mean(
-    kind: str, command: AskCommand, sql: str, parameters: Sequence[Parameter], query: Ask, ticket: Ticket
+def _read_training_mean(
+    kind: str, command: SubmitQuery, sql: str, parameters: Sequence[Parameter], query: QueryRunner, ticket: StatementHandle
 ) -> Fraction | None:
     against = command.against
     if kind == THRESHOLD:
@@ -224,33 +224,33 @@ def _mean(
             raise InvalidSyntax(f'AGAINST is for a holdout, and "{command.name}" is a threshold', span=against.span)
         return None
     if against is None:
-        raise InvalidSyntax("a holdout is asked AGAINST the mean of a training set", hint=AGAINST)
-    with _at(against.span):
-        mean = exact(MEAN, _given(against, sql, parameters, query, ticket))
-        if abs(mean) > MOST_MEAN:
-            raise InvalidParameter(f"{MEAN} is too large")
+        raise InvalidSyntax("a holdout is asked AGAINST the mean of a training set", hint=AGAINST_EXAMPLE)
+    with _locate_errors(against.span):
+        mean = parse_fraction(MEAN_LABEL, _evaluate_against(against, sql, parameters, query, ticket))
+        if abs(mean) > MAX_MEAN:
+            raise InvalidParameter(f"{MEAN_LABEL} is too large")
         return mean
 
 
-def _given(
-    against: Against, sql: str, parameters: Sequence[Parameter], query: Ask, ticket: Ticket
+def _evaluate_against(
+    against: AgainstValue, sql: str, parameters: Sequence[Parameter], query: QueryRunner, ticket: StatementHandle
 ) -> int | float | str | Decimal:
     """Privacy: it is told exactly, so it is public or released: what would be charged is refused."""
     if against.text is not None:
         return against.text
     if against.query is None:
         assert against.place is not None
-        return literal(parameters[against.place]).text
-    with part_of(sql, against.query.offset), _only_free(ticket):
-        rows = query(against.query.sql, against.query.own(parameters)).rows
+        return to_literal(parameters[against.place]).text
+    with relocate_errors(sql, against.query.offset), _refuse_charges(ticket):
+        rows = query(against.query.sql, against.query.select_parameters(parameters)).rows
     value = rows[0][0] if len(rows) == 1 and len(rows[0]) == 1 else None
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise InvalidParameter(f"{MEAN} must be a number", hint="The query gives one row with one number.")
+        raise InvalidParameter(f"{MEAN_LABEL} must be a number", hint="The query gives one row with one number.")
     return value
 
 
 @contextmanager
-def _only_free(ticket: Ticket) -> Iterator[None]:
+def _refuse_charges(ticket: StatementHandle) -> Iterator[None]:
     before, ticket.free = ticket.free, True
     try:
         yield

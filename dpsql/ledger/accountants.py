@@ -3,7 +3,7 @@
 The ledger grants by its filter (`privacy/filters`), which holds for questions that are chosen after seeing answers.
 Most accountants here hold only for mechanisms that were all fixed first, which a ledger cannot know; that is said of
 each. (The others hold for adaptive choices where their figure was the limit from the start.) Figures are floats. Those
-of Gaussian noise as such (`exact`, and PLD) take it as continuous from 8 grid units on (`curves`).
+of Gaussian noise as such (`compose_exact_gaussian`, and PLD) take it as continuous from 8 grid units on (`curves`).
 
     basic        sum of e_i, at the sum of d_i
     textbook     sqrt(2 ln(1/d') S) + sum e_i (exp(e_i) - 1), S the sum of e_i^2 (Dwork, Rothblum, Vadhan 2010)
@@ -30,20 +30,20 @@ from itertools import chain
 
 import numpy as np
 
-from dpsql.ledger.checker import Figures, Mechanism, Noise, Selecting, add, figures_of, read_record
-from dpsql.ledger.curves import COARSE, pld_epsilon, rdp_epsilon
-from dpsql.privacy.accounting import epsilon_from
+from dpsql.ledger.checker import LossFigures, MechanismRecord, CellNoise, SelectionRecord, add_losses, mechanism_loss, read_record
+from dpsql.ledger.curves import CONTINUOUS_SCALE, pld_epsilon, rdp_epsilon
+from dpsql.privacy.accounting import rho_to_epsilon
 
-MOST_CHARGES = 1 << 20
+MAX_CHARGES = 1 << 20
 """The optimal form sums over as many terms as there are charges."""
 
 
-MOST_EPSILON = 100
+MAX_EPSILON = 100
 """Of one charge in the textbook form, which takes its exponential."""
 
 
 @dataclass(frozen=True)
-class Charged:
+class HistoryCharge:
     """A charge of the history: the (epsilon, delta) that it stands for, and the records of its mechanisms."""
 
     epsilon: Fraction | None
@@ -52,7 +52,7 @@ class Charged:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class AccountantReport:
     """What one accountant says; without an epsilon, `note` says why it says nothing."""
 
     accountant: str
@@ -66,25 +66,25 @@ class NotComputed(Exception):
 
 
 @dataclass(frozen=True)
-class History:
+class ChargeHistory:
     """Charges with what is computed from them once."""
 
-    charges: tuple[Charged, ...]
+    charges: tuple[HistoryCharge, ...]
     delta: Fraction
 
     @cached_property
-    def mechanisms(self) -> Counter[Mechanism]:
+    def mechanisms(self) -> Counter[MechanismRecord]:
         records = Counter(chain.from_iterable(charge.records for charge in self.charges))
-        result: Counter[Mechanism] = Counter()
+        result: Counter[MechanismRecord] = Counter()
         for record, count in records.items():
             for mechanism in read_record(record):
                 result[mechanism] += count
         return result
 
     @cached_property
-    def lost(self) -> Figures:
-        losses = ((figures_of(mechanism), count) for mechanism, count in self.mechanisms.items())
-        return add(_times(loss, count) for loss, count in losses)
+    def total_loss(self) -> LossFigures:
+        losses = ((mechanism_loss(mechanism), count) for mechanism, count in self.mechanisms.items())
+        return add_losses(_multiply_loss(loss, count) for loss, count in losses)
 
     @cached_property
     def epsilons(self) -> list[float]:
@@ -92,66 +92,66 @@ class History:
             raise NotComputed("a charge has no epsilon of its own")
         return [float(charge.epsilon) for charge in self.charges if charge.epsilon is not None]
 
-    def beside_charges(self) -> Fraction:
-        return self._beside(sum((charge.delta for charge in self.charges), Fraction(0)), "the charges")
+    def delta_beside_charges(self) -> Fraction:
+        return self._delta_beside(sum((charge.delta for charge in self.charges), Fraction(0)), "the charges")
 
-    def beside_selections(self) -> Fraction:
-        return self._beside(self.lost.delta, "selections")
+    def delta_beside_selections(self) -> Fraction:
+        return self._delta_beside(self.total_loss.delta, "selections")
 
-    def _beside(self, spent: Fraction, whose: str) -> Fraction:
+    def _delta_beside(self, spent: Fraction, whose: str) -> Fraction:
         if spent > self.delta:
             raise NotComputed(f"the deltas of {whose} alone pass delta")
         return self.delta - spent
 
 
-def report(charges: Sequence[Charged], delta: Fraction) -> tuple[Verdict, ...]:
+def report_accountants(charges: Sequence[HistoryCharge], delta: Fraction) -> tuple[AccountantReport, ...]:
     """What each accountant would say of these charges at `delta`. Raises checker.Unreadable for unknown mechanisms."""
-    history = History(tuple(charges), delta)
-    return tuple(_verdict(name, adaptive, compute, history) for name, adaptive, compute in ACCOUNTANTS)
+    history = ChargeHistory(tuple(charges), delta)
+    return tuple(_run_accountant(name, adaptive, compute, history) for name, adaptive, compute in ACCOUNTANTS)
 
 
-def _verdict(name: str, adaptive: bool, compute: Callable[[History], float], history: History) -> Verdict:
+def _run_accountant(name: str, adaptive: bool, compute: Callable[[ChargeHistory], float], history: ChargeHistory) -> AccountantReport:
     if not history.charges:
-        return Verdict(name, adaptive, 0.0)
+        return AccountantReport(name, adaptive, 0.0)
     try:
-        return Verdict(name, adaptive, compute(history))
+        return AccountantReport(name, adaptive, compute(history))
     except NotComputed as reason:
-        return Verdict(name, adaptive, None, str(reason))
+        return AccountantReport(name, adaptive, None, str(reason))
 
 
-def _times(loss: Figures, count: int) -> Figures:
-    return Figures(None if loss.epsilon is None else count * loss.epsilon, count * loss.rho, count * loss.delta)
+def _multiply_loss(loss: LossFigures, count: int) -> LossFigures:
+    return LossFigures(None if loss.epsilon is None else count * loss.epsilon, count * loss.rho, count * loss.delta)
 
 
-def _positive(delta: Fraction) -> float:
+def _require_positive(delta: Fraction) -> float:
     if delta <= 0:
         raise NotComputed("it needs a delta above 0 of its own")
     return float(delta)
 
 
-def basic(history: History) -> float:
-    history.beside_charges()
+def compose_basic(history: ChargeHistory) -> float:
+    history.delta_beside_charges()
     return math.fsum(history.epsilons)
 
 
-def textbook(history: History) -> float:
-    root = _root(history)
-    if max(history.epsilons) > MOST_EPSILON:
+def compose_textbook(history: ChargeHistory) -> float:
+    root = _advanced_root(history)
+    if max(history.epsilons) > MAX_EPSILON:
         raise NotComputed("a charge has too large an epsilon")
     return root + math.fsum(e * math.expm1(e) for e in history.epsilons)
 
 
-def advanced(history: History) -> float:
-    return _root(history) + math.fsum(e * e for e in history.epsilons) / 2
+def compose_advanced(history: ChargeHistory) -> float:
+    return _advanced_root(history) + math.fsum(e * e for e in history.epsilons) / 2
 
 
-def _root(history: History) -> float:
+def _advanced_root(history: ChargeHistory) -> float:
     """sqrt(2 ln(1/d') S)."""
-    left = _positive(history.beside_charges())
-    return math.sqrt(2 * math.log(1 / left) * math.fsum(e * e for e in history.epsilons))
+    remaining = _require_positive(history.delta_beside_charges())
+    return math.sqrt(2 * math.log(1 / remaining) * math.fsum(e * e for e in history.epsilons))
 
 
-def optimal(history: History) -> float:
+def compose_optimal(history: ChargeHistory) -> float:
     """The least epsilon at which k charges of one (e, d) are (epsilon, delta)-DP, by bisection.
 
     The worst mechanism tells all with probability d, and else a bit that is right with odds e^e. With l of k bits wrong
@@ -162,7 +162,7 @@ def optimal(history: History) -> float:
         raise NotComputed("the charges differ from each other")
     if epsilon is None:
         raise NotComputed("a charge has no epsilon of its own")
-    if count > MOST_CHARGES:
+    if count > MAX_CHARGES:
         raise NotComputed("there are too many charges")
     e, target = float(epsilon), float(history.delta)
     wrong = np.arange(count + 1)
@@ -170,18 +170,18 @@ def optimal(history: History) -> float:
     # ln(1 + exp(e)) without overflow
     likely = np.exp(ways + (count - wrong) * e - count * float(np.logaddexp(0.0, e)))
     losses = (count - 2.0 * wrong) * e
-    untold = math.exp(count * math.log1p(-float(delta)))
+    unrevealed = math.exp(count * math.log1p(-float(delta)))
 
     def misses(bound: float) -> bool:
-        told = float(np.sum(likely * -np.expm1(np.minimum(bound - losses, 0.0))))
-        return -math.expm1(count * math.log1p(-float(delta))) + untold * told > target
+        revealed = float(np.sum(likely * -np.expm1(np.minimum(bound - losses, 0.0))))
+        return -math.expm1(count * math.log1p(-float(delta))) + unrevealed * revealed > target
 
     if misses(count * e):
         raise NotComputed("the deltas of the charges alone pass delta")
-    return _least(misses, count * e)
+    return _bisect_least(misses, count * e)
 
 
-def _least(misses: Callable[[float], bool], high: float) -> float:
+def _bisect_least(misses: Callable[[float], bool], high: float) -> float:
     """Where a falling condition begins to hold, from above, to 40 bits of `high`."""
     low = 0.0
     if not misses(low):
@@ -192,68 +192,68 @@ def _least(misses: Callable[[float], bool], high: float) -> float:
     return high
 
 
-def zcdp_bs16(history: History) -> float:
-    left, rho = _positive(history.beside_selections()), float(history.lost.rho)
-    return rho + 2 * math.sqrt(rho * math.log(1 / left))
+def compose_zcdp_bs16(history: ChargeHistory) -> float:
+    remaining, rho = _require_positive(history.delta_beside_selections()), float(history.total_loss.rho)
+    return rho + 2 * math.sqrt(rho * math.log(1 / remaining))
 
 
-def zcdp(history: History) -> float:
-    left = history.beside_selections()
-    _positive(left)
-    return float(epsilon_from(history.lost.rho, left))
+def compose_zcdp(history: ChargeHistory) -> float:
+    remaining = history.delta_beside_selections()
+    _require_positive(remaining)
+    return float(rho_to_epsilon(history.total_loss.rho, remaining))
 
 
-def exact(history: History) -> float:
+def compose_exact_gaussian(history: ChargeHistory) -> float:
     """Independent Gaussians are one, with mu^2 the sum of (sensitivity/sigma)^2."""
-    left, mu = _positive(history.beside_selections()), 0.0
+    remaining, mu = _require_positive(history.delta_beside_selections()), 0.0
     for mechanism, count in history.mechanisms.items():
-        if not isinstance(mechanism, Noise | Selecting) or mechanism.kind not in ("gaussian", "weighted"):
+        if not isinstance(mechanism, CellNoise | SelectionRecord) or mechanism.kind not in ("gaussian", "weighted"):
             raise NotComputed("not all noise is Gaussian")
-        if mechanism.scale < COARSE:
+        if mechanism.scale < CONTINUOUS_SCALE:
             raise NotComputed("noise of a few grid units is not the continuous one")
         mu += count * float(mechanism.l2_squared / mechanism.scale**2)
     if not mu:
         return 0.0
     mu = math.sqrt(mu)
-    high = mu * mu / 2 + mu * math.sqrt(2 * math.log(1 / left)) + 1
-    return _least(lambda epsilon: _gaussian_delta(mu, epsilon) > left, high)
+    high = mu * mu / 2 + mu * math.sqrt(2 * math.log(1 / remaining)) + 1
+    return _bisect_least(lambda epsilon: _gaussian_delta(mu, epsilon) > remaining, high)
 
 
 def _gaussian_delta(mu: float, epsilon: float) -> float:
     """P(Z > epsilon/mu - mu/2) - e^epsilon P(Z > epsilon/mu + mu/2)."""
     near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
-    return _above(near) - (math.exp(epsilon + math.log(tail)) if (tail := _above(far)) > 0 else 0.0)
+    return _normal_tail(near) - (math.exp(epsilon + math.log(tail)) if (tail := _normal_tail(far)) > 0 else 0.0)
 
 
-def _above(z: float) -> float:
+def _normal_tail(z: float) -> float:
     return math.erfc(z / math.sqrt(2.0)) / 2
 
 
-def rdp(history: History) -> float:
-    return _numerical(rdp_epsilon, history)
+def compose_rdp(history: ChargeHistory) -> float:
+    return _compose_numerically(rdp_epsilon, history)
 
 
-def pld(history: History) -> float:
-    return _numerical(pld_epsilon, history)
+def compose_pld(history: ChargeHistory) -> float:
+    return _compose_numerically(pld_epsilon, history)
 
 
-def _numerical(compute: Callable[[Counter[Mechanism], float], float | str], history: History) -> float:
-    found = compute(history.mechanisms, _positive(history.beside_selections()))
-    if isinstance(found, str):
-        raise NotComputed(found)
-    return found
+def _compose_numerically(compute: Callable[[Counter[MechanismRecord], float], float | str], history: ChargeHistory) -> float:
+    result = compute(history.mechanisms, _require_positive(history.delta_beside_selections()))
+    if isinstance(result, str):
+        raise NotComputed(result)
+    return result
 
 
-ACCOUNTANTS: tuple[tuple[str, bool, Callable[[History], float]], ...] = (
-    ("basic", True, basic),
-    ("advanced, textbook", False, textbook),
-    ("advanced, adaptive", True, advanced),
-    ("optimal (KOV)", False, optimal),
-    ("zCDP (BS16)", True, zcdp_bs16),
-    ("zCDP (CKS20)", True, zcdp),
-    ("RDP", False, rdp),
-    ("PLD", False, pld),
-    ("exact Gaussian", False, exact),
+ACCOUNTANTS: tuple[tuple[str, bool, Callable[[ChargeHistory], float]], ...] = (
+    ("basic", True, compose_basic),
+    ("advanced, textbook", False, compose_textbook),
+    ("advanced, adaptive", True, compose_advanced),
+    ("optimal (KOV)", False, compose_optimal),
+    ("zCDP (BS16)", True, compose_zcdp_bs16),
+    ("zCDP (CKS20)", True, compose_zcdp),
+    ("RDP", False, compose_rdp),
+    ("PLD", False, compose_pld),
+    ("exact Gaussian", False, compose_exact_gaussian),
 )
 """Name, whether it holds for adaptive choices, and how. Of a Gaussian history alone the last one would hold too (Smith,
 Thakurta 2022), but not of one that stays Gaussian by chance."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 
-from dpsql.figures import Printed, short_down, short_left, short_up
-from dpsql.privacy.filters import Composition, Cost, Limits, Spent, admit, limits
+from dpsql.figures import TextRepr, format_rounded_down, format_remaining, format_rounded_up
+from dpsql.privacy.filters import Composition, Cost, FilterLimits, CumulativeLoss, admit_charge, limits_for_budget
 
 
 @dataclass(frozen=True)
-class Terms:
+class AccountTerms:
     """What the owner grants an account: the most that may be lost, by which filter, and who pays with it."""
 
     epsilon: Fraction
@@ -20,10 +20,10 @@ class Terms:
     parent: str | None = None
 
     @property
-    def limits(self) -> Limits:
-        return limits(self.epsilon, self.delta, self.composition)
+    def limits(self) -> FilterLimits:
+        return limits_for_budget(self.epsilon, self.delta, self.composition)
 
-    def within(self, other: Terms) -> bool:
+    def is_within(self, other: AccountTerms) -> bool:
         """Whether nothing is granted that the other terms do not grant."""
         return (
             self.epsilon <= other.epsilon and self.delta <= other.delta and self.composition is other.composition
@@ -48,8 +48,8 @@ class Account:
             raise ValueError("an account has a name, an epsilon above 0 and a delta in [0, 1)")
 
     @property
-    def terms(self) -> Terms:
-        return Terms(self.epsilon, self.delta, self.composition, self.parent)
+    def terms(self) -> AccountTerms:
+        return AccountTerms(self.epsilon, self.delta, self.composition, self.parent)
 
 
 DATASET = "dataset"
@@ -57,7 +57,7 @@ DATASET = "dataset"
 
 
 @dataclass(frozen=True)
-class Balance(Printed):
+class Balance(TextRepr):
     """One account's own figures.
 
     `pure_epsilon` is the sum of the pure losses, None once a loss was not pure. `spent_epsilon` is all
@@ -66,8 +66,8 @@ class Balance(Printed):
     """
 
     account: str
-    terms: Terms
-    spent: Spent
+    terms: AccountTerms
+    spent: CumulativeLoss
     spent_epsilon: Fraction
     left_epsilon: Fraction
     fraction_left: Fraction
@@ -104,60 +104,60 @@ class Balance(Printed):
 
     def admits(self, cost: Cost) -> bool:
         """Whether the account's own filter would grant it."""
-        return admit(self.terms.limits, self.spent, cost) is not None
+        return admit_charge(self.terms.limits, self.spent, cost) is not None
 
     @property
     def percent_left(self) -> str:
-        return f"{short_left(100 * self.fraction_left, Fraction(100))} %"
+        return f"{format_remaining(100 * self.fraction_left, Fraction(100))} %"
 
     @property
     def left_text(self) -> str:
         """For people, such as: ana's budget: 60.5 % (epsilon 1.58 of 4)."""
         whose = "the dataset's" if self.account == DATASET else f"{self.account}'s"
-        left = short_left(self.left_epsilon, self.epsilon)
-        return f"{whose} budget: {self.percent_left} (epsilon {left} of {short_up(self.epsilon)})"
+        remaining = format_remaining(self.left_epsilon, self.epsilon)
+        return f"{whose} budget: {self.percent_left} (epsilon {remaining} of {format_rounded_up(self.epsilon)})"
 
     def __repr__(self) -> str:
         """In figures for people; the fields are exact."""
-        left = short_left(self.left_epsilon, self.epsilon)
+        remaining = format_remaining(self.left_epsilon, self.epsilon)
         return (
-            f"Balance(account={self.account!r}, epsilon={short_up(self.epsilon)}, delta={short_up(self.delta)}, "
-            f"spent_epsilon={short_up(self.spent_epsilon)}, left_epsilon={left}, charges={self.charges})"
+            f"Balance(account={self.account!r}, epsilon={format_rounded_up(self.epsilon)}, delta={format_rounded_up(self.delta)}, "
+            f"spent_epsilon={format_rounded_up(self.spent_epsilon)}, left_epsilon={remaining}, charges={self.charges})"
         )
 
     def __str__(self) -> str:
-        return "\n".join(_lines(self))
+        return "\n".join(_balance_lines(self))
 
 
 @dataclass(frozen=True)
-class Failures:
+class FailureCount:
     """Failed runs that are counted against an account; it is suspended by as many as `suspending`."""
 
     counted: int
     suspending: int
 
     @property
-    def suspended(self) -> bool:
+    def is_suspended(self) -> bool:
         return self.counted >= self.suspending
 
     def __str__(self) -> str:
-        return f"{self.counted} of {self.suspending}" + (", suspended" if self.suspended else "")
+        return f"{self.counted} of {self.suspending}" + (", suspended" if self.is_suspended else "")
 
 
-def _lines(balance: Balance) -> list[str]:
+def _balance_lines(balance: Balance) -> list[str]:
     charges = "1 charge" if balance.charges == 1 else f"{balance.charges} charges"
     lines = [
         f'account "{balance.account}": {charges}',
-        f"budget: epsilon {short_down(balance.epsilon)}, delta {short_down(balance.delta)}",
-        f"spent:  epsilon {short_up(balance.spent_epsilon)}",
-        f"left:   epsilon {short_left(balance.left_epsilon, balance.epsilon)}"
-        f" ({short_left(100 * balance.fraction_left, Fraction(100))} %)",
+        f"budget: epsilon {format_rounded_down(balance.epsilon)}, delta {format_rounded_down(balance.delta)}",
+        f"spent:  epsilon {format_rounded_up(balance.spent_epsilon)}",
+        f"left:   epsilon {format_remaining(balance.left_epsilon, balance.epsilon)}"
+        f" ({format_remaining(100 * balance.fraction_left, Fraction(100))} %)",
     ]
     if balance.limit_rho:
-        lines[2] += f"; rho {short_up(balance.spent_rho)} of {short_down(balance.limit_rho)}; delta of selections"
+        lines[2] += f"; rho {format_rounded_up(balance.spent_rho)} of {format_rounded_down(balance.limit_rho)}; delta of selections"
     elif balance.limit_delta:
         lines[1] += f", {balance.terms.composition.value} composition"
         lines[2] += "; delta"
     if balance.limit_delta:
-        lines[2] += f" {short_up(balance.spent_delta)} of {short_down(balance.limit_delta)}"
+        lines[2] += f" {format_rounded_up(balance.spent_delta)} of {format_rounded_down(balance.limit_delta)}"
     return lines

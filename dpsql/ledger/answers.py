@@ -15,131 +15,131 @@ from fractions import Fraction
 
 from dpsql.errors import InternalError, StaleData
 from dpsql.ledger import chain
-from dpsql.ledger.base import Asked, Charge, OwnRelease, Receipt
-from dpsql.ledger.database import Row, Transaction, one
-from dpsql.ledger.units import figures, one_spelling, read_loss
+from dpsql.ledger.base import ReleaseRequest, Charge, OwnRelease, Receipt
+from dpsql.ledger.database import Row, Transaction, fetch_one
+from dpsql.ledger.units import encode_loss, canonical_mechanisms, decode_loss
 from dpsql.privacy.loss import Loss
 
-Errors = tuple[Fraction, ...]
-Hidden = frozenset[int]
+BundleErrors = tuple[Fraction, ...]
+HiddenReleases = frozenset[int]
 """Stored releases whose run is not yet seen to have ended: they count as not stored."""
 
-_MOST_OWN = 64
+_MAX_OWN_RELEASES = 64
 """Releases that are looked at for a derivation, the latest first."""
 
 
 @dataclass(frozen=True)
-class Found:
+class CandidateRelease:
     """A release that may serve."""
 
     release: int
     loss: Loss
-    errors: Errors
+    errors: BundleErrors
     stored: bool
     mechanisms: str
 
 
-def all_own(db: Transaction, account: str, asked: Asked, hidden: Hidden) -> list[Found]:
+def list_own_releases(db: Transaction, account: str, request: ReleaseRequest, hidden: HiddenReleases) -> list[CandidateRelease]:
     """The account's own releases that serve: stored ones first, then the most accurate."""
-    own = [found for found in _of_plan(db, asked, hidden, account) if _serves(found, asked)]
-    return sorted(own, key=lambda f: (not f.stored, _relative(f.errors, asked.errors), f.release))
+    own = [release for release in _releases_of_plan(db, request, hidden, account) if _can_serve(release, request)]
+    return sorted(own, key=lambda f: (not f.stored, _relative_error(f.errors, request.errors), f.release))
 
 
-def find_own(db: Transaction, account: str, asked: Asked, hidden: Hidden) -> Found | None:
-    return next(iter(all_own(db, account, asked, hidden)), None)
+def find_own_release(db: Transaction, account: str, request: ReleaseRequest, hidden: HiddenReleases) -> CandidateRelease | None:
+    return next(iter(list_own_releases(db, account, request, hidden)), None)
 
 
-def find_or_insert(db: Transaction, account: str, asked: Asked, now: datetime, hidden: Hidden) -> Found:
+def find_or_insert_release(db: Transaction, account: str, request: ReleaseRequest, now: datetime, hidden: HiddenReleases) -> CandidateRelease:
     """The release for `asked`: one of the account's own, else an equal one of others, else a new one.
 
     Privacy: another's release serves only at exactly the asked loss and errors, so that the price of a
     question does not tell whether others have asked it (SOUNDNESS 9).
     """
-    own = find_own(db, account, asked, hidden)
-    if own is not None:
-        return own
-    _require_readable(db, asked.version)
-    equal = [f for f in _of_plan(db, asked, hidden) if (f.loss, f.errors) == (asked.loss, asked.errors)]
-    return min(equal, key=lambda f: (not f.stored, f.release), default=None) or insert(db, asked, now)
+    own_release = find_own_release(db, account, request, hidden)
+    if own_release is not None:
+        return own_release
+    _require_readable(db, request.version)
+    equal = [f for f in _releases_of_plan(db, request, hidden) if (f.loss, f.errors) == (request.loss, request.errors)]
+    return min(equal, key=lambda f: (not f.stored, f.release), default=None) or insert_release(db, request, now)
 
 
-def _serves(found: Found, asked: Asked) -> bool:
+def _can_serve(release: CandidateRelease, request: ReleaseRequest) -> bool:
     """A stored release serves if its errors are small enough.
 
     One that has yet to run serves at its own loss and errors only: it is run with the noise that is asked for now, and
     others may have paid for it too.
     """
-    if not found.stored:
-        return (found.loss, found.errors) == (asked.loss, asked.errors)
-    return all(mine <= wanted for mine, wanted in zip(found.errors, asked.errors, strict=True))
+    if not release.stored:
+        return (release.loss, release.errors) == (request.loss, request.errors)
+    return all(mine <= requested for mine, requested in zip(release.errors, request.errors, strict=True))
 
 
-def _relative(errors: Errors, asked: Errors) -> Fraction:
+def _relative_error(errors: BundleErrors, requested: BundleErrors) -> Fraction:
     """How small the errors are, summed over bundles whose units differ."""
-    return sum((mine / wanted for mine, wanted in zip(errors, asked, strict=True) if wanted), Fraction(0))
+    return sum((mine / limit for mine, limit in zip(errors, requested, strict=True) if limit), Fraction(0))
 
 
-_FOUND = "SELECT id, epsilon, rho, delta, errors, state, mechanisms FROM release"
+_SELECT_RELEASE = "SELECT id, epsilon, rho, delta, errors, state, mechanisms FROM release"
 
 
-def _of_plan(db: Transaction, asked: Asked, hidden: Hidden, payer: str | None = None) -> list[Found]:
-    where, values = "plan = ? AND version = ? AND state <> 'void'", [asked.plan, asked.version]
+def _releases_of_plan(db: Transaction, request: ReleaseRequest, hidden: HiddenReleases, payer: str | None = None) -> list[CandidateRelease]:
+    where, values = "plan = ? AND version = ? AND state <> 'void'", [request.plan, request.version]
     if payer is not None:
         where += " AND EXISTS (SELECT 1 FROM payment WHERE release = id AND account = ?)"
         values.append(payer)
-    found = [_read_found(row, hidden) for row in db.rows(f"{_FOUND} WHERE {where} ORDER BY id", *values)]
-    if any(len(other.errors) != len(asked.errors) for other in found):
+    releases = [_read_candidate(row, hidden) for row in db.execute(f"{_SELECT_RELEASE} WHERE {where} ORDER BY id", *values)]
+    if any(len(other.errors) != len(request.errors) for other in releases):
         raise InternalError("one plan has two numbers of bundles")
-    return found
+    return releases
 
 
-def _read_found(row: Row, hidden: Hidden) -> Found:
+def _read_candidate(row: Row, hidden: HiddenReleases) -> CandidateRelease:
     id, epsilon, rho, delta, errors, state, mechanisms = row
     stored = state == "stored" and id not in hidden
-    return Found(id, read_loss(epsilon, rho, delta), read_errors(errors), stored, mechanisms)
+    return CandidateRelease(id, decode_loss(epsilon, rho, delta), read_errors(errors), stored, mechanisms)
 
 
-def insert(db: Transaction, asked: Asked, now: datetime) -> Found:
+def insert_release(db: Transaction, request: ReleaseRequest, now: datetime) -> CandidateRelease:
     """Privacy: what is asked once is void from the start, so that nobody is served by it, or redeems it."""
-    mechanisms = one_spelling(json.loads(asked.mechanisms))
-    ((id,),) = db.rows(
+    mechanisms = canonical_mechanisms(json.loads(request.mechanisms))
+    ((id,),) = db.execute(
         "INSERT INTO release (plan, version, epsilon, rho, delta, mechanisms, errors, rows_of, shape, at, state)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-        *(asked.plan, asked.version, *figures(asked.loss), mechanisms, _errors_json(asked.errors)),
-        *(asked.rows, asked.shape, now.isoformat(), "void" if asked.once else "paid"),
+        *(request.plan, request.version, *encode_loss(request.loss), mechanisms, _errors_to_json(request.errors)),
+        *(request.rows, request.shape, now.isoformat(), "void" if request.once else "paid"),
     )
-    return Found(id, asked.loss, asked.errors, stored=False, mechanisms=mechanisms)
+    return CandidateRelease(id, request.loss, request.errors, stored=False, mechanisms=mechanisms)
 
 
-def _errors_json(errors: Errors) -> str:
+def _errors_to_json(errors: BundleErrors) -> str:
     return json.dumps([str(error) for error in errors])
 
 
-def read_errors(text: str) -> Errors:
+def read_errors(text: str) -> BundleErrors:
     return tuple(Fraction(error) for error in json.loads(text))
 
 
 def _require_readable(db: Transaction, version: int) -> None:
     """Before the charge: what is bought can be run. Asked whether or not others' release would serve."""
-    if one(db, "SELECT max(number) FROM version") != (version,):
+    if fetch_one(db, "SELECT max(number) FROM version") != (version,):
         raise StaleData(f"data version {version} can no longer be read", hint="Ask again, on the current version.")
 
 
 # --- who has paid ----------------------------------------------------------------------------------------------------
 
 
-def unpaid(db: Transaction, release: int, accounts: Iterable[str]) -> list[str]:
-    paid = {account for (account,) in db.rows("SELECT account FROM payment WHERE release = ?", release)}
+def accounts_unpaid(db: Transaction, release: int, accounts: Iterable[str]) -> list[str]:
+    paid = {account for (account,) in db.execute("SELECT account FROM payment WHERE release = ?", release)}
     return [account for account in accounts if account not in paid]
 
 
-def pay(db: Transaction, release: int, account: str, entry: int) -> None:
+def record_payment(db: Transaction, release: int, account: str, entry: int) -> None:
     """Privacy: (release, account) is unique, so no account pays twice or is served unpaid."""
-    db.rows("INSERT INTO payment VALUES (?, ?, ?)", release, account, entry)
+    db.execute("INSERT INTO payment VALUES (?, ?, ?)", release, account, entry)
 
 
 def receipt_of(db: Transaction, release: int, account: str) -> Receipt:
-    row = one(
+    row = fetch_one(
         db,
         "SELECT number, hash FROM payment JOIN entry ON entry.account = payment.account AND number = payment.entry"
         " WHERE payment.release = ? AND payment.account = ?",
@@ -151,9 +151,9 @@ def receipt_of(db: Transaction, release: int, account: str) -> Receipt:
     return Receipt(account, *row)
 
 
-def owed(db: Transaction, member: str, parent: str) -> list[tuple[int, int, Charge]]:
+def releases_owed(db: Transaction, member: str, parent: str) -> list[tuple[int, int, Charge]]:
     """What a member has paid for and a parent has not: release, the member's entry, and the charge."""
-    rows = db.rows(
+    rows = db.execute(
         "SELECT id, entry, plan, version, epsilon, rho, delta, mechanisms FROM payment JOIN release ON release = id"
         " WHERE account = ? AND NOT EXISTS"
         " (SELECT 1 FROM payment AS other WHERE other.release = id AND other.account = ?) ORDER BY id",
@@ -161,34 +161,34 @@ def owed(db: Transaction, member: str, parent: str) -> list[tuple[int, int, Char
         parent,
     )
     return [
-        (id, entry, Charge(plan, version, read_loss(*loss), mechanisms))
+        (id, entry, Charge(plan, version, decode_loss(*loss), mechanisms))
         for id, entry, plan, version, *loss, mechanisms in rows
     ]
 
 
-def own_stored(
-    db: Transaction, account: str, rows: Sequence[str], version: int, hidden: Hidden
+def list_own_stored(
+    db: Transaction, account: str, rows: Sequence[str], version: int, hidden: HiddenReleases
 ) -> tuple[OwnRelease, ...]:
     """Privacy: only what this account has paid for, of this data version (SOUNDNESS 9). Times and order are those of
     its own entries: when a release was first made, perhaps for others, is not told."""
     marks = ", ".join("?" for _ in rows)
-    found = db.rows(
+    stored = db.execute(
         "SELECT id, shape, body, errors, content, number, hash FROM release JOIN payment ON payment.release = id"
         " JOIN entry ON entry.account = payment.account AND number = payment.entry"
         f" WHERE rows_of IN ({marks}) AND version = ? AND state = 'stored' AND payment.account = ?"
-        f" ORDER BY number DESC, plan LIMIT {_MOST_OWN}",
+        f" ORDER BY number DESC, plan LIMIT {_MAX_OWN_RELEASES}",
         *rows,
         version,
         account,
     )
     return tuple(
-        OwnRelease(shape, bytes(body), read_errors(errors), _charged_at(content), Receipt(account, number, hashed))
-        for id, shape, body, errors, content, number, hashed in found
+        OwnRelease(shape, bytes(body), read_errors(errors), _read_charge_time(content), Receipt(account, number, hashed))
+        for id, shape, body, errors, content, number, hashed in stored
         if id not in hidden
     )
 
 
-def _charged_at(content: str) -> datetime:
+def _read_charge_time(content: str) -> datetime:
     return datetime.fromisoformat(json.loads(content)["at"])
 
 
@@ -201,9 +201,9 @@ def read_body(db: Transaction, release: int) -> bytes | None:
     return body
 
 
-def bind_holes(db: Transaction, release: int, holes: bytes) -> None:
+def bind_runtime_parameters(db: Transaction, release: int, holes: bytes) -> None:
     """Keep the first values that were bound."""
-    db.rows(
+    db.execute(
         "UPDATE release SET holes = COALESCE(holes, ?), state = CASE state WHEN 'paid' THEN 'bound' ELSE state END"
         " WHERE id = ? AND state <> 'void'",
         holes,
@@ -211,29 +211,29 @@ def bind_holes(db: Transaction, release: int, holes: bytes) -> None:
     )
 
 
-def read_holes(db: Transaction, release: int) -> bytes:
+def read_runtime_parameters(db: Transaction, release: int) -> bytes:
     _, holes = _read_release(db, release)
     if holes is None:
         raise StaleData("the data version of this release can no longer be read", hint="Ask again.")
     return holes
 
 
-def store(db: Transaction, release: int, body: bytes, errors: Errors | None) -> None:
+def store_body(db: Transaction, release: int, body: bytes, errors: BundleErrors | None) -> None:
     """Keep the first body, and note it in the owner's chain; a release that is void keeps none."""
     digest = chain.body_digest(body)
-    stored = db.rows(
+    stored = db.execute(
         "UPDATE release SET body = ?, digest = ?, errors = COALESCE(?, errors), state = 'stored'"
         " WHERE id = ? AND body IS NULL AND state <> 'void' RETURNING id",
         body,
         digest,
-        None if errors is None else _errors_json(errors),
+        None if errors is None else _errors_to_json(errors),
         release,
     )
     if stored:
-        chain.note_body(db, release, digest)
+        chain.journal_body(db, release, digest)
 
 
-def read_stored(db: Transaction, release: int) -> bytes:
+def read_stored_body(db: Transaction, release: int) -> bytes:
     body = read_body(db, release)
     if body is None:
         raise StaleData("the data version of this release can no longer be read", hint="Ask again.")
@@ -241,23 +241,23 @@ def read_stored(db: Transaction, release: int) -> bytes:
 
 
 def _read_release(db: Transaction, release: int) -> tuple[bytes | None, bytes | None]:
-    row = one(db, "SELECT body, holes FROM release WHERE id = ?", release)
+    row = fetch_one(db, "SELECT body, holes FROM release WHERE id = ?", release)
     if row is None:
         raise InternalError(f"there is no release {release}")
     body, holes = (None if value is None else bytes(value) for value in row)
     return body, holes
 
 
-def drop(db: Transaction, before: datetime) -> int:
+def drop_old_bodies(db: Transaction, before: datetime) -> int:
     """Drop the stored bodies, of data versions before the last, that were charged before a time.
 
     Privacy: nobody can ask for these any more. Of the last version, an answer would go by the time of who asked first,
     and whoever paid for it since would see by her price that another had asked.
     """
-    stored = db.rows(
+    stored = db.execute(
         "SELECT id, at FROM release WHERE state = 'stored' AND version < (SELECT max(number) FROM version)"
     )
     old = [id for id, at in stored if datetime.fromisoformat(at) < before]
     for id in old:
-        db.rows("UPDATE release SET body = NULL, state = 'void' WHERE id = ?", id)
+        db.execute("UPDATE release SET body = NULL, state = 'void' WHERE id = ?", id)
     return len(old)

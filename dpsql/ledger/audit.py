@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dpsql.errors import IntegrityError
-from dpsql.ledger.base import Entry, Finding, Ledger, Receipt
-from dpsql.ledger.checker import Unreadable, covers, exceeds, recompute, relations
+from dpsql.ledger.base import LedgerEntry, LedgerFinding, Ledger, Receipt
+from dpsql.ledger.checker import UnreadableRecord, covers_loss, exceeds_loss, recompute_loss, neighbor_relations
 
 
 @dataclass(frozen=True)
-class Chain:
+class ChainSummary:
     """How much of an account was looked at, and its end, which is worth writing down elsewhere."""
 
     account: str
@@ -26,7 +26,7 @@ class Chain:
 
 
 @dataclass(frozen=True)
-class Held:
+class ReceiptCheck:
     """A receipt that someone holds; without `what`, it is in the ledger."""
 
     receipt: Receipt
@@ -35,32 +35,32 @@ class Held:
 
 @dataclass(frozen=True)
 class Audit:
-    chains: tuple[Chain, ...]
-    findings: tuple[Finding, ...]
-    receipts: tuple[Held, ...]
+    chains: tuple[ChainSummary, ...]
+    findings: tuple[LedgerFinding, ...]
+    receipts: tuple[ReceiptCheck, ...]
 
     @property
-    def well(self) -> bool:
-        return not self.findings and all(held.what is None for held in self.receipts)
+    def is_clean(self) -> bool:
+        return not self.findings and all(check.what is None for check in self.receipts)
 
 
-def audit(ledger: Ledger, receipts: Sequence[Receipt] = ()) -> Audit:
+def run_audit(ledger: Ledger, receipts: Sequence[Receipt] = ()) -> Audit:
     """Look at every account of the ledger, also at those that the schema has no more."""
-    findings = list(ledger.verify())
-    chains: list[Chain] = []
-    for account in ledger.accounts():
+    findings = list(ledger.verify_chains())
+    chains: list[ChainSummary] = []
+    for account in ledger.list_accounts():
         try:
-            entries = ledger.entries(account)
+            entries = ledger.list_entries(account)
         except IntegrityError:  # verify has named the entry that cannot be read
-            chains.append(Chain(account, 0, 0, None))
+            chains.append(ChainSummary(account, 0, 0, None))
             continue
-        findings += _losses(entries)
+        findings += _check_losses(entries)
         losses = sum(len(entry.charges) for entry in entries)
-        chains.append(Chain(account, len(entries), losses, entries[-1].receipt if entries else None))
-    return Audit(tuple(chains), tuple(findings), tuple(Held(one, _missing(ledger, one)) for one in receipts))
+        chains.append(ChainSummary(account, len(entries), losses, entries[-1].receipt if entries else None))
+    return Audit(tuple(chains), tuple(findings), tuple(ReceiptCheck(receipt, _find_receipt_problem(ledger, receipt)) for receipt in receipts))
 
 
-def _losses(entries: Sequence[Entry]) -> Iterator[Finding]:
+def _check_losses(entries: Sequence[LedgerEntry]) -> Iterator[LedgerFinding]:
     """What is charged other than its mechanisms lose.
 
     Privacy: a charge that covers the loss of its mechanisms, in a chain of which every sum and admission fits, is what
@@ -69,28 +69,28 @@ def _losses(entries: Sequence[Entry]) -> Iterator[Finding]:
     for entry in entries:
         for charge in entry.charges:
             try:
-                lost = recompute(charge.mechanisms)
-            except Unreadable as error:
-                yield Finding(entry.account, entry.number, f"its loss cannot be computed again: {error}")
+                lost = recompute_loss(charge.mechanisms)
+            except UnreadableRecord as error:
+                yield LedgerFinding(entry.account, entry.number, f"its loss cannot be computed again: {error}")
                 continue
-            if not relations(charge.mechanisms) <= {_relation(entry)}:
-                yield Finding(entry.account, entry.number, "its mechanisms are for other neighbors than the ledger's")
-            if not covers(charge.loss, lost):
-                yield Finding(entry.account, entry.number, "it is charged less than its mechanisms lose")
-            elif exceeds(charge.loss, lost):
-                yield Finding(entry.account, entry.number, "it is charged more than twice what its mechanisms lose")
+            if not neighbor_relations(charge.mechanisms) <= {_neighbor_relation(entry)}:
+                yield LedgerFinding(entry.account, entry.number, "its mechanisms are for other neighbors than the ledger's")
+            if not covers_loss(charge.loss, lost):
+                yield LedgerFinding(entry.account, entry.number, "it is charged less than its mechanisms lose")
+            elif exceeds_loss(charge.loss, lost):
+                yield LedgerFinding(entry.account, entry.number, "it is charged more than twice what its mechanisms lose")
 
 
-def _relation(entry: Entry) -> tuple[int, bool]:
+def _neighbor_relation(entry: LedgerEntry) -> tuple[int, bool]:
     return entry.binding.group_size, entry.binding.neighbors == "change_one"
 
 
-def _missing(ledger: Ledger, receipt: Receipt) -> str | None:
+def _find_receipt_problem(ledger: Ledger, receipt: Receipt) -> str | None:
     """Why a receipt is not borne out; None if it is."""
-    if receipt.account not in ledger.accounts():
+    if receipt.account not in ledger.list_accounts():
         return f'the ledger has no entry of "{receipt.account}": it is another ledger, or older than the receipt'
     try:
-        entries = ledger.entries(receipt.account)
+        entries = ledger.list_entries(receipt.account)
     except IntegrityError:
         return f'the entries of "{receipt.account}" cannot be read'
     last = entries[-1].number if entries else 0
@@ -107,7 +107,7 @@ def _missing(ledger: Ledger, receipt: Receipt) -> str | None:
     return None
 
 
-def read_receipt(text: str) -> Receipt | None:
+def parse_receipt(text: str) -> Receipt | None:
     """`account/number/hash`, as a receipt is shown; None if it is none."""
     account, _, rest = text.strip().rpartition("/")
     account, _, number = account.rpartition("/")

@@ -15,33 +15,33 @@ from enum import Enum
 from fractions import Fraction
 from typing import Protocol
 
-from dpsql.ledger.accounts import Account, Balance, Failures, Terms
-from dpsql.privacy.filters import Cost, Spent
+from dpsql.ledger.accounts import Account, Balance, FailureCount, AccountTerms
+from dpsql.privacy.filters import Cost, CumulativeLoss
 from dpsql.privacy.loss import Loss
 
 __all__ = [
     "Account",
-    "Admit",
-    "Asked",
+    "AdmitCallback",
+    "ReleaseRequest",
     "Balance",
     "Binding",
     "Charge",
-    "Claim",
-    "Entry",
-    "Failures",
-    "Finding",
-    "Kind",
+    "Entitlement",
+    "LedgerEntry",
+    "FailureCount",
+    "LedgerFinding",
+    "EntryKind",
     "Ledger",
-    "Made",
-    "Objects",
+    "CreatedObject",
+    "ObjectStore",
     "OwnRelease",
-    "Quote",
+    "ReleaseQuote",
     "Receipt",
-    "Running",
-    "Statement",
-    "Stored",
-    "Terms",
-    "Version",
+    "RunLease",
+    "ChargedStatement",
+    "ListedRelease",
+    "AccountTerms",
+    "DataVersion",
     "admit_all",
 ]
 
@@ -57,7 +57,7 @@ class Binding:
 
 
 @dataclass(frozen=True)
-class Statement:
+class ChargedStatement:
     """What is charged for: its text, the (epsilon, delta) that it asks for, and the hash of the schema that it means.
 
     `conversion` is the part of its delta that is for the conversion from rho. `knobs` say how another epsilon and
@@ -73,7 +73,7 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReleaseRequest:
     """One release that a statement wants.
 
     `plan` is a hash of the canonical plan with its bounds and caps, without epsilon; `errors` is the
@@ -106,8 +106,8 @@ class Receipt:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """What one `Asked` became: the release that the account may have.
+class Entitlement:
+    """What one `ReleaseRequest` became: the release that the account may have.
 
     `body` is the stored release, to be used as it is; None means that the engine has yet to run.
     `loss` and `errors` are the release's own, and may be better than what was asked. Whoever runs it
@@ -123,8 +123,8 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Quote:
-    """What one `Asked` would become: the account's own release, for nothing, or one at this loss.
+class ReleaseQuote:
+    """What one `ReleaseRequest` would become: the account's own release, for nothing, or one at this loss.
 
     Privacy: it looks at the account's own payments only, so it tells nothing of what others have asked.
     """
@@ -133,7 +133,7 @@ class Quote:
     receipt: Receipt | None  # None: it has to be paid for
 
     @property
-    def paid(self) -> bool:
+    def is_paid(self) -> bool:
         return self.receipt is not None
 
 
@@ -148,15 +148,15 @@ class OwnRelease:
     receipt: Receipt
 
 
-Admit = Callable[[Sequence[Claim]], None]
+AdmitCallback = Callable[[Sequence[Entitlement]], None]
 """Looks at what a statement would have, before its charge, and may raise: then nothing is charged."""
 
 
-def admit_all(claims: Sequence[Claim]) -> None:
+def admit_all(claims: Sequence[Entitlement]) -> None:
     pass
 
 
-class Kind(Enum):
+class EntryKind(Enum):
     """What an entry records: that an account was opened, its terms were changed, it was charged, or it took over what
     a new member had paid for."""
 
@@ -177,7 +177,7 @@ class Charge:
 
 
 @dataclass(frozen=True)
-class Entry:
+class LedgerEntry:
     """One act in an account's chain. It tells nothing of rows, durations or outcomes.
 
     `by` is the account that asked (in a parent's chain, an analyst's) or that joined; `terms` are the account's from
@@ -187,15 +187,15 @@ class Entry:
 
     account: str
     number: int
-    kind: Kind
+    kind: EntryKind
     at: datetime
     by: str
-    statement: Statement
+    statement: ChargedStatement
     binding: Binding
-    terms: Terms
+    terms: AccountTerms
     charges: tuple[Charge, ...]
     cost: Cost
-    spent: Spent
+    spent: CumulativeLoss
     nonce: bytes
     previous: str
     hash: str
@@ -210,7 +210,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Finding:
+class LedgerFinding:
     """Something in a ledger that does not fit; without a number it is about a whole chain, without an account about
     the ledger."""
 
@@ -226,7 +226,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Version:
+class DataVersion:
     """A registered data version: `identity` pins its files, `facts` is what registering found."""
 
     number: int
@@ -236,7 +236,7 @@ class Version:
 
 
 @dataclass(frozen=True)
-class Stored:
+class ListedRelease:
     """A release as the owner lists it: which statement asked for it first, when, and who has paid."""
 
     release: int
@@ -250,7 +250,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Running:
+class RunLease:
     """The last run of a release, as all processes see it: in microseconds since it began.
 
     `ended` is when it had, well or badly. One that has not, and whose `left` is used up, was left by its process; so
@@ -263,12 +263,12 @@ class Running:
     left: int
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         return self.ended is not None or self.left <= 0 or self.elapsed < 0
 
 
 @dataclass(frozen=True)
-class Made:
+class CreatedObject:
     """What an account made of a release that it paid for: a synthetic table or a model.
 
     `definition` is JSON of whoever made it: how the release is read, and the statement that asked for it.
@@ -281,18 +281,18 @@ class Made:
     at: datetime
 
 
-class Objects(Protocol):
+class ObjectStore(Protocol):
     """What accounts made, by name. The names of one account differ, whatever their case and kind."""
 
-    def of(self, account: str) -> tuple[Made, ...]:
+    def list_objects(self, account: str) -> tuple[CreatedObject, ...]:
         """By name."""
         ...
 
-    def keep(self, account: str, made: Made, *, instead: bool = False) -> None:
+    def save_object(self, account: str, created: CreatedObject, *, instead: bool = False) -> None:
         """Give a release its name; `instead` of what had it, if that is of the same kind."""
         ...
 
-    def drop(self, account: str, kind: str, name: str) -> bool:
+    def drop_object(self, account: str, kind: str, name: str) -> bool:
         """Whether there was one."""
         ...
 
@@ -311,69 +311,69 @@ class Ledger(Protocol):
         """Equal where two are one: the same releases under the same numbers."""
         ...
 
-    def reading(self) -> AbstractContextManager[None]:
+    def read_snapshot(self) -> AbstractContextManager[None]:
         """What the thread reads within is one snapshot, in one transaction; it must write nothing."""
         ...
 
     def purchase(
-        self, account: Account, asked: Sequence[Asked], statement: Statement, now: datetime, admit: Admit = admit_all
-    ) -> tuple[Claim, ...]: ...
+        self, account: Account, requests: Sequence[ReleaseRequest], statement: ChargedStatement, now: datetime, admit: AdmitCallback = admit_all
+    ) -> tuple[Entitlement, ...]: ...
 
-    def served(self, account: Account, asked: Sequence[Asked], now: datetime) -> tuple[Claim, ...] | None: ...
+    def find_entitlements(self, account: Account, requests: Sequence[ReleaseRequest], now: datetime) -> tuple[Entitlement, ...] | None: ...
 
-    def quote(self, account: Account, asked: Sequence[Asked]) -> tuple[Quote, ...]: ...
+    def quote_releases(self, account: Account, requests: Sequence[ReleaseRequest]) -> tuple[ReleaseQuote, ...]: ...
 
-    def own_stored(self, account: Account, rows: Sequence[str], version: int) -> tuple[OwnRelease, ...]: ...
+    def list_own_stored(self, account: Account, rows: Sequence[str], version: int) -> tuple[OwnRelease, ...]: ...
 
-    def bind_holes(self, release: int, holes: bytes) -> bytes: ...
+    def bind_runtime_parameters(self, release: int, holes: bytes) -> bytes: ...
 
-    def stored(self, release: int) -> bytes | None: ...
+    def read_body(self, release: int) -> bytes | None: ...
 
-    def begin_run(self, release: int, holder: str, seconds: float) -> Running: ...
+    def begin_run(self, release: int, holder: str, seconds: float) -> RunLease: ...
 
-    def run_of(self, release: int) -> Running | None: ...
+    def find_run(self, release: int) -> RunLease | None: ...
 
-    def keep_run(self, release: int, holder: str, seconds: float) -> None: ...
+    def renew_run(self, release: int, holder: str, seconds: float) -> None: ...
 
     def end_run(self, release: int, holder: str) -> None: ...
 
-    def store(self, release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes: ...
+    def store_body(self, release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes: ...
 
-    def tell(self, release: int, number: int, body: bytes) -> bytes: ...
+    def store_answer(self, release: int, number: int, body: bytes) -> bytes: ...
 
-    def told(self, release: int, number: int) -> bytes | None: ...
+    def read_answer(self, release: int, number: int) -> bytes | None: ...
 
-    def failed(self, account: Account, release: int) -> None: ...
+    def count_failure(self, account: Account, release: int) -> None: ...
 
-    def failures_of(self, account: Account, *, parent: bool = False) -> Failures: ...
+    def failures_of(self, account: Account, *, parent: bool = False) -> FailureCount: ...
 
-    def resume(self, account: Account) -> None: ...
+    def resume_account(self, account: Account) -> None: ...
 
-    def balance(self, account: Account) -> Balance: ...
+    def get_balance(self, account: Account) -> Balance: ...
 
-    def recorded(self, account: Account) -> Terms | None: ...
+    def recorded_terms(self, account: Account) -> AccountTerms | None: ...
 
-    def accounts(self) -> tuple[str, ...]: ...
+    def list_accounts(self) -> tuple[str, ...]: ...
 
-    def entries(self, account: str) -> tuple[Entry, ...]: ...
+    def list_entries(self, account: str) -> tuple[LedgerEntry, ...]: ...
 
-    def verify(self) -> tuple[Finding, ...]: ...
+    def verify_chains(self) -> tuple[LedgerFinding, ...]: ...
 
-    def adopt(self, now: datetime, schema: str) -> None: ...
+    def adopt_terms(self, now: datetime, schema: str) -> None: ...
 
-    def grant(self, account: Account, now: datetime, schema: str) -> Entry | None: ...
+    def grant_terms(self, account: Account, now: datetime, schema: str) -> LedgerEntry | None: ...
 
-    def answers(self) -> tuple[Stored, ...]: ...
+    def list_releases(self) -> tuple[ListedRelease, ...]: ...
 
-    def drop_answers(self, before: datetime) -> int: ...
+    def drop_old_bodies(self, before: datetime) -> int: ...
 
     def register_version(
         self, identity: str, facts: str, *, after: int | None = None, at: datetime | None = None
     ) -> int: ...
 
-    def current_version(self) -> Version | None: ...
+    def current_version(self) -> DataVersion | None: ...
 
     @property
-    def objects(self) -> Objects: ...
+    def objects(self) -> ObjectStore: ...
 
     def close(self) -> None: ...

@@ -21,55 +21,55 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
-from dpsql.ledger.check_mass import Lost, Mass, fraction, positive
+from dpsql.ledger.check_mass import LossTriple, TallyMass, read_positive_fraction, read_positive_integer
 
 
-def lost_by_output(figures: dict[str, Any], mass: Mass) -> Lost:
-    _only(figures, {"cells", "tolerance", "steps", "noise"}, {"count"})
-    d, steps = positive(figures["cells"]), positive(figures["steps"])
-    gradient = Fraction(mass.sides * mass.moved, mass.whole)
-    far = (gradient + 2 * fraction(figures["tolerance"])) * steps
-    return _add(_noise(figures["noise"], *_vector(d, far)), _count(figures, mass))
+def output_perturbation_loss(figures: dict[str, Any], mass: TallyMass) -> LossTriple:
+    _require_names(figures, {"cells", "tolerance", "steps", "noise"}, {"count"})
+    d, steps = read_positive_integer(figures["cells"]), read_positive_integer(figures["steps"])
+    gradient = Fraction(mass.sides * mass.max_change, mass.whole)
+    far = (gradient + 2 * read_positive_fraction(figures["tolerance"])) * steps
+    return _add_loss_pair(_noise_loss(figures["noise"], *_vector_sensitivity(d, far)), _count_loss(figures, mass))
 
 
-def lost_by_objective(figures: dict[str, Any], mass: Mass) -> Lost:
+def objective_perturbation_loss(figures: dict[str, Any], mass: TallyMass) -> LossTriple:
     names = {"cells", "tolerance", "steps", "slope_steps", "least_ridge", "jacobian", "scale", "noise"}
-    _only(figures, names, {"count"})
+    _require_names(figures, names, {"count"})
     if not mass.one_row:
         raise ValueError("objective perturbation needs one row for each unit")
-    d, steps, slope_steps = (positive(figures[name]) for name in ("cells", "steps", "slope_steps"))
-    scale, jacobian = fraction(figures["scale"]), fraction(figures["jacobian"])
-    if _log(1 + Fraction(1, 4) / fraction(figures["least_ridge"])) > jacobian:
+    d, steps, slope_steps = (read_positive_integer(figures[name]) for name in ("cells", "steps", "slope_steps"))
+    scale, jacobian = read_positive_fraction(figures["scale"]), read_positive_fraction(figures["jacobian"])
+    if _log_down(1 + Fraction(1, 4) / read_positive_fraction(figures["least_ridge"])) > jacobian:
         raise ValueError("the determinant changes by more than the record says")
-    epsilon = mass.sides * mass.group_size * (_root(d) / scale + jacobian)
-    left = 2 * (fraction(figures["tolerance"]) + 2 * _root(d) * scale / slope_steps) * steps
-    nearly = _noise(figures["noise"], *_vector(d, left))
-    return _add(_add((epsilon, epsilon**2 / 2, Fraction(0)), nearly), _count(figures, mass))
+    epsilon = mass.sides * mass.group_size * (_sqrt_down(d) / scale + jacobian)
+    residual = 2 * (read_positive_fraction(figures["tolerance"]) + 2 * _sqrt_down(d) * scale / slope_steps) * steps
+    nearly = _noise_loss(figures["noise"], *_vector_sensitivity(d, residual))
+    return _add_loss_pair(_add_loss_pair((epsilon, epsilon**2 / 2, Fraction(0)), nearly), _count_loss(figures, mass))
 
 
-def lost_by_moments(figures: dict[str, Any], mass: Mass) -> Lost:
-    _only(figures, {"parts", "squares", "unit", "noise"})
-    parts, squares, unit = (positive(figures[name]) for name in ("parts", "squares", "unit"))
+def noisy_moments_loss(figures: dict[str, Any], mass: TallyMass) -> LossTriple:
+    _require_names(figures, {"parts", "squares", "unit", "noise"})
+    parts, squares, unit = (read_positive_integer(figures[name]) for name in ("parts", "squares", "unit"))
     if squares > parts:
         raise ValueError("each part has one square")
-    cells, far = math.comb(parts, 2) + squares, mass.sides * mass.moved * unit
-    return _noise(figures["noise"], Fraction(far * cells), Fraction(far**2 * cells))
+    cells, far = math.comb(parts, 2) + squares, mass.sides * mass.max_change * unit
+    return _noise_loss(figures["noise"], Fraction(far * cells), Fraction(far**2 * cells))
 
 
-def _vector(d: int, far: Fraction) -> tuple[Fraction, Fraction]:
+def _vector_sensitivity(d: int, far: Fraction) -> tuple[Fraction, Fraction]:
     """L1, and the square of L2, of a vector of length `far` whose d components are rounded on both sides."""
-    return _root(d) * far + d, (far + _root(d)) ** 2
+    return _sqrt_down(d) * far + d, (far + _sqrt_down(d)) ** 2
 
 
-def _count(figures: dict[str, Any], mass: Mass) -> Lost:
+def _count_loss(figures: dict[str, Any], mass: TallyMass) -> LossTriple:
     if "count" not in figures:
         return Fraction(0), Fraction(0), Fraction(0)
-    return _noise(figures["count"], Fraction(mass.moved), Fraction(mass.moved**2))
+    return _noise_loss(figures["count"], Fraction(mass.max_change), Fraction(mass.max_change**2))
 
 
-def _noise(part: Any, l1: Fraction, l2_squared: Fraction) -> Lost:
-    _only(part, {"kind", "scale"})
-    scale = fraction(part["scale"])
+def _noise_loss(part: Any, l1: Fraction, l2_squared: Fraction) -> LossTriple:
+    _require_names(part, {"kind", "scale"})
+    scale = read_positive_fraction(part["scale"])
     match part["kind"]:
         case "laplace":
             return l1 / scale, min(l1**2, l2_squared) / (2 * scale**2), Fraction(0)
@@ -79,23 +79,23 @@ def _noise(part: Any, l1: Fraction, l2_squared: Fraction) -> Lost:
             raise ValueError("noise of an unknown kind")
 
 
-def _add(one: Lost, other: Lost) -> Lost:
-    epsilon = None if one[0] is None or other[0] is None else one[0] + other[0]
-    return epsilon, one[1] + other[1], one[2] + other[2]
+def _add_loss_pair(first: LossTriple, second: LossTriple) -> LossTriple:
+    epsilon = None if first[0] is None or second[0] is None else first[0] + second[0]
+    return epsilon, first[1] + second[1], first[2] + second[2]
 
 
-def _root(d: int) -> Fraction:
+def _sqrt_down(d: int) -> Fraction:
     """The square root to 2^-64, rounded down: the charge is compared with it, and rounds up."""
     return Fraction(math.isqrt(d << 128), 1 << 64)
 
 
-def _log(value: Fraction) -> Fraction:
+def _log_down(value: Fraction) -> Fraction:
     """The natural logarithm to 50 digits, rounded down."""
     with localcontext(Context(prec=60)):
         exact = (Decimal(value.numerator) / Decimal(value.denominator)).ln()
         return Fraction(exact * (1 - Decimal("1e-50")))
 
 
-def _only(part: Any, names: set[str], others: Set[str] = frozenset()) -> None:
+def _require_names(part: Any, names: set[str], others: Set[str] = frozenset()) -> None:
     if not isinstance(part, dict) or not names <= part.keys() <= names | others:
         raise ValueError("the record has names that are not known here, or lacks some")

@@ -26,7 +26,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Scoring:
+class ScoreRecord:
     """`kind` is exponential, flip or posterior; `grid` (first, steps, fine) is of the last only."""
 
     kind: str
@@ -42,41 +42,41 @@ class Scoring:
     grid: tuple[int, int, int] | None
 
 
-def read_scores(part: dict[str, Any]) -> Scoring:
+def read_scores(part: dict[str, Any]) -> ScoreRecord:
     """ValueError, KeyError or TypeError if it is not understood to the last name."""
     kind = part["kind"]
-    whole, truths = ("rounds", "l1", "l2_squared", "linf", "group_size"), ("non_negative", "single", "change_one")
+    integers, truths = ("rounds", "l1", "l2_squared", "linf", "group_size"), ("non_negative", "single", "change_one")
     names = {"exponential": (), "flip": (), "posterior": ("first", "steps", "fine")}[kind]
-    if part.keys() != {"kind", "scale", *whole, *truths, *names}:
+    if part.keys() != {"kind", "scale", *integers, *truths, *names}:
         raise ValueError("scores have other names")
     if not all(isinstance(part[name], bool) for name in truths):
         raise ValueError("scores have a figure where they need true or false")
     grid = None
     if names:
-        grid = (_positive(part["first"]), _positive(part["steps"]), _positive(part["fine"]))
+        grid = (_read_score_integer(part["first"]), _read_score_integer(part["steps"]), _read_score_integer(part["fine"]))
         if 2 * grid[0] >= grid[1]:
             raise ValueError("the shares of a posterior stay away from 0 and 1")
     if (scale := Fraction(part["scale"])) <= 0:
         raise ValueError("a scale is positive")
-    rounds, l1, l2_squared, linf, group_size = (_positive(part[name]) for name in whole)
+    rounds, l1, l2_squared, linf, group_size = (_read_score_integer(part[name]) for name in integers)
     signs, single, change_one = (part[name] for name in truths)
-    return Scoring(kind, scale, rounds, l1, l2_squared, linf, group_size, signs, single, change_one, grid)
+    return ScoreRecord(kind, scale, rounds, l1, l2_squared, linf, group_size, signs, single, change_one, grid)
 
 
-def _positive(text: Any) -> int:
+def _read_score_integer(text: Any) -> int:
     if not isinstance(text, str) or (value := Fraction(text)) < 1 or value.denominator != 1:
         raise ValueError("scores have no whole number where they need one")
     return value.numerator
 
 
-def lost(scoring: Scoring) -> tuple[Fraction, Fraction]:
+def score_record_loss(scoring: ScoreRecord) -> tuple[Fraction, Fraction]:
     """Epsilon and rho."""
     both = scoring.change_one or not scoring.non_negative
     spread = scoring.l1
     if scoring.single:
         spread = min(spread, scoring.linf + scoring.linf if both else scoring.linf)
     square = min(spread * spread, scoring.l2_squared + scoring.l2_squared if both else scoring.l2_squared)
-    width = 1 if scoring.grid is None else _width(*scoring.grid)
+    width = 1 if scoring.grid is None else _penalty_width(*scoring.grid)
     rate = width / scoring.scale
     each = rate * rate * square / 2
     if scoring.kind != "flip":
@@ -84,7 +84,7 @@ def lost(scoring: Scoring) -> tuple[Fraction, Fraction]:
     return scoring.rounds * spread * rate, scoring.rounds * each
 
 
-def _width(first: int, steps: int, fine: int) -> int:
+def _penalty_width(first: int, steps: int, fine: int) -> int:
     with localcontext(Context(prec=60)):
         high, low = (fine * (Decimal(steps) / Decimal(at)).ln() for at in (first, steps - first))
         return int(high.to_integral_value(ROUND_CEILING)) - int(low.to_integral_value(ROUND_CEILING))

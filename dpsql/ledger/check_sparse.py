@@ -16,7 +16,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Sparse:
+class SparseVectorRecord:
     """Answers above a threshold; `answer_scale` where numbers are given with them."""
 
     answers: int
@@ -26,28 +26,28 @@ class Sparse:
     answer_scale: Fraction | None
 
 
-def read_sparse(part: dict[str, Any]) -> Sparse:
+def read_sparse(part: dict[str, Any]) -> SparseVectorRecord:
     """ValueError, KeyError or TypeError if it is not understood to the last name."""
     gives = {"threshold": False, "thresholdout": True}[part["kind"]]
     names = ["kind", "answers", "l1", "threshold_scale", "query_scale", *["answer_scale"] * gives]
     if part.keys() != set(names):
         raise ValueError("threshold queries have other names")
     answers, l1, threshold, query = (
-        _positive(part[name]) for name in ("answers", "l1", "threshold_scale", "query_scale")
+        _read_sparse_figure(part[name]) for name in ("answers", "l1", "threshold_scale", "query_scale")
     )
     if answers.denominator != 1 or l1.denominator != 1:
         raise ValueError("threshold queries have no whole number where they need one")
-    return Sparse(int(answers), int(l1), threshold, query, _positive(part["answer_scale"]) if gives else None)
+    return SparseVectorRecord(int(answers), int(l1), threshold, query, _read_sparse_figure(part["answer_scale"]) if gives else None)
 
 
-def lost_in(sparse: Sparse) -> tuple[Fraction, Fraction]:
+def sparse_vector_loss(sparse: SparseVectorRecord) -> tuple[Fraction, Fraction]:
     """Epsilon and rho."""
     finding = Fraction(sparse.l1) / sparse.threshold_scale + Fraction(2 * sparse.l1) / sparse.query_scale
     telling = Fraction(0) if sparse.answer_scale is None else Fraction(sparse.l1) / sparse.answer_scale
     return sparse.answers * (finding + telling), sparse.answers * (finding**2 + telling**2) / 2
 
 
-def _positive(text: Any) -> Fraction:
+def _read_sparse_figure(text: Any) -> Fraction:
     if not isinstance(text, str) or (value := Fraction(text)) <= 0:
         raise ValueError("threshold queries have no positive number where they need one")
     return value

@@ -47,29 +47,29 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol
 
-from dpsql.ledger.check_medians import Localised, Smoothed, Tested, read_median
-from dpsql.ledger.check_scores import Scoring, lost, read_scores
-from dpsql.ledger.check_sparse import Sparse, lost_in, read_sparse
-from dpsql.ledger.check_studies import lost_by
-from dpsql.ledger.series import gaussian_from, laplace_from, truncated_from
+from dpsql.ledger.check_medians import LocalMedianRecord, SmoothMedianRecord, PtrMedianRecord, read_median
+from dpsql.ledger.check_scores import ScoreRecord, score_record_loss, read_scores
+from dpsql.ledger.check_sparse import SparseVectorRecord, sparse_vector_loss, read_sparse
+from dpsql.ledger.check_studies import study_loss
+from dpsql.ledger.series import discrete_gaussian_tail, discrete_laplace_tail, truncated_laplace_tail
 
-FORMAT = 1
+RECORD_FORMAT = 1
 
 TAIL_TOLERANCE = Fraction(1, 10**9)
 """Relative error of the deltas here, which come from series that are cut off. Epsilon and rho are exact."""
-EXCESS = 2
+MAX_EXCESS = 2
 """A charge of more than twice what is lost is a mistake too: someone's budget is gone for nothing. Honest charges
 exceed it by rounding, and by some percent where the tail of a small Gaussian is bounded by an integral."""
 _ROUNDING = Fraction(1, 1 << 70)
 """Charges round up to multiples of 2^-80, for each mechanism of a statement (up to a thousand) once."""
 
 
-class Unreadable(ValueError):
+class UnreadableRecord(ValueError):
     """A record that is damaged, or that holds a mechanism which is not known here."""
 
 
 @dataclass(frozen=True)
-class Figures:
+class LossFigures:
     """A `delta`-approximate `rho`-zCDP loss, pure where `epsilon` is not None."""
 
     epsilon: Fraction | None
@@ -77,7 +77,7 @@ class Figures:
     delta: Fraction
 
 
-class Charged(Protocol):
+class ChargedLoss(Protocol):
     """The loss that an entry charges."""
 
     @property
@@ -89,7 +89,7 @@ class Charged(Protocol):
 
 
 @dataclass(frozen=True)
-class Noise:
+class CellNoise:
     """Noise in the cells of a bundle; `kind` is laplace or gaussian."""
 
     kind: str
@@ -101,7 +101,7 @@ class Noise:
 
 
 @dataclass(frozen=True)
-class Selecting:
+class SelectionRecord:
     """A selection of keys; `kind` is truncated, laplace, gaussian or weighted; `weight` of the last only."""
 
     kind: str
@@ -129,7 +129,7 @@ class Selecting:
 
 
 @dataclass(frozen=True)
-class Weights:
+class BlockWeights:
     """What one unit adds to the blocks that picks look at."""
 
     norm: int
@@ -140,7 +140,7 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class Changes:
+class ValueChanges:
     """Elements that take other values: one in so many groups for one unit, and again for one in its place."""
 
     groups: int
@@ -149,17 +149,17 @@ class Changes:
 
 
 @dataclass(frozen=True)
-class Picking:
+class BinPick:
     """A bin picked in every block; `target` is rank, min or max."""
 
     target: str
     at: Fraction
     scale: Fraction
-    weights: Weights | Changes
+    weights: BlockWeights | ValueChanges
 
 
 @dataclass(frozen=True)
-class Studying:
+class StudyRecord:
     """A mechanism that looks at a tally, whose loss `check_studies` works out."""
 
     kind: str
@@ -168,16 +168,16 @@ class Studying:
     delta: Fraction
 
 
-Mechanism = Noise | Selecting | Picking | Localised | Scoring | Studying | Sparse
+MechanismRecord = CellNoise | SelectionRecord | BinPick | LocalMedianRecord | ScoreRecord | StudyRecord | SparseVectorRecord
 
 
 @lru_cache(maxsize=4096)
-def recompute(record: str) -> Figures:
+def recompute_loss(record: str) -> LossFigures:
     """What the mechanisms of a record lose together; Unreadable if they are not known here."""
-    return add(figures_of(mechanism) for mechanism in read_record(record))
+    return add_losses(mechanism_loss(mechanism) for mechanism in read_record(record))
 
 
-def covers(charged: Charged, lost: Figures) -> bool:
+def covers_loss(charged: ChargedLoss, lost: LossFigures) -> bool:
     """The charge is at least what was lost.
 
     Privacy: with this, and the sums of the chain, an account never lost more than its budget. A charge that is not
@@ -188,212 +188,212 @@ def covers(charged: Charged, lost: Figures) -> bool:
     return charged.rho >= lost.rho and charged.delta >= lost.delta * (1 - TAIL_TOLERANCE)
 
 
-def exceeds(charged: Charged, lost: Figures) -> bool:
+def exceeds_loss(charged: ChargedLoss, lost: LossFigures) -> bool:
     """The charge is absurdly more than what was lost."""
     pairs = [(charged.rho, lost.rho), (charged.delta, lost.delta)]
     if charged.epsilon is not None and lost.epsilon is not None:
         pairs.append((charged.epsilon, lost.epsilon))
-    return any(much > EXCESS * little + _ROUNDING for much, little in pairs)
+    return any(much > MAX_EXCESS * little + _ROUNDING for much, little in pairs)
 
 
-def add(losses: Iterable[Figures]) -> Figures:
+def add_losses(losses: Iterable[LossFigures]) -> LossFigures:
     epsilon: Fraction | None = Fraction(0)
     rho = delta = Fraction(0)
     for loss in losses:
         epsilon = None if epsilon is None or loss.epsilon is None else epsilon + loss.epsilon
         rho, delta = rho + loss.rho, delta + loss.delta
-    return Figures(epsilon, rho, delta)
+    return LossFigures(epsilon, rho, delta)
 
 
 @lru_cache(maxsize=4096)
-def figures_of(mechanism: Mechanism) -> Figures:
+def mechanism_loss(mechanism: MechanismRecord) -> LossFigures:
     """What one mechanism loses."""
     match mechanism:
-        case Noise("laplace"):
+        case CellNoise("laplace"):
             square = min(mechanism.l1**2, mechanism.l2_squared)
-            return Figures(mechanism.l1 / mechanism.scale, _concentrated(square, mechanism.scale), Fraction(0))
-        case Noise("gaussian"):
-            return Figures(None, _concentrated(mechanism.l2_squared, mechanism.scale), Fraction(0))
-        case Selecting():
-            return Figures(None, _concentrated(mechanism.l2_squared, mechanism.scale), _shown(mechanism))
-        case Picking():
-            return _picked(mechanism)
-        case Studying():
-            return Figures(mechanism.epsilon, mechanism.rho, mechanism.delta)
-        case Scoring():
-            return Figures(*lost(mechanism), Fraction(0))
-        case Sparse():
-            return Figures(*lost_in(mechanism), Fraction(0))
-        case Smoothed() | Tested():
-            return Figures(None, *mechanism.figures)
+            return LossFigures(mechanism.l1 / mechanism.scale, _rho_of(square, mechanism.scale), Fraction(0))
+        case CellNoise("gaussian"):
+            return LossFigures(None, _rho_of(mechanism.l2_squared, mechanism.scale), Fraction(0))
+        case SelectionRecord():
+            return LossFigures(None, _rho_of(mechanism.l2_squared, mechanism.scale), _selection_delta(mechanism))
+        case BinPick():
+            return _pick_loss(mechanism)
+        case StudyRecord():
+            return LossFigures(mechanism.epsilon, mechanism.rho, mechanism.delta)
+        case ScoreRecord():
+            return LossFigures(*score_record_loss(mechanism), Fraction(0))
+        case SparseVectorRecord():
+            return LossFigures(*sparse_vector_loss(mechanism), Fraction(0))
+        case SmoothMedianRecord() | PtrMedianRecord():
+            return LossFigures(None, *mechanism.loss_figures)
         case _:
-            raise Unreadable(f"noise of an unknown kind: {mechanism.kind}")
+            raise UnreadableRecord(f"noise of an unknown kind: {mechanism.kind}")
 
 
-def _concentrated(square: int | Fraction, scale: Fraction) -> Fraction:
+def _rho_of(square: int | Fraction, scale: Fraction) -> Fraction:
     return square / (2 * scale**2)
 
 
-def _shown(selecting: Selecting) -> Fraction:
+def _selection_delta(selecting: SelectionRecord) -> Fraction:
     """The probability that a selection shows what one neighbor has alone."""
     k, l0, limit, scale = selecting.group_size, selecting.l0, selecting.limit, selecting.scale
     match selecting.kind:
         case "truncated":
-            mass = selecting.sides * _worst(k, l0, lambda v: truncated_from(scale, limit, limit - v + 1))
+            mass = selecting.sides * _worst_delta(k, l0, lambda v: truncated_laplace_tail(scale, limit, limit - v + 1))
         case "laplace":
-            mass = _worst(k, l0, lambda v: laplace_from(scale, limit - v + 1))
+            mass = _worst_delta(k, l0, lambda v: discrete_laplace_tail(scale, limit - v + 1))
         case "gaussian":
-            mass = _worst(k, l0, lambda v: gaussian_from(scale, limit - v + 1))
+            mass = _worst_delta(k, l0, lambda v: discrete_gaussian_tail(scale, limit - v + 1))
         case "weighted":
-            mass = _worst_spread(selecting)
+            mass = _worst_spread_delta(selecting)
         case _:
-            raise Unreadable(f"a selection of an unknown kind: {selecting.kind}")
+            raise UnreadableRecord(f"a selection of an unknown kind: {selecting.kind}")
     return min(Fraction(1), mass)
 
 
-def _worst(k: int, l0: int, shows: Callable[[int], Fraction]) -> Fraction:
+def _worst_delta(k: int, l0: int, shows: Callable[[int], Fraction]) -> Fraction:
     """k l0 max p(v)/v over the counts v that k units can give to a key."""
-    return max(k * l0 * shows(v) / v for v in _some(k))
+    return max(k * l0 * shows(v) / v for v in _sample_integers(k))
 
 
-def _worst_spread(selecting: Selecting) -> Fraction:
+def _worst_spread_delta(selecting: SelectionRecord) -> Fraction:
     """The maximum of t p(M/sqrt(t)) over the numbers t of keys that k units can spread their weights over."""
-    most = selecting.group_size * selecting.weight
-    masses = ((t, math.isqrt(most**2 // t)) for t in _some(selecting.group_size**2 * selecting.l0))
-    return max(t * gaussian_from(selecting.scale, selecting.limit - mass + 1) for t, mass in masses)
+    max_mass = selecting.group_size * selecting.weight
+    masses = ((t, math.isqrt(max_mass**2 // t)) for t in _sample_integers(selecting.group_size**2 * selecting.l0))
+    return max(t * discrete_gaussian_tail(selecting.scale, selecting.limit - mass + 1) for t, mass in masses)
 
 
-def _some(last: int) -> list[int]:
+def _sample_integers(last: int) -> list[int]:
     """All of 1 to `last` if they are few, else both ends and what lies between them, ever further apart."""
     if last <= 64:
         return list(range(1, last + 1))
     return sorted({round(last ** (i / 63)) for i in range(63)} | {last})
 
 
-def _picked(pick: Picking) -> Figures:
+def _pick_loss(pick: BinPick) -> LossFigures:
     weights, b = pick.weights, pick.scale
     f, g = (max(pick.at, 1 - pick.at), min(pick.at, 1 - pick.at)) if pick.target == "rank" else (1, 0)
-    if isinstance(weights, Changes):
+    if isinstance(weights, ValueChanges):
         in_one = (f + g) * (2 if weights.change_one else 1) * weights.group_size
-        return Figures(2 * in_one * weights.groups / b, _concentrated(weights.groups * in_one**2, b), Fraction(0))
+        return LossFigures(2 * in_one * weights.groups / b, _rho_of(weights.groups * in_one**2, b), Fraction(0))
     if not weights.change_one:
         moved, square = f, f**2
     elif weights.single:
         moved, square = f + g, (f + g) ** 2
     else:
         moved, square = 2 * f, 2 * (f**2 + g**2)
-    most = weights.group_size * weights.norm
-    epsilon = Fraction(2 * moved * most) / b if weights.summed or weights.single else None
-    return Figures(epsilon, _concentrated(square * most**2, b), Fraction(0))
+    max_weight = weights.group_size * weights.norm
+    epsilon = Fraction(2 * moved * max_weight) / b if weights.summed or weights.single else None
+    return LossFigures(epsilon, _rho_of(square * max_weight**2, b), Fraction(0))
 
 
 @lru_cache(maxsize=4096)
-def read_record(record: str) -> tuple[Mechanism, ...]:
+def read_record(record: str) -> tuple[MechanismRecord, ...]:
     """The mechanisms of a record; Unreadable if it holds anything else."""
     try:
         document = json.loads(record)
-        _only(document, {"mechanisms"}, {"bundles", "selection", "picks", "weights", "scores", "study", "sparse"})
-        if document["mechanisms"] != FORMAT:
-            raise Unreadable("the record has a format that this version does not read")
-        found: list[Mechanism] = [*_bundles(document), *_selection(document), *_picks(document)]
-        found += [read_scores(document["scores"])] if "scores" in document else []
-        found += [read_sparse(document["sparse"])] if "sparse" in document else []
-        return (*found, *_study(document))
+        _require_names(document, {"mechanisms"}, {"bundles", "selection", "picks", "weights", "scores", "study", "sparse"})
+        if document["mechanisms"] != RECORD_FORMAT:
+            raise UnreadableRecord("the record has a format that this version does not read")
+        mechanisms: list[MechanismRecord] = [*_read_bundles(document), *_read_selection(document), *_read_picks(document)]
+        mechanisms += [read_scores(document["scores"])] if "scores" in document else []
+        mechanisms += [read_sparse(document["sparse"])] if "sparse" in document else []
+        return (*mechanisms, *_read_study(document))
     except (TypeError, KeyError, ValueError, ZeroDivisionError, RecursionError) as error:
-        raise error if isinstance(error, Unreadable) else Unreadable("the record is damaged") from error
+        raise error if isinstance(error, UnreadableRecord) else UnreadableRecord("the record is damaged") from error
 
 
-def relations(record: str) -> set[tuple[int, bool]]:
+def neighbor_relations(record: str) -> set[tuple[int, bool]]:
     """The group sizes, and whether one unit is changed, for which selection, picks, scores or a study were made."""
     document = json.loads(record)
     parts = [document[name] for name in ("selection", "weights", "scores") if name in document]
     parts += [document["study"]["mass"]] if "study" in document else []
-    return {(_whole(part["group_size"]), _truth(part["change_one"])) for part in parts}
+    return {(_read_integer(part["group_size"]), _read_boolean(part["change_one"])) for part in parts}
 
 
-def _only(part: Any, names: set[str], others: Set[str] = frozenset()) -> None:
+def _require_names(part: Any, names: set[str], others: Set[str] = frozenset()) -> None:
     if not isinstance(part, dict) or not names <= part.keys() <= names | others:
-        raise Unreadable("the record has names that are not known here, or lacks some")
+        raise UnreadableRecord("the record has names that are not known here, or lacks some")
 
 
-def _whole(text: Any) -> int:
+def _read_integer(text: Any) -> int:
     """A positive integer."""
-    value = _figure(text)
+    value = _read_fraction(text)
     if value.denominator != 1:
-        raise Unreadable("the record has a fraction where it needs a whole number")
+        raise UnreadableRecord("the record has a fraction where it needs a whole number")
     return value.numerator
 
 
-def _figure(text: Any) -> Fraction:
+def _read_fraction(text: Any) -> Fraction:
     if not isinstance(text, str) or (value := Fraction(text)) <= 0:
-        raise Unreadable("a figure of the record is no positive number")
+        raise UnreadableRecord("a figure of the record is no positive number")
     return value
 
 
-def _truth(value: Any) -> bool:
+def _read_boolean(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise Unreadable("the record has a figure where it needs true or false")
+        raise UnreadableRecord("the record has a figure where it needs true or false")
     return value
 
 
-def _one_of(text: Any, *known: str) -> str:
-    if text not in known:
-        raise Unreadable("the record has a mechanism that is not known here")
+def _read_choice(text: Any, *allowed: str) -> str:
+    if text not in allowed:
+        raise UnreadableRecord("the record has a mechanism that is not known here")
     return str(text)
 
 
-def _bundles(document: dict[str, Any]) -> list[Noise]:
+def _read_bundles(document: dict[str, Any]) -> list[CellNoise]:
     result = []
     for part in document.get("bundles", []):
-        _only(part, {"kind", "cells", "scale", "l1", "l2_squared", "linf"})
-        kind = _one_of(part["kind"], "laplace", "gaussian")
-        whole = (_whole(part[name]) for name in ("l1", "l2_squared", "linf"))
-        result.append(Noise(kind, _whole(part["cells"]), _figure(part["scale"]), *whole))
+        _require_names(part, {"kind", "cells", "scale", "l1", "l2_squared", "linf"})
+        kind = _read_choice(part["kind"], "laplace", "gaussian")
+        norms = (_read_integer(part[name]) for name in ("l1", "l2_squared", "linf"))
+        result.append(CellNoise(kind, _read_integer(part["cells"]), _read_fraction(part["scale"]), *norms))
     return result
 
 
-def _selection(document: dict[str, Any]) -> list[Selecting]:
+def _read_selection(document: dict[str, Any]) -> list[SelectionRecord]:
     if "selection" not in document:
         return []
     part = document["selection"]
-    kind = _one_of(part["kind"], "truncated", "laplace", "gaussian", "weighted")
+    kind = _read_choice(part["kind"], "truncated", "laplace", "gaussian", "weighted")
     weighing = {"weight"} if kind == "weighted" else set()
-    _only(part, {"kind", "scale", "limit", "l0", "group_size", "change_one"} | weighing)
-    limit, l0, group_size = (_whole(part[name]) for name in ("limit", "l0", "group_size"))
-    weight = _whole(part["weight"]) if weighing else 1
-    return [Selecting(kind, _figure(part["scale"]), limit, l0, group_size, _truth(part["change_one"]), weight)]
+    _require_names(part, {"kind", "scale", "limit", "l0", "group_size", "change_one"} | weighing)
+    limit, l0, group_size = (_read_integer(part[name]) for name in ("limit", "l0", "group_size"))
+    weight = _read_integer(part["weight"]) if weighing else 1
+    return [SelectionRecord(kind, _read_fraction(part["scale"]), limit, l0, group_size, _read_boolean(part["change_one"]), weight)]
 
 
-def _picks(document: dict[str, Any]) -> list[Picking | Localised]:
+def _read_picks(document: dict[str, Any]) -> list[BinPick | LocalMedianRecord]:
     if ("picks" in document) != ("weights" in document):
-        raise Unreadable("the record has picks without weights, or weights without picks")
+        raise UnreadableRecord("the record has picks without weights, or weights without picks")
     if "picks" not in document:
         return []
-    weights = _weights(document["weights"])
-    result: list[Picking | Localised] = []
+    weights = _read_weights(document["weights"])
+    result: list[BinPick | LocalMedianRecord] = []
     for part in document["picks"]:
         if "kind" in part:
             result.append(read_median(part, document["weights"]))
             continue
-        _only(part, {"target", "at", "scale"})
-        target = _one_of(part["target"], "rank", "min", "max")
+        _require_names(part, {"target", "at", "scale"})
+        target = _read_choice(part["target"], "rank", "min", "max")
         at = Fraction(part["at"])
         if not (0 < at < 1 if target == "rank" else at >= 0):
-            raise Unreadable("a quantile lies between 0 and 1")
-        result.append(Picking(target, at, _figure(part["scale"]), weights))
+            raise UnreadableRecord("a quantile lies between 0 and 1")
+        result.append(BinPick(target, at, _read_fraction(part["scale"]), weights))
     return result
 
 
-def _study(document: dict[str, Any]) -> list[Studying]:
+def _read_study(document: dict[str, Any]) -> list[StudyRecord]:
     if "study" not in document:
         return []
-    return [Studying(str(document["study"]["kind"]), *lost_by(document["study"]))]
+    return [StudyRecord(str(document["study"]["kind"]), *study_loss(document["study"]))]
 
 
-def _weights(part: Any) -> Weights | Changes:
+def _read_weights(part: Any) -> BlockWeights | ValueChanges:
     if "groups" in part:
-        _only(part, {"groups", "group_size", "change_one"})
-        return Changes(_whole(part["groups"]), _whole(part["group_size"]), _truth(part["change_one"]))
-    _only(part, {"norm", "summed", "single", "group_size", "change_one"})
-    summed, single, change_one = (_truth(part[name]) for name in ("summed", "single", "change_one"))
-    return Weights(_whole(part["norm"]), summed, single, _whole(part["group_size"]), change_one)
+        _require_names(part, {"groups", "group_size", "change_one"})
+        return ValueChanges(_read_integer(part["groups"]), _read_integer(part["group_size"]), _read_boolean(part["change_one"]))
+    _require_names(part, {"norm", "summed", "single", "group_size", "change_one"})
+    summed, single, change_one = (_read_boolean(part[name]) for name in ("summed", "single", "change_one"))
+    return BlockWeights(_read_integer(part["norm"]), summed, single, _read_integer(part["group_size"]), change_one)

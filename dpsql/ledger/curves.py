@@ -1,7 +1,7 @@
 """RDP and PLD of a history, by the package dp-accounting, which is optional: `pip install 'dpsql[accountants]'`.
 
 Law: bounded in time and memory, whatever the history holds. Gaussians are joined into one before any curve is made,
-equal mechanisms are composed at once, at most `DISTINCT` curves are composed, and each has at most `POINTS` points.
+equal mechanisms are composed at once, at most `MAX_CURVES` curves are composed, and each has at most `MAX_POINTS` points.
 
 What each mechanism counts as, with the delta of a selection left aside:
     pure, of epsilon e    randomized response, which is the worst of all e-DP mechanisms (Kairouz, Oh, Viswanath 2015);
@@ -23,91 +23,91 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.ledger.check_medians import Smoothed, Tested
-from dpsql.ledger.check_scores import Scoring
-from dpsql.ledger.check_sparse import Sparse
-from dpsql.ledger.checker import Mechanism, Noise, Picking, Selecting, Studying, figures_of
+from dpsql.ledger.check_medians import SmoothMedianRecord, PtrMedianRecord
+from dpsql.ledger.check_scores import ScoreRecord
+from dpsql.ledger.check_sparse import SparseVectorRecord
+from dpsql.ledger.checker import MechanismRecord, CellNoise, BinPick, SelectionRecord, StudyRecord, mechanism_loss
 
-COARSE = 8
+CONTINUOUS_SCALE = 8
 """A Gaussian of so many grid units is as good as continuous: lattice and integral differ by z^2/(12 sigma^2) of delta,
 3 % at z = 5."""
-DISTINCT = 32
-POINTS = 1 << 17
-_FINE, _ROUGH = 1e-3, 0.1
-_STEPS = 16
+MAX_CURVES = 32
+MAX_POINTS = 1 << 17
+_FINEST_STEP, _COARSEST_STEP = 1e-3, 0.1
+_STEPS_PER_EPSILON = 16
 """A curve's grid is this much finer than the least epsilon in it, where POINTS allow it."""
-_MISSING = "it needs the package dp-accounting: pip install 'dpsql[accountants]'"
+_MISSING_PACKAGE = "it needs the package dp-accounting: pip install 'dpsql[accountants]'"
 
-Curve = npt.NDArray[np.float64]
+RenyiCurve = npt.NDArray[np.float64]
 
 
-def rdp_epsilon(mechanisms: Counter[Mechanism], delta: float) -> float | str:
+def rdp_epsilon(mechanisms: Counter[MechanismRecord], delta: float) -> float | str:
     """By Renyi divergence at many orders; or why there is no figure."""
-    package = _package("dp_accounting.rdp.rdp_privacy_accountant")
+    package = _import_package("dp_accounting.rdp.rdp_privacy_accountant")
     if package is None:
-        return _MISSING
+        return _MISSING_PACKAGE
     orders = 1 + np.geomspace(1e-2, 1e9, 4000)
     curve = np.zeros_like(orders)
     for mechanism, count in mechanisms.items():
-        curve += count * _renyi(mechanism, orders)
+        curve += count * _renyi_curve(mechanism, orders)
     epsilon, _ = package.compute_epsilon(orders, curve, delta)
     return float(epsilon)
 
 
-def _renyi(mechanism: Mechanism, orders: Curve) -> Curve:
+def _renyi_curve(mechanism: MechanismRecord, orders: RenyiCurve) -> RenyiCurve:
     """The smaller of what rho says, and what epsilon says: that of randomized response."""
-    by_rho: Curve = orders * float(figures_of(mechanism).rho)
-    epsilon = _pure(mechanism)
+    by_rho: RenyiCurve = orders * float(mechanism_loss(mechanism).rho)
+    epsilon = _pure_epsilon(mechanism)
     if epsilon is None:
         return by_rho
     e = float(epsilon)
-    told = np.logaddexp(orders * e, (1 - orders) * e) - np.logaddexp(0.0, e)
-    result: Curve = np.minimum(by_rho, np.minimum(told / (orders - 1), e))
+    divergence = np.logaddexp(orders * e, (1 - orders) * e) - np.logaddexp(0.0, e)
+    result: RenyiCurve = np.minimum(by_rho, np.minimum(divergence / (orders - 1), e))
     return result
 
 
-def _pure(mechanism: Mechanism) -> Fraction | None:
+def _pure_epsilon(mechanism: MechanismRecord) -> Fraction | None:
     """The epsilon of a mechanism, with a selection's delta left aside."""
     match mechanism:
-        case Selecting("laplace" | "truncated"):
+        case SelectionRecord("laplace" | "truncated"):
             return mechanism.l1 / mechanism.scale
-        case Noise() | Picking() | Scoring() | Studying() | Sparse():
-            return figures_of(mechanism).epsilon
-        case Smoothed() | Tested():  # in one block, with its delta left aside
-            return mechanism.blocks * mechanism.epsilon * (2 if isinstance(mechanism, Tested) else 1)
-        case Selecting():
+        case CellNoise() | BinPick() | ScoreRecord() | StudyRecord() | SparseVectorRecord():
+            return mechanism_loss(mechanism).epsilon
+        case SmoothMedianRecord() | PtrMedianRecord():  # in one block, with its delta left aside
+            return mechanism.blocks * mechanism.epsilon * (2 if isinstance(mechanism, PtrMedianRecord) else 1)
+        case SelectionRecord():
             return None
 
 
-def pld_epsilon(mechanisms: Counter[Mechanism], delta: float) -> float | str:
+def pld_epsilon(mechanisms: Counter[MechanismRecord], delta: float) -> float | str:
     """By the distribution of the privacy loss; or why there is no figure."""
-    package = _package("dp_accounting.pld.privacy_loss_distribution")
+    package = _import_package("dp_accounting.pld.privacy_loss_distribution")
     if package is None:
-        return _MISSING
+        return _MISSING_PACKAGE
     square, pure, small = 0.0, Counter[float](), Counter[float]()
     for mechanism, count in mechanisms.items():
-        epsilon = _pure(mechanism)
+        epsilon = _pure_epsilon(mechanism)
         if epsilon is not None:
             pure[float(epsilon)] += count
-        elif isinstance(mechanism, Picking | Scoring | Smoothed | Tested | Sparse):  # the last is pure
+        elif isinstance(mechanism, BinPick | ScoreRecord | SmoothMedianRecord | PtrMedianRecord | SparseVectorRecord):  # the last is pure
             return "picks over many groups have no curve of their own"
-        elif isinstance(mechanism, Studying):
+        elif isinstance(mechanism, StudyRecord):
             return "studies have no curve of their own"
-        elif mechanism.scale >= COARSE:
+        elif mechanism.scale >= CONTINUOUS_SCALE:
             square += count * float(mechanism.l2_squared / mechanism.scale**2)
         elif mechanism.l2_squared == 1:
             small[float(mechanism.scale)] += count
         else:
             return "noise of a few grid units is not the continuous one"
-    if len(pure) + len(small) > DISTINCT:
-        return f"more than {DISTINCT} different mechanisms"
-    interval = _interval(math.sqrt(square), pure, small)
-    if interval > _ROUGH:
+    if len(pure) + len(small) > MAX_CURVES:
+        return f"more than {MAX_CURVES} different mechanisms"
+    interval = _grid_step(math.sqrt(square), pure, small)
+    if interval > _COARSEST_STEP:
         return "the loss is too large for a curve"
-    return _composed(package, math.sqrt(square), pure, small, interval, delta)
+    return _compose_curves(package, math.sqrt(square), pure, small, interval, delta)
 
 
-def _composed(
+def _compose_curves(
     package: Any, mu: float, pure: Mapping[float, int], small: Mapping[float, int], interval: float, delta: float
 ) -> float:
     grid = {"value_discretization_interval": interval}
@@ -122,7 +122,7 @@ def _composed(
     return 0.0 if composed is None else float(composed.get_epsilon_for_delta(delta))
 
 
-def _interval(mu: float, pure: Mapping[float, int], small: Mapping[float, int]) -> float:
+def _grid_step(mu: float, pure: Mapping[float, int], small: Mapping[float, int]) -> float:
     """The step of the grid of losses: fine beside the smallest, and not too many up to where almost no loss lies.
 
     A coarser grid gives a larger epsilon, never a smaller one.
@@ -130,14 +130,14 @@ def _interval(mu: float, pure: Mapping[float, int], small: Mapping[float, int]) 
     gaussians = [(mu, 1)] if mu else []
     gaussians += [(1 / sigma, count) for sigma, count in small.items()]
     # A sum of k losses of randomized response has mean k e tanh(e/2) and at most the variance k e^2.
-    most = math.fsum(count * m * m / 2 for m, count in gaussians)
-    most += math.fsum(count * e * math.tanh(e / 2) for e, count in pure.items())
-    most += 12 * math.sqrt(math.fsum(n * m * m for m, n in gaussians) + math.fsum(n * e * e for e, n in pure.items()))
+    max_loss = math.fsum(count * m * m / 2 for m, count in gaussians)
+    max_loss += math.fsum(count * e * math.tanh(e / 2) for e, count in pure.items())
+    max_loss += 12 * math.sqrt(math.fsum(n * m * m for m, n in gaussians) + math.fsum(n * e * e for e, n in pure.items()))
     least = min([*pure, *(m for m, _ in gaussians)], default=1.0)
-    return max(min(_FINE, least / _STEPS), 2 * most / POINTS)
+    return max(min(_FINEST_STEP, least / _STEPS_PER_EPSILON), 2 * max_loss / MAX_POINTS)
 
 
-def _package(name: str) -> Any:
+def _import_package(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:

@@ -13,11 +13,11 @@ from typing import Any, Protocol
 from dpsql.errors import IntegrityError, OperationalError
 from dpsql.ledger.base import Binding
 
-FORMAT = 3
+LEDGER_FORMAT = 3
 """Of the tables. A ledger of format 2 is given the tables that it lacks; one of another is not opened."""
-EARLIER = 2
+EARLIER_FORMAT = 2
 
-TABLES = """
+TABLES_SQL = """
 CREATE TABLE ledger (
     id TEXT PRIMARY KEY, unit TEXT NOT NULL, neighbors TEXT NOT NULL, group_size INTEGER NOT NULL
 );
@@ -55,7 +55,7 @@ CREATE TABLE run (
     until BIGINT NOT NULL, ended BIGINT
 );
 """
-OBJECTS = """
+OBJECTS_SQL = """
 CREATE TABLE object (
     account TEXT NOT NULL, folded TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
     release BIGINT NOT NULL REFERENCES release, definition TEXT NOT NULL, at TEXT NOT NULL,
@@ -63,23 +63,23 @@ CREATE TABLE object (
 );
 """
 """Since format 3: what accounts made, by name."""
-KEPT = ("entry", "journal", "payment")
+APPEND_ONLY_TABLES = ("entry", "journal", "payment")
 """Rows of these tables are never changed or deleted: each database has triggers against a slip of the hand."""
 
 Row = tuple[Any, ...]
 
 
 class Transaction(Protocol):
-    def rows(self, sql: str, *values: object) -> list[Row]:
+    def execute(self, sql: str, *values: object) -> list[Row]:
         """Run one statement; what it returns."""
         ...
 
-    def now(self) -> int:
+    def now_microseconds(self) -> int:
         """Microseconds since 1970, by one clock for all who use this database."""
         ...
 
 
-class Database(Protocol):
+class LedgerDatabase(Protocol):
     """An existing, checked ledger; `id` tells it from any other."""
 
     @property
@@ -108,31 +108,31 @@ class Database(Protocol):
 def check_binding(rows: list[Row], name: str, binding: Binding) -> str:
     """The ledger's id, if it was made for what the schema protects."""
     if len(rows) != 1:
-        raise damaged(name)
+        raise damaged_ledger_error(name)
     made_for = Binding(*rows[0][1:])
     if made_for != binding:
         raise IntegrityError(
-            f'the ledger "{name}" was made for {_say(made_for)}, not for {_say(binding)}',
+            f'the ledger "{name}" was made for {_describe_binding(made_for)}, not for {_describe_binding(binding)}',
             hint="Losses of different units do not add up: name a new ledger in the schema.",
         )
     return str(rows[0][0])
 
 
-BINDING = "SELECT id, unit, neighbors, group_size FROM ledger"
+BINDING_SQL = "SELECT id, unit, neighbors, group_size FROM ledger"
 
 
-def _say(binding: Binding) -> str:
+def _describe_binding(binding: Binding) -> str:
     return f'unit "{binding.unit}", neighbors "{binding.neighbors}", group_size {binding.group_size}'
 
 
-def damaged(name: str) -> IntegrityError:
+def damaged_ledger_error(name: str) -> IntegrityError:
     return IntegrityError(
         f'the ledger "{name}" is damaged',
         hint="Restore it from its last backup, and collect the receipts given out since (docs/budget.md).",
     )
 
 
-def no_ledger(name: str) -> OperationalError:
+def missing_ledger_error(name: str) -> OperationalError:
     return OperationalError(
         f'there is no ledger at "{name}"',
         hint="It is made when the schema is first asked. If it was there before, restore it: a new one has all of its"
@@ -140,7 +140,7 @@ def no_ledger(name: str) -> OperationalError:
     )
 
 
-def one(transaction: Transaction, sql: str, *values: object) -> Row | None:
+def fetch_one(transaction: Transaction, sql: str, *values: object) -> Row | None:
     """The first row, if there is one."""
-    rows = transaction.rows(sql, *values)
+    rows = transaction.execute(sql, *values)
     return rows[0] if rows else None

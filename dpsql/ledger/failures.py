@@ -7,29 +7,29 @@ Privacy: each failure may tell one analyst which query failed, outside of (epsil
 from __future__ import annotations
 
 from dpsql.errors import AccountSuspended
-from dpsql.ledger.database import Transaction, one
+from dpsql.ledger.database import Transaction, fetch_one
 
 
-def add(db: Transaction, names: set[str]) -> None:
+def add_failure(db: Transaction, names: set[str]) -> None:
     for name in names:
-        db.rows("UPDATE account SET failures = failures + 1 WHERE name = ?", name)
+        db.execute("UPDATE account SET failures = failures + 1 WHERE name = ?", name)
 
 
-def count(db: Transaction, name: str) -> int:
-    row = one(db, "SELECT failures FROM account WHERE name = ?", name)
+def count_failures(db: Transaction, name: str) -> int:
+    row = fetch_one(db, "SELECT failures FROM account WHERE name = ?", name)
     return 0 if row is None else int(row[0])
 
 
-def forget(db: Transaction, name: str) -> None:
-    db.rows("UPDATE account SET failures = 0 WHERE name = ?", name)
+def reset_failures(db: Transaction, name: str) -> None:
+    db.execute("UPDATE account SET failures = 0 WHERE name = ?", name)
 
 
-def require_running(db: Transaction, name: str, most: int, dataset: str, dataset_most: int) -> None:
+def require_not_suspended(db: Transaction, name: str, max_failures: int, dataset: str, max_dataset_failures: int) -> None:
     """The dataset's own limit is for what its analysts do; where it is the one that asks, it is an account."""
-    if count(db, name) >= most:
+    if count_failures(db, name) >= max_failures:
         raise AccountSuspended(
             f'the account "{name}" is suspended, because too many of its runs failed',
             hint="Ask the owner: dpsql account resume SCHEMA NAME.",
         )
-    if count(db, dataset) >= dataset_most:
+    if count_failures(db, dataset) >= max_dataset_failures:
         raise AccountSuspended("the dataset is suspended", hint="Ask the owner: dpsql account resume SCHEMA dataset.")

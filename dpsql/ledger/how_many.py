@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-MANY = 1_000_000
+MAX_COUNTED = 1_000_000
 """No more than so many are counted."""
 
 
-def how_many(admits: Callable[[int], bool]) -> int:
+def count_admitted(admits: Callable[[int], bool]) -> int:
     """The largest number, up to MANY, that is admitted; of those below it, all are.
 
-    >>> how_many(lambda number: 3 * number <= 100), how_many(lambda number: False), how_many(lambda number: True)
+    >>> count_admitted(lambda number: 3 * number <= 100), count_admitted(lambda number: False), count_admitted(lambda number: True)
     (33, 0, 1000000)
     """
     low, high = 0, 1
-    while high <= MANY and admits(high):
+    while high <= MAX_COUNTED and admits(high):
         low, high = high, 2 * high
-    high = min(high, MANY + 1)
+    high = min(high, MAX_COUNTED + 1)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if admits(middle) else (low, middle)

@@ -12,36 +12,36 @@ multiple of the owner's `min_latency`.
 from __future__ import annotations
 
 from dpsql.ledger import answers
-from dpsql.ledger.base import Running
-from dpsql.ledger.database import Transaction, one
+from dpsql.ledger.base import RunLease
+from dpsql.ledger.database import Transaction, fetch_one
 
-_SECOND = 1_000_000
+_MICROSECONDS_PER_SECOND = 1_000_000
 
 
-def begin(db: Transaction, release: int, holder: str, seconds: float) -> Running:
+def begin_lease(db: Transaction, release: int, holder: str, seconds: float) -> RunLease:
     """Take the lease if nobody has it and there is no body: the run that now holds."""
-    known = read(db, release)
+    lease = read_lease(db, release)
     if answers.read_body(db, release) is not None:
-        return known or Running("", 0, 0, 0)
-    if known is not None and not known.over:
-        return known
-    now = db.now()
-    until = now + round(seconds * _SECOND)
-    db.rows("DELETE FROM run WHERE release = ?", release)
-    db.rows("INSERT INTO run (release, holder, started, until) VALUES (?, ?, ?, ?)", release, holder, now, until)
-    return Running(holder, 0, None, until - now)
+        return lease or RunLease("", 0, 0, 0)
+    if lease is not None and not lease.is_over:
+        return lease
+    now = db.now_microseconds()
+    until = now + round(seconds * _MICROSECONDS_PER_SECOND)
+    db.execute("DELETE FROM run WHERE release = ?", release)
+    db.execute("INSERT INTO run (release, holder, started, until) VALUES (?, ?, ?, ?)", release, holder, now, until)
+    return RunLease(holder, 0, None, until - now)
 
 
-def read(db: Transaction, release: int) -> Running | None:
-    row = one(db, "SELECT holder, started, until, ended FROM run WHERE release = ?", release)
+def read_lease(db: Transaction, release: int) -> RunLease | None:
+    row = fetch_one(db, "SELECT holder, started, until, ended FROM run WHERE release = ?", release)
     if row is None:
         return None
     holder, started, until, ended = row
-    now = db.now()
-    return Running(holder, now - started, None if ended is None else ended - started, until - now)
+    now = db.now_microseconds()
+    return RunLease(holder, now - started, None if ended is None else ended - started, until - now)
 
 
-def due(took: int, grid: int) -> int:
+def visible_after(took: int, grid: int) -> int:
     """When the end of a run that took so long is to be seen: at the next multiple of the grid, counted from its start.
 
     Privacy: the one place that says so, for those who wait and for what prices tell.
@@ -49,31 +49,31 @@ def due(took: int, grid: int) -> int:
     return max(1, -(-took // grid)) * grid
 
 
-def hidden(db: Transaction, grid: int) -> frozenset[int]:
+def find_hidden_releases(db: Transaction, grid: int) -> frozenset[int]:
     """The releases whose run has ended and is not yet to be seen, where ends are seen at multiples of `grid`.
 
     Privacy: who looks at prices, or asks for what could be derived, must not see sooner than others that it has ended.
     """
     if not grid:
         return frozenset()
-    now = db.now()
+    now = db.now_microseconds()
     # A run is seen to have ended less than one `grid` after it had.
-    rows = db.rows("SELECT release, started, ended FROM run WHERE ended > ?", now - grid)
+    rows = db.execute("SELECT release, started, ended FROM run WHERE ended > ?", now - grid)
     return frozenset(
-        release for release, started, ended in rows if now - started < due(ended - started, grid)
+        release for release, started, ended in rows if now - started < visible_after(ended - started, grid)
     )
 
 
-def keep(db: Transaction, release: int, holder: str, seconds: float) -> None:
+def renew_lease(db: Transaction, release: int, holder: str, seconds: float) -> None:
     """Of one that another has taken over, nothing is kept."""
-    until = db.now() + round(seconds * _SECOND)
-    db.rows("UPDATE run SET until = ? WHERE release = ? AND holder = ? AND ended IS NULL", until, release, holder)
+    until = db.now_microseconds() + round(seconds * _MICROSECONDS_PER_SECOND)
+    db.execute("UPDATE run SET until = ? WHERE release = ? AND holder = ? AND ended IS NULL", until, release, holder)
 
 
-def end(db: Transaction, release: int, holder: str | None = None) -> None:
+def end_lease(db: Transaction, release: int, holder: str | None = None) -> None:
     """The run has ended: that of `holder`, or whosever it is, since the release is stored."""
-    sql, values = "UPDATE run SET ended = ? WHERE release = ? AND ended IS NULL", [db.now(), release]
+    sql, values = "UPDATE run SET ended = ? WHERE release = ? AND ended IS NULL", [db.now_microseconds(), release]
     if holder is None:
-        db.rows(sql, *values)
+        db.execute(sql, *values)
     else:
-        db.rows(f"{sql} AND holder = ?", *values, holder)
+        db.execute(f"{sql} AND holder = ?", *values, holder)

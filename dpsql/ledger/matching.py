@@ -12,47 +12,47 @@ from dataclasses import replace
 from itertools import islice
 
 from dpsql.ledger import answers
-from dpsql.ledger.answers import Found, Hidden
-from dpsql.ledger.base import Asked
+from dpsql.ledger.answers import CandidateRelease, HiddenReleases
+from dpsql.ledger.base import ReleaseRequest
 from dpsql.ledger.database import Transaction
 
-_MOST_TRIED = 8
+_MAX_TRIED = 8
 """Own releases that are tried for one that fills holes."""
 
-Chosen = dict[int, Found]
+MatchedReleases = dict[int, CandidateRelease]
 
 
-def in_order(asked: Sequence[Asked]) -> list[int]:
+def matching_order(requests: Sequence[ReleaseRequest]) -> list[int]:
     """What fills holes comes before what has them; else the smallest errors first: they serve the same plan elsewhere
     in the statement."""
-    first = [place for place, one in enumerate(asked) if not one.after]
-    first.sort(key=lambda i: (asked[i].plan, asked[i].version, asked[i].errors))
-    return first + [place for place, one in enumerate(asked) if one.after]
+    first = [index for index, request in enumerate(requests) if not request.after]
+    first.sort(key=lambda i: (requests[i].plan, requests[i].version, requests[i].errors))
+    return first + [index for index, request in enumerate(requests) if request.after]
 
 
-def filled(asked: Asked, found: Mapping[int, Found]) -> Asked:
+def with_filled_plan(request: ReleaseRequest, releases: Mapping[int, CandidateRelease]) -> ReleaseRequest:
     """The same, known by the releases that fill its holes."""
-    if not asked.after:
-        return asked
-    text = "\n".join([asked.plan, *(str(found[place].release) for place in asked.after)])
-    return replace(asked, plan=hashlib.sha256(text.encode()).hexdigest())
+    if not request.after:
+        return request
+    text = "\n".join([request.plan, *(str(releases[index].release) for index in request.after)])
+    return replace(request, plan=hashlib.sha256(text.encode()).hexdigest())
 
 
-def own(db: Transaction, account: str, asked: Sequence[Asked], hidden: Hidden) -> Chosen | None:
+def match_releases(db: Transaction, account: str, requests: Sequence[ReleaseRequest], hidden: HiddenReleases) -> MatchedReleases | None:
     """The account's own releases for all of a statement, if it has paid for all; those that are stored first."""
-    return _own(db, account, asked, hidden, in_order(asked), {})
+    return _match_remaining(db, account, requests, hidden, matching_order(requests), {})
 
 
-def _own(
-    db: Transaction, account: str, asked: Sequence[Asked], hidden: Hidden, places: list[int], chosen: Chosen
-) -> Chosen | None:
-    if not places:
+def _match_remaining(
+    db: Transaction, account: str, requests: Sequence[ReleaseRequest], hidden: HiddenReleases, indexes: list[int], chosen: MatchedReleases
+) -> MatchedReleases | None:
+    if not indexes:
         return chosen
-    place, *rest = places
-    fills = any(place in asked[other].after for other in rest)
-    serving = answers.all_own(db, account, filled(asked[place], chosen), hidden)
-    for found in islice(serving, _MOST_TRIED if fills else 1):
-        whole = _own(db, account, asked, hidden, rest, chosen | {place: found})
-        if whole is not None:
-            return whole
+    index, *rest = indexes
+    fills = any(index in requests[other].after for other in rest)
+    serving = answers.list_own_releases(db, account, with_filled_plan(requests[index], chosen), hidden)
+    for release in islice(serving, _MAX_TRIED if fills else 1):
+        matched = _match_remaining(db, account, requests, hidden, rest, chosen | {index: release})
+        if matched is not None:
+            return matched
     return None

@@ -12,53 +12,53 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dpsql.errors import InternalError, ProgrammingError
-from dpsql.ledger.answers import unpaid
-from dpsql.ledger.base import Made
-from dpsql.ledger.database import Transaction, one
+from dpsql.ledger.answers import accounts_unpaid
+from dpsql.ledger.base import CreatedObject
+from dpsql.ledger.database import Transaction, fetch_one
 
-Opening = Callable[[], AbstractContextManager[Transaction]]
+OpenTransaction = Callable[[], AbstractContextManager[Transaction]]
 
 
 @dataclass(frozen=True)
-class ObjectBooks:
+class SqlObjectStore:
     """See `base.Objects`."""
 
-    read: Opening
-    write: Opening
+    read: OpenTransaction
+    write: OpenTransaction
 
-    def of(self, account: str) -> tuple[Made, ...]:
+    def list_objects(self, account: str) -> tuple[CreatedObject, ...]:
         """By name."""
         with self.read() as db:
-            rows = db.rows("SELECT kind, name, release, definition, at FROM object WHERE account = ? ORDER BY folded",
+            rows = db.execute("SELECT kind, name, release, definition, at FROM object WHERE account = ? ORDER BY folded",
                            account)  # fmt: skip
-        return tuple(Made(kind, name, release, text, datetime.fromisoformat(at))
+        return tuple(CreatedObject(kind, name, release, text, datetime.fromisoformat(at))
                      for kind, name, release, text, at in rows)  # fmt: skip
 
-    def keep(self, account: str, made: Made, *, instead: bool = False) -> None:
+    def save_object(self, account: str, created: CreatedObject, *, instead: bool = False) -> None:
         """Give the release its name; `instead` of what had it, if that is of the same kind."""
         with self.write() as db:
-            if unpaid(db, made.release, [account]):
-                raise InternalError(f'"{account}" has not paid for release {made.release}')
-            known = one(db, "SELECT kind FROM object WHERE account = ? AND folded = ?", account, made.name.lower())
-            if known is not None and (not instead or known[0] != made.kind):
-                raise taken(known[0], made.name)
-            db.rows("DELETE FROM object WHERE account = ? AND folded = ?", account, made.name.lower())
-            db.rows(
+            if accounts_unpaid(db, created.release, [account]):
+                raise InternalError(f'"{account}" has not paid for release {created.release}')
+            existing = fetch_one(db, "SELECT kind FROM object WHERE account = ? AND folded = ?", account, created.name.lower())
+            if existing is not None and (not instead or existing[0] != created.kind):
+                raise name_taken_error(existing[0], created.name)
+            db.execute("DELETE FROM object WHERE account = ? AND folded = ?", account, created.name.lower())
+            db.execute(
                 "INSERT INTO object (account, folded, kind, name, release, definition, at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                *(account, made.name.lower(), made.kind, made.name, made.release, made.definition, made.at.isoformat()),
+                *(account, created.name.lower(), created.kind, created.name, created.release, created.definition, created.at.isoformat()),
             )
 
-    def drop(self, account: str, kind: str, name: str) -> bool:
+    def drop_object(self, account: str, kind: str, name: str) -> bool:
         """Whether there was one."""
         with self.write() as db:
-            found = one(db, "SELECT 1 FROM object WHERE account = ? AND folded = ? AND kind = ?", account, name.lower(),
+            existing = fetch_one(db, "SELECT 1 FROM object WHERE account = ? AND folded = ? AND kind = ?", account, name.lower(),
                         kind)  # fmt: skip
-            db.rows("DELETE FROM object WHERE account = ? AND folded = ? AND kind = ?", account, name.lower(), kind)
-            return found is not None
+            db.execute("DELETE FROM object WHERE account = ? AND folded = ? AND kind = ?", account, name.lower(), kind)
+            return existing is not None
 
 
-def taken(kind: str, name: str) -> ProgrammingError:
+def name_taken_error(kind: str, name: str) -> ProgrammingError:
     return ProgrammingError(
         f'{kind} "{name}" already exists', hint=f"DROP {kind.upper()} {name}, or take another name.", sqlstate="42P07"
     )

@@ -9,10 +9,10 @@ from fractions import Fraction
 
 from dpsql.errors import OperationalError, SchemaError
 from dpsql.ledger.base import Account, Binding
-from dpsql.ledger.books import ACCOUNTS_WORTH, FAILURES, Books
-from dpsql.ledger.database import Database
-from dpsql.ledger.postgres_url import SCHEMES
-from dpsql.ledger.sqlite import BUSY_SECONDS, open_file, path_of
+from dpsql.ledger.books import DATASET_FAILURE_FACTOR, MAX_FAILURES, SqlLedger
+from dpsql.ledger.database import LedgerDatabase
+from dpsql.ledger.postgres_url import URL_SCHEMES
+from dpsql.ledger.sqlite import BUSY_SECONDS, open_sqlite, path_from_url
 
 
 def open_ledger(
@@ -21,29 +21,29 @@ def open_ledger(
     dataset: Account,
     *,
     others: Sequence[Account] = (),
-    failures: int = FAILURES,
-    dataset_failures: int = FAILURES * ACCOUNTS_WORTH,
+    failures: int = MAX_FAILURES,
+    dataset_failures: int = MAX_FAILURES * DATASET_FAILURE_FACTOR,
     busy_seconds: float = BUSY_SECONDS,
     entropy: Callable[[int], bytes] = os.urandom,
     min_latency: Fraction = Fraction(0),
     make: bool = True,
-) -> Books:
+) -> SqlLedger:
     """Open `sqlite:///path` or `postgresql://host/database`, or with `make` make it where there is nothing.
 
     It must be bound to `binding`.
     """
-    database = _database(url, binding, busy_seconds, make)
+    database = _open_database(url, binding, busy_seconds, make)
     named = {account.name: account for account in others}
     grid = math.ceil(min_latency * 10**6)
-    return Books(database, binding, dataset, named, failures, dataset_failures, entropy, grid)
+    return SqlLedger(database, binding, dataset, named, failures, dataset_failures, entropy, grid)
 
 
-def _database(url: str, binding: Binding, busy_seconds: float, make: bool) -> Database:
+def _open_database(url: str, binding: Binding, busy_seconds: float, make: bool) -> LedgerDatabase:
     scheme = url.partition(":")[0]
     if scheme == "sqlite":
-        return open_file(path_of(url), binding, busy_seconds, make=make)
-    if scheme in SCHEMES:
-        return _in_postgres(url, binding, busy_seconds, make)
+        return open_sqlite(path_from_url(url), binding, busy_seconds, make=make)
+    if scheme in URL_SCHEMES:
+        return _open_in_postgres(url, binding, busy_seconds, make)
     # Not quoted: it may hold a password.
     raise SchemaError(
         "the ledger is neither a sqlite nor a postgresql url",
@@ -51,7 +51,7 @@ def _database(url: str, binding: Binding, busy_seconds: float, make: bool) -> Da
     )
 
 
-def _in_postgres(url: str, binding: Binding, busy_seconds: float, make: bool) -> Database:
+def _open_in_postgres(url: str, binding: Binding, busy_seconds: float, make: bool) -> LedgerDatabase:
     try:
         from dpsql.ledger.postgres import open_postgres
     except ImportError as error:

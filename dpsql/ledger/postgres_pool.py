@@ -18,83 +18,83 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
 from dpsql.ledger.database import Row
-from dpsql.ledger.postgres_url import wrong_url
+from dpsql.ledger.postgres_url import wrong_url_error
 
-Connection = psycopg.Connection[Row]
+PostgresConnection = psycopg.Connection[Row]
 
-MOST = 4
+MAX_CONNECTIONS = 4
 """Connections of a process. Charges are serial anyway, and a server has a hundred for all, unless it is told more."""
-PAUSE = 0.05
+RETRY_SECONDS = 0.05
 # Before there is a session, psycopg knows no SQLSTATE, only the server's words.
-_PASSING = ("too many clients", "too many connections", "connection slots are reserved", "system is starting up")
+_TRANSIENT_ERRORS = ("too many clients", "too many connections", "connection slots are reserved", "system is starting up")
 # A server that has vanished is noticed: by the system, since a socket alone would wait for hours.
-_NETWORK = {
+_NETWORK_SETTINGS = {
     "connect_timeout": 10,
     "keepalives_idle": 15,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
-_OURS = {
+_FIXED_SETTINGS = {
     "autocommit": True,  # BEGIN and COMMIT are said
     "client_encoding": "utf8",
     "target_session_attrs": "read-write",  # of several hosts, the one that takes charges
     "fallback_application_name": "dpsql",
 }
-_PARENTS: list[Connection] = []
+_PARENT_CONNECTIONS: list[PostgresConnection] = []
 """Of a process that has forked: collecting them here would say goodbye to the server in the parent's name."""
 
 
-class Pool:
+class ConnectionPool:
     """Idle connections to one place; `began` lends one."""
 
     def __init__(self, settings: Mapping[str, Any], patience: float) -> None:
         self._settings = settings
         self._patience = patience
-        self._start()
+        self._reset_pool()
 
-    def _start(self) -> None:
+    def _reset_pool(self) -> None:
         self._process = os.getpid()
         self._lock = threading.Lock()
-        self._room = threading.BoundedSemaphore(MOST)
-        self._idle: list[Connection] = []
+        self._room = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        self._idle: list[PostgresConnection] = []
 
     def __del__(self) -> None:
         with suppress(Exception):
             self.close()
 
     def close(self) -> None:
-        self._own()
+        self._detach_after_fork()
         with self._lock:
             idle, self._idle = self._idle, []
         for db in idle:
             db.close()
 
     @contextmanager
-    def began(self, begin: str) -> Iterator[tuple[Connection, list[Row]]]:
+    def begin_transaction(self, begin: str) -> Iterator[tuple[PostgresConnection, list[Row]]]:
         """A connection on which the statements of `begin` have run, with the last one's rows.
 
         What is not committed when the block is left is undone.
         """
-        self._own()
-        room = self._room
-        if not room.acquire(timeout=self._patience):
+        self._detach_after_fork()
+        semaphore = self._room
+        if not semaphore.acquire(timeout=self._patience):
             raise psycopg.errors.LockNotAvailable("all connections are in use")
         try:
-            db, rows = self._begin(begin)
+            db, rows = self._begin_on_connection(begin)
             try:
                 yield db, rows
             finally:
-                self._give_back(db)
+                self._return_connection(db)
         finally:
-            room.release()
+            semaphore.release()
 
-    def _own(self) -> None:
+    def _detach_after_fork(self) -> None:
         if self._process != os.getpid():
-            _PARENTS.extend(self._idle)
-            self._start()
+            _PARENT_CONNECTIONS.extend(self._idle)
+            self._reset_pool()
 
-    def _begin(self, begin: str) -> tuple[Connection, list[Row]]:
+    def _begin_on_connection(self, begin: str) -> tuple[PostgresConnection, list[Row]]:
         """On an idle connection, unless it turns out to be dead: nothing was asked on it yet, so another may be."""
         while True:
             with self._lock:
@@ -102,33 +102,33 @@ class Pool:
             if db is None:
                 break
             try:
-                return db, _last_rows(db, begin)
+                return db, _fetch_last_rows(db, begin)
             except psycopg.OperationalError:
                 alive = not db.closed
-                self._give_back(db)
+                self._return_connection(db)
                 if alive:
                     raise
             except BaseException:
-                self._give_back(db)
+                self._return_connection(db)
                 raise
-        db = self._connect()
+        db = self._connect_with_retry()
         try:
-            return db, _last_rows(db, begin)
+            return db, _fetch_last_rows(db, begin)
         except BaseException:
-            self._give_back(db)
+            self._return_connection(db)
             raise
 
-    def _connect(self) -> Connection:
+    def _connect_with_retry(self) -> PostgresConnection:
         end = time.monotonic() + self._patience
         while True:
             try:
                 return psycopg.connect(**self._settings)
             except psycopg.OperationalError as error:
-                if time.monotonic() > end or not any(words in str(error) for words in _PASSING):
+                if time.monotonic() > end or not any(words in str(error) for words in _TRANSIENT_ERRORS):
                     raise
-                time.sleep(PAUSE)
+                time.sleep(RETRY_SECONDS)
 
-    def _give_back(self, db: Connection) -> None:
+    def _return_connection(self, db: PostgresConnection) -> None:
         """Keep it if it is at rest; closing undoes what is left."""
         with suppress(psycopg.Error):
             if not db.closed and db.info.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
@@ -140,17 +140,17 @@ class Pool:
             self._idle.append(db)
 
 
-def open_pool(conninfo: str, patience: float, prepares: bool) -> Pool:
+def open_pool(conninfo: str, patience: float, prepares: bool) -> ConnectionPool:
     """Nothing is connected yet; a URL that the driver cannot read is refused."""
     try:
-        given = conninfo_to_dict(conninfo)
+        parameters = conninfo_to_dict(conninfo)
     except psycopg.ProgrammingError:
         # Not its text, and not from it: it quotes what may be a part of the password.
-        raise wrong_url() from None
-    return Pool({**_NETWORK, **given, **_OURS, "prepare_threshold": 5 if prepares else None}, patience)
+        raise wrong_url_error() from None
+    return ConnectionPool({**_NETWORK_SETTINGS, **parameters, **_FIXED_SETTINGS, "prepare_threshold": 5 if prepares else None}, patience)
 
 
-def _last_rows(db: Connection, sql: str) -> list[Row]:
+def _fetch_last_rows(db: PostgresConnection, sql: str) -> list[Row]:
     cursor = db.execute(sql.encode())
     while cursor.nextset():
         pass

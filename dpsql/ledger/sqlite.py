@@ -23,36 +23,36 @@ from pathlib import Path
 from dpsql.errors import Error, IntegrityError, OperationalError, SchemaError
 from dpsql.ledger.base import Binding
 from dpsql.ledger.database import (
-    BINDING,
-    EARLIER,
-    FORMAT,
-    KEPT,
-    OBJECTS,
-    TABLES,
+    BINDING_SQL,
+    EARLIER_FORMAT,
+    LEDGER_FORMAT,
+    APPEND_ONLY_TABLES,
+    OBJECTS_SQL,
+    TABLES_SQL,
     Row,
     Transaction,
     check_binding,
-    damaged,
-    no_ledger,
+    damaged_ledger_error,
+    missing_ledger_error,
 )
-from dpsql.private_files import open_private, require_private
+from dpsql.private_files import open_private_file, require_private
 
-APPLICATION = 0x64707371  # "dpsq", in the file's header
+APPLICATION_ID = 0x64707371  # "dpsq", in the file's header
 BUSY_SECONDS = 30.0
-PAUSE = 0.004
+RETRY_SECONDS = 0.004
 """Between two tries to get the lock. SQLite itself waits ever longer, up to 0.1 s: of 32 processes that charge without
 a pause, some waited for more than six seconds while others made a hundred charges."""
 
-_TABLES = TABLES.format(serial="INTEGER PRIMARY KEY AUTOINCREMENT", blob="BLOB") + OBJECTS + "".join(
+_CREATE_TABLES = TABLES_SQL.format(serial="INTEGER PRIMARY KEY AUTOINCREMENT", blob="BLOB") + OBJECTS_SQL + "".join(
     f"CREATE TRIGGER {table}_{event} BEFORE {event} ON {table} BEGIN SELECT RAISE(ABORT, 'never changed'); END;\n"
-    for table in KEPT
+    for table in APPEND_ONLY_TABLES
     for event in ("UPDATE", "DELETE")
 )
 # Not the releases: their bodies may be large, and a damaged one is found when it is read.
-_CHECKED = ("ledger", "account", "version", "entry", "journal", "payment")
+_CHECKED_TABLES = ("ledger", "account", "version", "entry", "journal", "payment")
 
 
-def path_of(url: str) -> Path:
+def path_from_url(url: str) -> Path:
     """The absolute path in `sqlite:///path`."""
     scheme, separator, rest = url.partition(":///")
     if scheme != "sqlite" or not separator or not rest.strip("/"):
@@ -62,18 +62,18 @@ def path_of(url: str) -> Path:
 
 
 @dataclass(frozen=True)
-class _Transaction:
+class _SqliteTransaction:
     db: sqlite3.Connection
 
-    def rows(self, sql: str, *values: object) -> list[Row]:
+    def execute(self, sql: str, *values: object) -> list[Row]:
         return self.db.execute(sql, values).fetchall()
 
-    def now(self) -> int:
+    def now_microseconds(self) -> int:
         return time.time_ns() // 1000  # a file is used on one machine
 
 
 @dataclass(frozen=True)
-class LedgerFile:
+class SqliteDatabase:
     """See `database.Database`."""
 
     path: Path
@@ -83,27 +83,27 @@ class LedgerFile:
     @property
     def identity(self) -> tuple[str, int, int]:
         """The same for every path of one file. A copy has the same `id`, and goes on with other releases."""
-        with _explained(self.path):
+        with _translate_errors(self.path):
             status = self.path.stat()
             return self.id, status.st_dev, status.st_ino
 
     def write(self) -> AbstractContextManager[Transaction]:
-        return self._transaction("BEGIN IMMEDIATE")  # takes the lock before anything is read
+        return self._open_transaction("BEGIN IMMEDIATE")  # takes the lock before anything is read
 
     def read(self) -> AbstractContextManager[Transaction]:
-        return self._transaction("BEGIN")
+        return self._open_transaction("BEGIN")
 
     def close(self) -> None:
         """Nothing is held open between transactions."""
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[Transaction]:
-        with _explained(self.path), closing(_connect(self.path, self.busy_seconds)) as db:
-            _begin(db, begin, self.busy_seconds)
+    def _open_transaction(self, begin: str) -> Iterator[Transaction]:
+        with _translate_errors(self.path), closing(_connect_file(self.path, self.busy_seconds)) as db:
+            _begin_with_retry(db, begin, self.busy_seconds)
             try:
                 if db.execute("SELECT id FROM ledger").fetchall() != [(self.id,)]:
                     raise IntegrityError(f'the ledger "{self.path}" was replaced while it was open')
-                yield _Transaction(db)
+                yield _SqliteTransaction(db)
                 db.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):  # closing rolls back too; the first error is the one to tell
@@ -111,7 +111,7 @@ class LedgerFile:
                 raise
 
 
-def _begin(db: sqlite3.Connection, begin: str, busy_seconds: float) -> None:
+def _begin_with_retry(db: sqlite3.Connection, begin: str, busy_seconds: float) -> None:
     """Wait for the lock, if `begin` takes one, by asking often."""
     end = time.monotonic() + busy_seconds
     db.execute("PRAGMA busy_timeout = 0")
@@ -122,27 +122,27 @@ def _begin(db: sqlite3.Connection, begin: str, busy_seconds: float) -> None:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
                 raise
-            time.sleep(PAUSE)
+            time.sleep(RETRY_SECONDS)
     db.execute(f"PRAGMA busy_timeout = {round(busy_seconds * 1000)}")
 
 
-def open_file(path: Path, binding: Binding, busy_seconds: float, *, make: bool = True) -> LedgerFile:
+def open_sqlite(path: Path, binding: Binding, busy_seconds: float, *, make: bool = True) -> SqliteDatabase:
     """Open the ledger at `path`, or with `make` make it where there is nothing."""
-    with _explained(path):
+    with _translate_errors(path):
         if not path.exists():
             if not make:
-                raise no_ledger(str(path))
-            _create(path, binding)
+                raise missing_ledger_error(str(path))
+            _create_ledger(path, binding)
         for ending in ("", "-journal", "-wal", "-shm"):
             require_private(path.with_name(path.name + ending), "the ledger")
-        with closing(_connect(path, busy_seconds)) as db:
-            _upgrade(db)
+        with closing(_connect_file(path, busy_seconds)) as db:
+            _upgrade_format(db)
             db.execute("BEGIN")
             _check_format(db, path)
-            return LedgerFile(path, check_binding(db.execute(BINDING).fetchall(), str(path), binding), busy_seconds)
+            return SqliteDatabase(path, check_binding(db.execute(BINDING_SQL).fetchall(), str(path), binding), busy_seconds)
 
 
-def _connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
+def _connect_file(path: Path, busy_seconds: float) -> sqlite3.Connection:
     # mode=rw: a file that is gone must not come back empty, with all its budget.
     uri = f"{path.as_uri()}?mode=rw"
     db = sqlite3.connect(uri, uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
@@ -157,7 +157,7 @@ def _connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
     return db
 
 
-def _create(path: Path, binding: Binding) -> None:
+def _create_ledger(path: Path, binding: Binding) -> None:
     """Make a complete ledger beside `path`, then link it there: no one ever sees a half-made or an empty one.
 
     If another process is first, its ledger stands and ours is dropped.
@@ -177,8 +177,8 @@ def _create(path: Path, binding: Binding) -> None:
         raise OperationalError(f'the folder of the ledger "{path}" does not exist', hint="Make the folder first.")
     draft = path.with_name(f"{path.name}.new-{uuid.uuid4().hex}")
     try:
-        os.close(open_private(draft, os.O_EXCL | os.O_RDWR))
-        _fill(draft, binding)
+        os.close(open_private_file(draft, os.O_EXCL | os.O_RDWR))
+        _fill_tables(draft, binding)
         with suppress(FileExistsError):
             os.link(draft, path)
     finally:
@@ -186,9 +186,9 @@ def _create(path: Path, binding: Binding) -> None:
     _sync_folder(path.parent)
 
 
-def _fill(draft: Path, binding: Binding) -> None:
-    with closing(_connect(draft, 0.0)) as db:
-        db.executescript(f"BEGIN; {_TABLES} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT};")
+def _fill_tables(draft: Path, binding: Binding) -> None:
+    with closing(_connect_file(draft, 0.0)) as db:
+        db.executescript(f"BEGIN; {_CREATE_TABLES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {LEDGER_FORMAT};")
         db.execute("INSERT INTO ledger VALUES (?, ?, ?, ?)", (uuid.uuid4().hex, *astuple(binding)))
         db.execute("COMMIT")
 
@@ -204,46 +204,46 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _upgrade(db: sqlite3.Connection) -> None:
+def _upgrade_format(db: sqlite3.Connection) -> None:
     """A ledger of the format before this one lacks a table."""
-    if db.execute("PRAGMA user_version").fetchone() != (EARLIER,):
+    if db.execute("PRAGMA user_version").fetchone() != (EARLIER_FORMAT,):
         return
     db.execute("BEGIN IMMEDIATE")
-    ours = db.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
-    if ours and db.execute("PRAGMA user_version").fetchone() == (EARLIER,):  # no other process was first
-        db.execute(OBJECTS)
-        db.execute(f"PRAGMA user_version = {FORMAT}")
+    ours = db.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
+    if ours and db.execute("PRAGMA user_version").fetchone() == (EARLIER_FORMAT,):  # no other process was first
+        db.execute(OBJECTS_SQL)
+        db.execute(f"PRAGMA user_version = {LEDGER_FORMAT}")
     db.execute("COMMIT")
 
 
 def _check_format(db: sqlite3.Connection, path: Path) -> None:
-    if db.execute("PRAGMA application_id").fetchone() != (APPLICATION,):
+    if db.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
         raise IntegrityError(f'the file "{path}" is not a ledger', hint="Name another file, or restore the ledger.")
     (version,) = db.execute("PRAGMA user_version").fetchone()
-    if version != FORMAT:
+    if version != LEDGER_FORMAT:
         raise IntegrityError(
-            f'the ledger "{path}" has format {version}, and this dpsql reads format {FORMAT}',
+            f'the ledger "{path}" has format {version}, and this dpsql reads format {LEDGER_FORMAT}',
             hint="Use the dpsql that made it.",
         )
-    for table in _CHECKED:
+    for table in _CHECKED_TABLES:
         if db.execute(f"PRAGMA integrity_check({table})").fetchall() != [("ok",)]:
-            raise damaged(str(path))
+            raise damaged_ledger_error(str(path))
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def _translate_errors(path: Path) -> Iterator[None]:
     """Tell SQLite's errors in the ledger's words."""
     try:
         yield
     except sqlite3.Error as error:
-        raise _explain(error, path) from error
+        raise _to_ledger_error(error, path) from error
     except OSError as error:
         raise OperationalError(
             f'the ledger "{path}" cannot be opened or made', detail=f"The system says: {error.strerror or error}."
         ) from error
 
 
-def _explain(error: sqlite3.Error, path: Path) -> Error:
+def _to_ledger_error(error: sqlite3.Error, path: Path) -> Error:
     code = getattr(error, "sqlite_errorcode", None)
     primary = None if code is None else code & 0xFF  # extended codes keep the primary one in their low byte
     match primary:
@@ -253,7 +253,7 @@ def _explain(error: sqlite3.Error, path: Path) -> Error:
                 hint="Ask again, or end the process that holds the ledger.",
             )
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CONSTRAINT | sqlite3.SQLITE_ERROR:
-            return damaged(str(path))
+            return damaged_ledger_error(str(path))
         case _:
             return OperationalError(
                 f'the ledger "{path}" cannot be read or written',

@@ -8,16 +8,16 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from dpsql.errors import InternalError
-from dpsql.ledger.database import Database, Transaction
+from dpsql.ledger.database import LedgerDatabase, Transaction
 
 
 @dataclass(frozen=True)
-class Transactions:
-    database: Database
+class ThreadTransactions:
+    database: LedgerDatabase
     _reading: threading.local = field(default_factory=threading.local, repr=False, compare=False)
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def read_snapshot(self) -> Iterator[None]:
         """What this thread reads within is one snapshot, in one transaction. Nothing can be written meanwhile."""
         with self.database.read() as db:
             self._reading.db = db

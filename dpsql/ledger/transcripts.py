@@ -15,59 +15,59 @@ from datetime import datetime
 
 from dpsql.errors import IntegrityError, InternalError
 from dpsql.ledger import answers, leases
-from dpsql.ledger.base import Asked
-from dpsql.ledger.database import Transaction, one
+from dpsql.ledger.base import ReleaseRequest
+from dpsql.ledger.database import Transaction, fetch_one
 from dpsql.privacy.loss import NO_LOSS
 
-PREFIX = "answer "
+ANSWER_PREFIX = "answer "
 """Of the names of answers: plans are hashes."""
-_NOTHING = '{"mechanisms":1}'
+_NO_MECHANISMS = '{"mechanisms":1}'
 
 
-class Transcripts:
+class InteractiveAnswers:
     """The part of a ledger that is about them; see `base.Ledger`."""
 
-    def _read(self) -> AbstractContextManager[Transaction]:
+    def _read_transaction(self) -> AbstractContextManager[Transaction]:
         raise NotImplementedError
 
-    def _write(self) -> AbstractContextManager[Transaction]:
+    def _write_transaction(self) -> AbstractContextManager[Transaction]:
         raise NotImplementedError
 
-    def tell(self, release: int, number: int, body: bytes) -> bytes:
+    def store_answer(self, release: int, number: int, body: bytes) -> bytes:
         """Store an interactive mechanism's next answer; the one to deliver, read back after the commit."""
-        with self._write() as db:
-            tell(db, release, number, body)
-            leases.end(db, release)
-        told = self.told(release, number)
-        if told is None:
+        with self._write_transaction() as db:
+            append_answer(db, release, number, body)
+            leases.end_lease(db, release)
+        answer = self.read_answer(release, number)
+        if answer is None:
             raise InternalError("an answer that was stored is not there")
-        return told
+        return answer
 
-    def told(self, release: int, number: int) -> bytes | None:
+    def read_answer(self, release: int, number: int) -> bytes | None:
         """The answer to question `number`; None if there is none."""
-        with self._read() as db:
-            found = _find(db, release, number)
-            return None if found is None else answers.read_body(db, found)
+        with self._read_transaction() as db:
+            answer_release = _find_answer(db, release, number)
+            return None if answer_release is None else answers.read_body(db, answer_release)
 
 
-def tell(db: Transaction, release: int, number: int, body: bytes) -> None:
+def append_answer(db: Transaction, release: int, number: int, body: bytes) -> None:
     """Keep the answer to question `number`, if it is the next one."""
-    row = one(db, "SELECT version, at FROM release WHERE id = ? AND state = 'void'", release)
+    row = fetch_one(db, "SELECT version, at FROM release WHERE id = ? AND state = 'void'", release)
     if row is None:
         raise InternalError(f"release {release} is no interactive mechanism")
-    if _find(db, release, number) is not None or (number > 1 and _find(db, release, number - 1) is None):
+    if _find_answer(db, release, number) is not None or (number > 1 and _find_answer(db, release, number - 1) is None):
         raise IntegrityError(
             "the mechanism has ended: another process went on with it", hint="Begin a new one, which is charged anew."
         )
     version, at = row  # of the charge: when an answer came would tell how long it took
-    asked = Asked(_name(release, number), version, NO_LOSS, (), mechanisms=_NOTHING)
-    answers.store(db, answers.insert(db, asked, datetime.fromisoformat(at)).release, body, None)
+    request = ReleaseRequest(_answer_plan(release, number), version, NO_LOSS, (), mechanisms=_NO_MECHANISMS)
+    answers.store_body(db, answers.insert_release(db, request, datetime.fromisoformat(at)).release, body, None)
 
 
-def _name(release: int, number: int) -> str:
-    return f"{PREFIX}{number} of release {release}"
+def _answer_plan(release: int, number: int) -> str:
+    return f"{ANSWER_PREFIX}{number} of release {release}"
 
 
-def _find(db: Transaction, release: int, number: int) -> int | None:
-    row = one(db, "SELECT id FROM release WHERE plan = ?", _name(release, number))
+def _find_answer(db: Transaction, release: int, number: int) -> int | None:
+    row = fetch_one(db, "SELECT id FROM release WHERE plan = ?", _answer_plan(release, number))
     return None if row is None else int(row[0])

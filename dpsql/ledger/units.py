@@ -9,63 +9,63 @@ import json
 from fractions import Fraction
 
 from dpsql.errors import InternalError
-from dpsql.privacy.filters import Cost, Spent
-from dpsql.privacy.loss import UNIT, Loss
+from dpsql.privacy.filters import Cost, CumulativeLoss
+from dpsql.privacy.loss import LOSS_DENOMINATOR, Loss
 
-Figures = list[str | None]
+EncodedFigures = list[str | None]
 
 
-def one_spelling(mechanisms: object) -> str:
+def canonical_mechanisms(mechanisms: object) -> str:
     """A list of mechanisms as JSON."""
     return json.dumps(mechanisms, sort_keys=True, separators=(",", ":"))
 
 
 def to_units(value: Fraction) -> str:
     """A loss in units of 2^-80."""
-    units = value * UNIT
+    units = value * LOSS_DENOMINATOR
     if units.denominator != 1:
         raise InternalError("a loss is not a multiple of the ledger's unit")
     return str(units.numerator)
 
 
 def from_units(text: str) -> Fraction:
-    return Fraction(int(text), UNIT)
+    return Fraction(int(text), LOSS_DENOMINATOR)
 
 
-def figures(loss: Loss) -> Figures:
-    return [_optional(loss.epsilon), to_units(loss.rho), to_units(loss.delta)]
+def encode_loss(loss: Loss) -> EncodedFigures:
+    return [_encode_optional(loss.epsilon), to_units(loss.rho), to_units(loss.delta)]
 
 
-def read_loss(epsilon: str | None, rho: str, delta: str) -> Loss:
-    return Loss(_read_optional(epsilon), from_units(rho), from_units(delta))
+def decode_loss(epsilon: str | None, rho: str, delta: str) -> Loss:
+    return Loss(_decode_optional(epsilon), from_units(rho), from_units(delta))
 
 
-def cost_figures(cost: Cost) -> Figures:
-    return [*figures(cost.loss), *_basic(cost.epsilon, cost.delta, cost.squares)]
+def encode_cost(cost: Cost) -> EncodedFigures:
+    return [*encode_loss(cost.loss), *_encode_basic(cost.epsilon, cost.delta, cost.squares)]
 
 
-def read_cost(stored: Figures) -> Cost:
+def decode_cost(stored: EncodedFigures) -> Cost:
     pure, rho, delta, epsilon, whole_delta, squares = stored
-    loss = Loss(_read_optional(pure), _read(rho), _read(delta))
-    return Cost(loss, *_read_basic(epsilon, whole_delta, squares))
+    loss = Loss(_decode_optional(pure), _decode_required(rho), _decode_required(delta))
+    return Cost(loss, *_decode_basic(epsilon, whole_delta, squares))
 
 
-def spent_figures(spent: Spent) -> Figures:
-    loss = [_optional(spent.epsilon), to_units(spent.rho), to_units(spent.delta)]
-    return [*loss, *_basic(spent.basic_epsilon, spent.basic_delta, spent.squares)]
+def encode_spent(spent: CumulativeLoss) -> EncodedFigures:
+    loss = [_encode_optional(spent.epsilon), to_units(spent.rho), to_units(spent.delta)]
+    return [*loss, *_encode_basic(spent.basic_epsilon, spent.basic_delta, spent.squares)]
 
 
-def read_spent(stored: Figures) -> Spent:
+def decode_spent(stored: EncodedFigures) -> CumulativeLoss:
     epsilon, rho, delta, basic, basic_delta, squares = stored
-    sums = (_read_optional(epsilon), _read(rho), _read(delta))
-    return Spent(*sums, *_read_basic(basic, basic_delta, squares))
+    sums = (_decode_optional(epsilon), _decode_required(rho), _decode_required(delta))
+    return CumulativeLoss(*sums, *_decode_basic(basic, basic_delta, squares))
 
 
-def _basic(epsilon: Fraction | None, delta: Fraction, squares: Fraction) -> Figures:
+def _encode_basic(epsilon: Fraction | None, delta: Fraction, squares: Fraction) -> EncodedFigures:
     return [None if epsilon is None else str(epsilon), str(delta), str(squares)]
 
 
-def _read_basic(
+def _decode_basic(
     epsilon: str | None, delta: str | None, squares: str | None
 ) -> tuple[Fraction | None, Fraction, Fraction]:
     if delta is None or squares is None:
@@ -73,15 +73,15 @@ def _read_basic(
     return None if epsilon is None else Fraction(epsilon), Fraction(delta), Fraction(squares)
 
 
-def _optional(value: Fraction | None) -> str | None:
+def _encode_optional(value: Fraction | None) -> str | None:
     return None if value is None else to_units(value)
 
 
-def _read_optional(text: str | None) -> Fraction | None:
+def _decode_optional(text: str | None) -> Fraction | None:
     return None if text is None else from_units(text)
 
 
-def _read(text: str | None) -> Fraction:
+def _decode_required(text: str | None) -> Fraction:
     if text is None:
         raise ValueError("a figure is missing")
     return from_units(text)

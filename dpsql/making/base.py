@@ -6,22 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dpsql.answer import Answer
+from dpsql.answer import StatementResult
 from dpsql.compiled import Compiled
 from dpsql.explain import Explanation
-from dpsql.ledger.base import Made
+from dpsql.ledger.base import CreatedObject
 from dpsql.post.sandbox import OutputColumn
-from dpsql.queries import Queries
+from dpsql.queries import QueryExecutor
 from dpsql.sql.made_commands import CreateCommand
-from dpsql.sql.parameters import Parameter, written_out
+from dpsql.sql.parameters import Parameter, inline_parameters
 from dpsql.sql.parse import tokenize
 
 
 @dataclass(frozen=True)
-class Asked:
+class CreateRequest:
     """A CREATE, on behalf of an account; `given` are the parameters of all of it."""
 
-    queries: Queries
+    queries: QueryExecutor
     command: CreateCommand
     sql: str
     given: Sequence[Parameter]
@@ -29,41 +29,41 @@ class Asked:
     @property
     def parameters(self) -> Sequence[Parameter]:
         """Those of its query."""
-        return self.command.of_query(self.given)
+        return self.command.query_parameters(self.given)
 
     @property
     def statement(self) -> str:
         """As it is told again: with the values that were bound to it."""
-        return written_out(self.sql, tokenize(self.sql), self.given).strip()
+        return inline_parameters(self.sql, tokenize(self.sql), self.given).strip()
 
 
 @dataclass(frozen=True)
-class Making:
+class CreatedArtifact:
     """What was bought: a release, how it is read (`definition`, JSON with the statement), and what is told of it."""
 
     release: int
     definition: Mapping[str, Any]
-    answer: Answer
+    answer: StatementResult
 
 
-class Maker(Protocol):
+class ArtifactBuilder(Protocol):
     """Of one kind of object."""
 
     @property
     def columns(self) -> tuple[OutputColumn, ...]:
         """Of the answer to CREATE, whatever is made."""
 
-    def compiled(self, asked: Asked) -> Compiled:
+    def compile_release(self, request: CreateRequest) -> Compiled:
         """The release as it would run: values that must be released first are what the account has, or none. Free."""
 
-    def make(self, asked: Asked) -> Making:
+    def create_artifact(self, request: CreateRequest) -> CreatedArtifact:
         """Pay for the release and read it."""
 
-    def explain(self, asked: Asked) -> Explanation:
+    def explain(self, request: CreateRequest) -> Explanation:
         """What it would cost. Free."""
 
-    def show(self, made: Made, body: bytes) -> Answer:
+    def show(self, stored: CreatedObject, body: bytes) -> StatementResult:
         """SHOW of one object."""
 
-    def plain(self, made: Made, body: bytes) -> object:
+    def to_record(self, stored: CreatedObject, body: bytes) -> object:
         """The same, for programs."""

@@ -8,87 +8,87 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import assert_never
 
-from dpsql.answer import Answer, done, json_answer, rows_answer
-from dpsql.catalog.find import place_of
+from dpsql.answer import StatementResult, build_command_result, build_json_result, build_rows_result
+from dpsql.catalog.find import catalog_schema_of
 from dpsql.compiled import Compiled
 from dpsql.errors import ProgrammingError, UnknownTable
 from dpsql.explain import Explanation
-from dpsql.ledger.base import Made
-from dpsql.ledger.objects import taken
-from dpsql.making.base import Asked, Maker
-from dpsql.making.models import ModelMaker
-from dpsql.making.synthetic import SyntheticTables
-from dpsql.queries import Queries
+from dpsql.ledger.base import CreatedObject
+from dpsql.ledger.objects import name_taken_error
+from dpsql.making.base import CreateRequest, ArtifactBuilder
+from dpsql.making.models import ModelBuilder
+from dpsql.making.synthetic import SyntheticTableBuilder
+from dpsql.queries import QueryExecutor
 from dpsql.span import Span
-from dpsql.sql.made_commands import MODEL, TABLE, CreateCommand, DropCommand, MadeCommand, ShowMadeCommand, no_schema
+from dpsql.sql.made_commands import MODEL, TABLE, CreateCommand, DropCommand, ArtifactCommand, ShowArtifactsCommand, unknown_schema_error
 from dpsql.sql.parameters import Parameter
 from dpsql.types import TEXT, TIMESTAMPTZ
 
-MAKERS: Mapping[str, Maker] = {TABLE: SyntheticTables(), MODEL: ModelMaker()}
+ARTIFACT_BUILDERS: Mapping[str, ArtifactBuilder] = {TABLE: SyntheticTableBuilder(), MODEL: ModelBuilder()}
 
 
-def carry_out(queries: Queries, command: MadeCommand, sql: str, parameters: Sequence[Parameter]) -> Answer:
+def execute_artifact_command(queries: QueryExecutor, command: ArtifactCommand, sql: str, parameters: Sequence[Parameter]) -> StatementResult:
     _check_database(queries, command)
     match command:
         case CreateCommand():
-            return _create(_asked(queries, command, sql, parameters))
+            return _execute_create(_build_request(queries, command, sql, parameters))
         case DropCommand():
-            return _drop(queries, command)
-        case ShowMadeCommand():
-            return _show(queries, command)
+            return _execute_drop(queries, command)
+        case ShowArtifactsCommand():
+            return _execute_show(queries, command)
         case _:
             assert_never(command)
 
 
-def compiled_create(queries: Queries, command: CreateCommand, sql: str, parameters: Sequence[Parameter]) -> Compiled:
-    return MAKERS[command.kind].compiled(_asked(queries, command, sql, parameters))
+def compile_create(queries: QueryExecutor, command: CreateCommand, sql: str, parameters: Sequence[Parameter]) -> Compiled:
+    return ARTIFACT_BUILDERS[command.kind].compile_release(_build_request(queries, command, sql, parameters))
 
 
-def explain_create(queries: Queries, command: CreateCommand, sql: str, parameters: Sequence[Parameter]) -> Explanation:
-    return MAKERS[command.kind].explain(_asked(queries, command, sql, parameters))
+def explain_create(queries: QueryExecutor, command: CreateCommand, sql: str, parameters: Sequence[Parameter]) -> Explanation:
+    return ARTIFACT_BUILDERS[command.kind].explain(_build_request(queries, command, sql, parameters))
 
 
-def _asked(queries: Queries, command: CreateCommand, sql: str, parameters: Sequence[Parameter]) -> Asked:
+def _build_request(queries: QueryExecutor, command: CreateCommand, sql: str, parameters: Sequence[Parameter]) -> CreateRequest:
     _check_database(queries, command)
-    return Asked(queries, command, sql, parameters)
+    return CreateRequest(queries, command, sql, parameters)
 
 
-def _check_database(queries: Queries, command: MadeCommand) -> None:
+def _check_database(queries: QueryExecutor, command: ArtifactCommand) -> None:
     if command.database is not None and command.database.lower() != queries.dataset.schema.database.lower():
-        raise no_schema(command.database, command.span)
+        raise unknown_schema_error(command.database, command.span)
 
 
-def found(queries: Queries, kind: str, name: str, span: Span | None) -> Made:
+def require_object(queries: QueryExecutor, kind: str, name: str, span: Span | None) -> CreatedObject:
     """The account's own object of that name, as it is now."""
-    made = queries.own.find(kind, name)
-    if made is None:
-        names = [one.name for one in queries.own.all if one.kind == kind]
+    stored = queries.own.find_object(kind, name)
+    if stored is None:
+        names = [owned.name for owned in queries.own.all_objects if owned.kind == kind]
         raise UnknownTable(f'{kind} "{name}" does not exist', hint=f"Yours: {', '.join(names)}." if names else None,
                            span=span)  # fmt: skip
-    return made
+    return stored
 
 
-def _create(asked: Asked) -> Answer:
+def _execute_create(request: CreateRequest) -> StatementResult:
     """Names are checked before anything is charged. A release that gets no name after all is paid for, and serves."""
-    queries, command = asked.queries, asked.command
+    queries, command = request.queries, request.command
     tag = f"CREATE {command.kind.upper()}"
-    known = _named(queries, command)
-    if known is not None and command.unless_there and known.kind == command.kind:
-        return replace(done(tag), notices=(f'{known.kind} "{known.name}" already exists, nothing was made',))
-    if known is not None and not (command.instead and known.kind == command.kind):
-        error = taken(known.kind, known.name)
+    existing = _find_existing(queries, command)
+    if existing is not None and command.unless_there and existing.kind == command.kind:
+        return replace(build_command_result(tag), notices=(f'{existing.kind} "{existing.name}" already exists, nothing was made',))
+    if existing is not None and not (command.instead and existing.kind == command.kind):
+        error = name_taken_error(existing.kind, existing.name)
         error.span = command.span
         raise error
-    making = MAKERS[command.kind].make(asked)
-    made = Made(command.kind, command.name, making.release, json.dumps(making.definition), queries.clock())
-    with _meanwhile(command):
-        queries.dataset.ledger.objects.keep(queries.role.account.name, made, instead=command.instead)
-    queries.own.again()
-    return replace(making.answer, command=tag)
+    artifact = ARTIFACT_BUILDERS[command.kind].create_artifact(request)
+    stored = CreatedObject(command.kind, command.name, artifact.release, json.dumps(artifact.definition), queries.clock())
+    with _annotate_name_conflict(command):
+        queries.dataset.ledger.objects.save_object(queries.role.account.name, stored, instead=command.instead)
+    queries.own.refresh()
+    return replace(artifact.answer, command=tag)
 
 
 @contextmanager
-def _meanwhile(command: CreateCommand) -> Iterator[None]:
+def _annotate_name_conflict(command: CreateCommand) -> Iterator[None]:
     """Another session took the name while this one paid: a release is found by what was asked, whatever its name."""
     try:
         yield
@@ -99,45 +99,45 @@ def _meanwhile(command: CreateCommand) -> Iterator[None]:
         raise
 
 
-def _named(queries: Queries, command: CreateCommand) -> Made | None:
+def _find_existing(queries: QueryExecutor, command: CreateCommand) -> CreatedObject | None:
     """What has the name already, of the account's own; what the schema or the catalog has cannot be taken."""
     schema = queries.dataset.schema
-    declared = any(one.name.lower() == command.name.lower() for one in schema.relations)
-    if declared or place_of(schema, "", command.name) is not None:
+    declared = any(relation.name.lower() == command.name.lower() for relation in schema.relations)
+    if declared or catalog_schema_of(schema, "", command.name) is not None:
         raise ProgrammingError(
             f'the name "{command.name}" is taken by a table of the schema or of the catalog',
             hint="Take another name.",
             span=command.span,
             sqlstate="42P07",
         )
-    queries.own.again()
-    return next((one for one in queries.own.all if one.name.lower() == command.name.lower()), None)
+    queries.own.refresh()
+    return next((relation for relation in queries.own.all_objects if relation.name.lower() == command.name.lower()), None)
 
 
-def _drop(queries: Queries, command: DropCommand) -> Answer:
+def _execute_drop(queries: QueryExecutor, command: DropCommand) -> StatementResult:
     tag = f"DROP {command.kind.upper()}"
-    there = queries.dataset.ledger.objects.drop(queries.role.account.name, command.kind, command.name)
-    if not there and not command.if_there:
-        found(queries, command.kind, command.name, command.span)
-    queries.own.again()
-    notice = () if there else (f'{command.kind} "{command.name}" does not exist, nothing was dropped',)
-    return replace(done(tag), notices=notice)
+    was_dropped = queries.dataset.ledger.objects.drop_object(queries.role.account.name, command.kind, command.name)
+    if not was_dropped and not command.if_there:
+        require_object(queries, command.kind, command.name, command.span)
+    queries.own.refresh()
+    notice = () if was_dropped else (f'{command.kind} "{command.name}" does not exist, nothing was dropped',)
+    return replace(build_command_result(tag), notices=notice)
 
 
-def _show(queries: Queries, command: ShowMadeCommand) -> Answer:
+def _execute_show(queries: QueryExecutor, command: ShowArtifactsCommand) -> StatementResult:
     kind, name = command.kind, command.name
     if name is None:
-        return _list(queries, kind, command.json)
-    made = found(queries, kind, name, command.span)
-    body, maker = queries.own.body(made), MAKERS[kind]
-    return json_answer(name, maker.plain(made, body), "SHOW") if command.json else maker.show(made, body)
+        return _list_objects(queries, kind, command.json)
+    stored = require_object(queries, kind, name, command.span)
+    body, maker = queries.own.release_body(stored), ARTIFACT_BUILDERS[kind]
+    return build_json_result(name, maker.to_record(stored, body), "SHOW") if command.json else maker.show(stored, body)
 
 
-def _list(queries: Queries, kind: str, as_json: bool) -> Answer:
-    queries.own.again()
-    listed = [one for one in queries.own.all if one.kind == kind]
-    rows = [(one.name, json.loads(one.definition)["statement"], one.at) for one in listed]
+def _list_objects(queries: QueryExecutor, kind: str, as_json: bool) -> StatementResult:
+    queries.own.refresh()
+    listed = [stored for stored in queries.own.all_objects if stored.kind == kind]
+    rows = [(stored.name, json.loads(stored.definition)["statement"], stored.at) for stored in listed]
     if as_json:
-        plain = [{"name": name, "statement": statement, "at": at.isoformat()} for name, statement, at in rows]
-        return rows_answer(((f"{kind}s", TEXT),), [(json.dumps(plain),)], "SHOW")
-    return rows_answer((("name", TEXT), ("statement", TEXT), ("made", TIMESTAMPTZ)), rows, "SHOW")
+        plain = [{"name": name, "statement": statement, "at": created_at.isoformat()} for name, statement, created_at in rows]
+        return build_rows_result(((f"{kind}s", TEXT),), [(json.dumps(plain),)], "SHOW")
+    return build_rows_result((("name", TEXT), ("statement", TEXT), ("made", TIMESTAMPTZ)), rows, "SHOW")

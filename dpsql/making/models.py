@@ -13,44 +13,44 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.answer import Answer, rows_answer
-from dpsql.calibrate import Noise, Share
+from dpsql.answer import StatementResult, build_rows_result
+from dpsql.calibrate import NoiseKind, LossShare
 from dpsql.compiled import Compiled
 from dpsql.errors import Error, InvalidParameter, TypeMismatch, Unsupported
 from dpsql.explain import Explanation
-from dpsql.ledger.base import Made
+from dpsql.ledger.base import CreatedObject
 from dpsql.making import options
-from dpsql.making.base import Asked, Making
-from dpsql.objects.models import PlainModel, design_of, is_scale, model_of, plain_model
-from dpsql.objects.tables import write_axes
-from dpsql.option_names import LINEAR_METHODS, LOGISTIC_METHODS, OF_MODELS, names_in
+from dpsql.making.base import CreateRequest, CreatedArtifact
+from dpsql.objects.models import ModelRecord, design_of, is_scale, load_model, model_to_record
+from dpsql.objects.tables import axes_to_json
+from dpsql.option_names import LINEAR_METHODS, LOGISTIC_METHODS, MODEL_OPTIONS, list_option_names
 from dpsql.plan.stages import Axis
 from dpsql.post.sandbox import OutputColumn
-from dpsql.privacy.moments import moments_under_epsilon, moments_under_rho
-from dpsql.privacy.objective import objective_under_epsilon, objective_under_rho
-from dpsql.privacy.regression import output_under_epsilon, output_under_rho
-from dpsql.privacy.release import to_bytes
-from dpsql.privacy.tally import Axes, Study, UnitMass
-from dpsql.rewrite.tally import Coding
+from dpsql.privacy.moments import calibrate_moments_by_epsilon, calibrate_moments_by_rho
+from dpsql.privacy.objective import calibrate_objective_by_epsilon, calibrate_objective_by_rho
+from dpsql.privacy.regression import calibrate_output_by_epsilon, calibrate_output_by_rho
+from dpsql.privacy.release import release_to_bytes
+from dpsql.privacy.tally import Axes, WeightedRowsMechanism, UnitMass
+from dpsql.rewrite.tally import ColumnCoding
 from dpsql.schema.made_models import LINEAR
 from dpsql.settings import Settings
 from dpsql.span import Span
 from dpsql.sql.made_commands import MODEL
 from dpsql.sql.options import Option
-from dpsql.studying import Studied, compile_study, study_rows
+from dpsql.studying import CompiledStudy, compile_study, compile_weighted_rows
 from dpsql.types import DOUBLE, TEXT
 
 OUTPUT, OBJECTIVE, MOMENTS = "output", "objective", "moments"
-COLUMNS = (("term", TEXT), ("coefficient", DOUBLE), ("stderr", DOUBLE))
-BINS = 1024
+MODEL_COLUMNS = (("term", TEXT), ("coefficient", DOUBLE), ("stderr", DOUBLE))
+DEFAULT_BINS = 1024
 """Steps of a number between its bounds: fine beside any noise, and few enough for a tuple to be one of many rows."""
-MOST_WIDTH = 256
+MAX_COEFFICIENTS = 256
 """Coefficients of a model."""
-_OWN = names_in(OF_MODELS)
+_MODEL_OPTIONS = list_option_names(MODEL_OPTIONS)
 
 
 @dataclass(frozen=True)
-class Options:
+class ModelOptions:
     """A model's own; `given` says where each stands."""
 
     method: str | None
@@ -61,103 +61,103 @@ class Options:
 
 
 @dataclass(frozen=True)
-class ModelMaker:
+class ModelBuilder:
     @property
     def columns(self) -> tuple[OutputColumn, ...]:
-        return rows_answer(COLUMNS, [], "CREATE MODEL").columns
+        return build_rows_result(MODEL_COLUMNS, [], "CREATE MODEL").columns
 
-    def compiled(self, asked: Asked) -> Compiled:
-        settings, own = _settings(asked)
-        return _studied(asked, own, settings).compiled
+    def compile_release(self, request: CreateRequest) -> Compiled:
+        settings, model_options = _read_settings(request)
+        return _compile_model(request, model_options, settings).compiled
 
-    def make(self, asked: Asked) -> Making:
-        settings, own = _settings(asked)
-        studied = _studied(asked, own, settings)
-        bought = asked.queries.bought(studied.compiled)
+    def create_artifact(self, request: CreateRequest) -> CreatedArtifact:
+        settings, model_options = _read_settings(request)
+        studied = _compile_model(request, model_options, settings)
+        bought = request.queries.charge_releases(studied.compiled)
         definition = {
-            "statement": asked.statement,
+            "statement": request.statement,
             "method": studied.study.kind,
-            "axes": write_axes(studied.axes),
+            "axes": axes_to_json(studied.axes),
         }
         (number,) = bought.numbers
-        made = Made(MODEL, asked.command.name, number, json.dumps(definition), asked.queries.clock())
-        answer = self.show(made, to_bytes(bought.releases[0]))
-        told = replace(answer, loss=bought.loss, receipts=bought.receipts, settings=settings, notices=_notices(studied))
-        return Making(number, definition, told)
+        stored = CreatedObject(MODEL, request.command.name, number, json.dumps(definition), request.queries.clock())
+        answer = self.show(stored, release_to_bytes(bought.releases[0]))
+        charged_answer = replace(answer, loss=bought.loss, receipts=bought.receipts, settings=settings, notices=_model_notices(studied))
+        return CreatedArtifact(number, definition, charged_answer)
 
-    def explain(self, asked: Asked) -> Explanation:
-        settings, own = _settings(asked)
-        outputs = [(name, str(type_)) for name, type_ in COLUMNS]
-        return asked.queries.explained(settings, lambda one: _studied(asked, own, one).compiled, outputs)
+    def explain(self, request: CreateRequest) -> Explanation:
+        settings, model_options = _read_settings(request)
+        outputs = [(name, str(type_)) for name, type_ in MODEL_COLUMNS]
+        return request.queries.explain_compiled(settings, lambda other_settings: _compile_model(request, model_options, other_settings).compiled, outputs)
 
-    def show(self, made: Made, body: bytes) -> Answer:
-        model = model_of(made, body)
+    def show(self, stored: CreatedObject, body: bytes) -> StatementResult:
+        model = load_model(stored, body)
         terms = [model.intercept, *model.terms]
-        return rows_answer(COLUMNS, [(term.name, term.coefficient, term.error) for term in terms], "SHOW")
+        return build_rows_result(MODEL_COLUMNS, [(term.name, term.coefficient, term.error) for term in terms], "SHOW")
 
-    def plain(self, made: Made, body: bytes) -> PlainModel:
-        return plain_model(model_of(made, body), json.loads(made.definition))
+    def to_record(self, stored: CreatedObject, body: bytes) -> ModelRecord:
+        return model_to_record(load_model(stored, body), json.loads(stored.definition))
 
 
-def _notices(studied: Studied) -> tuple[str, ...]:
-    told = studied.compiled.notices
+def _model_notices(studied: CompiledStudy) -> tuple[str, ...]:
+    notices = studied.compiled.notices
     if studied.study.kind == MOMENTS:
-        return told
-    return (*told, "stderr is that of the noise; how much other rows would have given is not in it")
+        return notices
+    return (*notices, "stderr is that of the noise; how much other rows would have given is not in it")
 
 
 # --- options ---------------------------------------------------------------------------------------------------------
 
 
-def _settings(asked: Asked) -> tuple[Settings, Options]:
+def _read_settings(request: CreateRequest) -> tuple[Settings, ModelOptions]:
     """What the statement may lose, and the model's own options."""
-    given = options.read_options(asked, _OWN)
+    create_options = options.read_create_options(request, _MODEL_OPTIONS)
     try:
-        return given.settings, _options(given.own, asked.command.family == LINEAR)
+        return create_options.settings, _read_model_options(create_options.own, request.command.family == LINEAR)
     except Error as error:
-        error.statement = asked.sql
+        error.statement = request.sql
         raise
 
 
-def _options(given: Mapping[str, Option], linear: bool) -> Options:
-    if linear and "n" in given:
-        raise InvalidParameter("a linear model needs no n", span=given["n"].span)
-    return Options(
-        options.word(given.get("method"), LINEAR_METHODS if linear else LOGISTIC_METHODS),
-        options.number(given.get("lambda"), Fraction(1, 10**6), Fraction(1000)),
-        options.whole(given.get("n"), 1, 1 << 40),
-        options.whole(given.get("bins"), 2, 1 << 16) or BINS,
-        {name: option.span for name, option in given.items()},
+def _read_model_options(model_options: Mapping[str, Option], linear: bool) -> ModelOptions:
+    if linear and "n" in model_options:
+        raise InvalidParameter("a linear model needs no n", span=model_options["n"].span)
+    return ModelOptions(
+        options.read_choice(model_options.get("method"), LINEAR_METHODS if linear else LOGISTIC_METHODS),
+        options.read_number(model_options.get("lambda"), Fraction(1, 10**6), Fraction(1000)),
+        options.read_integer(model_options.get("n"), 1, 1 << 40),
+        options.read_integer(model_options.get("bins"), 2, 1 << 16) or DEFAULT_BINS,
+        {name: option.span for name, option in model_options.items()},
     )
 
 
 # --- the study -------------------------------------------------------------------------------------------------------
 
 
-def _studied(asked: Asked, own: Options, settings: Settings) -> Studied:
-    queries, command = asked.queries, asked.command
-    rows = queries.own.knowing(
-        lambda: study_rows(
-            asked.sql, command.query, queries.own.schema, settings, asked.parameters, queries.clock(), queries.who
+def _compile_model(request: CreateRequest, model_options: ModelOptions, settings: Settings) -> CompiledStudy:
+    queries, command = request.queries, request.command
+    rows = queries.own.with_refresh(
+        lambda: compile_weighted_rows(
+            request.sql, command.query, queries.own.schema, settings, request.parameters, queries.clock(), queries.who
         )
     )
     try:
-        designing = _Designing(own, command.family == LINEAR, dict(zip(rows.names, rows.spans, strict=True)))
-        return compile_study(rows, Coding(own.bins, {}, nulls=False), designing)
+        designing = _ModelStudyFactory(model_options, command.family == LINEAR, dict(zip(rows.names, rows.spans, strict=True)))
+        return compile_study(rows, ColumnCoding(model_options.bins, {}, nulls=False), designing)
     except Error as error:
-        error.statement = asked.sql
+        error.statement = request.sql
         raise
 
 
 @dataclass(frozen=True)
-class _Designing:
+class _ModelStudyFactory:
     """What `compile_study` asks for the study."""
 
-    options: Options
+    options: ModelOptions
     linear: bool
     spans: Mapping[str, Span | None]  # of columns
 
-    def __call__(self, axes: tuple[Axis, ...], ranges: Axes, mass: UnitMass, share: Share) -> Study:
+    def __call__(self, axes: tuple[Axis, ...], ranges: Axes, mass: UnitMass, share: LossShare) -> WeightedRowsMechanism:
         label, *features = axes
         if not features:
             raise InvalidParameter("a model has at least one feature")
@@ -169,9 +169,9 @@ class _Designing:
                     span=self.spans.get(axis.name),
                 )
         design = design_of(features)
-        if design.width > MOST_WIDTH:
-            raise Unsupported(f"a model has at most {MOST_WIDTH} coefficients", hint="Leave features out.")
-        gaussian = share.noise is Noise.GAUSSIAN
+        if design.width > MAX_COEFFICIENTS:
+            raise Unsupported(f"a model has at most {MAX_COEFFICIENTS} coefficients", hint="Leave features out.")
+        gaussian = share.noise is NoiseKind.GAUSSIAN
         if gaussian and share.rho <= 0:
             raise InvalidParameter(
                 "gaussian noise needs a delta above 0", hint="SET delta = 1e-9, or SET noise = laplace."
@@ -182,8 +182,8 @@ class _Designing:
                                    span=self.spans.get(label.name))  # fmt: skip
             ridge = self.options.strength or Fraction(0)
             if gaussian:
-                return moments_under_rho(design, ranges, mass, ridge, share.rho)
-            return moments_under_epsilon(design, ranges, mass, ridge, share.epsilon)
+                return calibrate_moments_by_rho(design, ranges, mass, ridge, share.rho)
+            return calibrate_moments_by_epsilon(design, ranges, mass, ridge, share.epsilon)
         if label.size != 2:
             raise TypeMismatch(
                 f'"{label.name}" has {label.size} values, and a logistic model tells two apart',
@@ -202,8 +202,8 @@ class _Designing:
             if gaussian:
                 # It is pure, and with a large delta its epsilon could be more than was asked for.
                 rho = min(share.rho, share.epsilon**2 / 2)
-                return objective_under_rho(design, ranges, mass, strength, self.options.rows, rho)
-            return objective_under_epsilon(design, ranges, mass, strength, self.options.rows, share.epsilon)
+                return calibrate_objective_by_rho(design, ranges, mass, strength, self.options.rows, rho)
+            return calibrate_objective_by_epsilon(design, ranges, mass, strength, self.options.rows, share.epsilon)
         if gaussian:
-            return output_under_rho(design, ranges, mass, strength, self.options.rows, share.rho)
-        return output_under_epsilon(design, ranges, mass, strength, self.options.rows, share.epsilon)
+            return calibrate_output_by_rho(design, ranges, mass, strength, self.options.rows, share.rho)
+        return calibrate_output_by_epsilon(design, ranges, mass, strength, self.options.rows, share.epsilon)

@@ -9,45 +9,45 @@ from fractions import Fraction
 
 from dpsql import settings as setting
 from dpsql.errors import Error, InvalidParameter, Unsupported
-from dpsql.making.base import Asked
-from dpsql.option_names import OF_STATEMENTS, names_in
-from dpsql.settings import Settings, with_options
-from dpsql.sql.numerals import exact_number
+from dpsql.making.base import CreateRequest
+from dpsql.option_names import STATEMENT_OPTIONS, list_option_names
+from dpsql.settings import Settings, apply_options
+from dpsql.sql.numerals import parse_exact_number
 from dpsql.sql.options import Option
 
-UNIT = "privacy_unit_column"
+UNIT_COLUMN_OPTION = "privacy_unit_column"
 """May be named, as in any statement, and changes nothing."""
 
 
 @dataclass(frozen=True)
-class Given:
+class CreateOptions:
     """What the statement may lose, and the options of its own."""
 
     settings: Settings
     own: Mapping[str, Option]
 
 
-def read_options(asked: Asked, own: tuple[str, ...]) -> Given:
+def read_create_options(request: CreateRequest, own_names: tuple[str, ...]) -> CreateOptions:
     """`own` are the names of the kind's own. An accuracy that the session aims at is not for what is made."""
-    options = asked.command.options
+    options = request.command.options
     try:
         for option in options:
-            _require_known(asked.command.kind, option, own)
-        others = tuple(option for option in options if option.name not in own)
-        settings = with_options(asked.queries.settings.statement, asked.queries.dataset.schema, others)
+            _require_option(request.command.kind, option, own_names)
+        others = tuple(option for option in options if option.name not in own_names)
+        settings = apply_options(request.queries.settings.statement, request.queries.dataset.schema, others)
     except Error as error:
-        error.statement = asked.sql
+        error.statement = request.sql
         raise
     settings = replace(settings, max_error=None, max_relative_error=None)
-    return Given(settings, {option.name: option for option in options if option.name in own})
+    return CreateOptions(settings, {option.name: option for option in options if option.name in own_names})
 
 
-def _require_known(kind: str, option: Option, own: tuple[str, ...]) -> None:
-    names = (*names_in(OF_STATEMENTS), *own)
-    if option.name in (*names, UNIT):
+def _require_option(kind: str, option: Option, own_names: tuple[str, ...]) -> None:
+    names = (*list_option_names(STATEMENT_OPTIONS), *own_names)
+    if option.name in (*names, UNIT_COLUMN_OPTION):
         return
     listed = f"Options: {', '.join(names)}."
-    if option.name in setting.OPTIONS:
+    if option.name in setting.OPTION_SETTINGS:
         aims = option.name in ("max_error", "max_relative_error", "confidence")
         hint = f"Give it an epsilon. {listed}" if aims else listed
         raise InvalidParameter(f"a {kind} has no {option.name}", hint=hint, span=option.span)
@@ -56,38 +56,38 @@ def _require_known(kind: str, option: Option, own: tuple[str, ...]) -> None:
     raise Unsupported(f'there is no option "{option.name}"', hint=perhaps + listed, span=option.span, sqlstate="42704")
 
 
-def word(option: Option | None, known: tuple[str, ...]) -> str | None:
+def read_choice(option: Option | None, choices: tuple[str, ...]) -> str | None:
     """One of the known words; None where the option is not given."""
     if option is None:
         return None
     value = option.value.strip("'\"").lower()
-    if value not in known:
-        raise InvalidParameter(f'{option.name} must be {" or ".join(known)}, not "{option.value}"', span=option.span)
+    if value not in choices:
+        raise InvalidParameter(f'{option.name} must be {" or ".join(choices)}, not "{option.value}"', span=option.span)
     return value
 
 
-def number(option: Option | None, least: Fraction, most: Fraction) -> Fraction | None:
-    found = _number(option)
-    if option is not None and (found is None or not least <= found <= most):
+def read_number(option: Option | None, lower: Fraction, upper: Fraction) -> Fraction | None:
+    value = _parse_number(option)
+    if option is not None and (value is None or not lower <= value <= upper):
         raise InvalidParameter(
-            f"{option.name} must be a number from {float(least):g} to {float(most):g}", span=option.span
+            f"{option.name} must be a number from {float(lower):g} to {float(upper):g}", span=option.span
         )
-    return found
+    return value
 
 
-def whole(option: Option | None, least: int, most: int) -> int | None:
-    found = _number(option)
+def read_integer(option: Option | None, lower: int, upper: int) -> int | None:
+    value = _parse_number(option)
     if option is None:
         return None
-    if found is None or found.denominator != 1 or not least <= found <= most:
-        raise InvalidParameter(f"{option.name} must be a whole number from {least} to {most:,}", span=option.span)
-    return int(found)
+    if value is None or value.denominator != 1 or not lower <= value <= upper:
+        raise InvalidParameter(f"{option.name} must be a whole number from {lower} to {upper:,}", span=option.span)
+    return int(value)
 
 
-def _number(option: Option | None) -> Fraction | None:
+def _parse_number(option: Option | None) -> Fraction | None:
     if option is None:
         return None
     try:
-        return exact_number(option.value.strip("'\""))
+        return parse_exact_number(option.value.strip("'\""))
     except Error:
         return None

@@ -15,56 +15,56 @@ from fractions import Fraction
 from math import prod
 from typing import Any
 
-from dpsql.answer import Answer, rows_answer
-from dpsql.calibrate import Noise, Share
+from dpsql.answer import StatementResult, build_rows_result
+from dpsql.calibrate import NoiseKind, LossShare
 from dpsql.compiled import Compiled
 from dpsql.errors import DataError, InvalidParameter, InvalidSyntax, LimitExceeded
 from dpsql.explain import Explanation
-from dpsql.ledger.base import Made
+from dpsql.ledger.base import CreatedObject
 from dpsql.making import options
-from dpsql.making.base import Asked, Making
-from dpsql.objects.tables import read_definition, write_axes
-from dpsql.objects.within import Within, within_bins
-from dpsql.option_names import OF_TABLES, choices_of, names_in
+from dpsql.making.base import CreateRequest, CreatedArtifact
+from dpsql.objects.tables import definition_axes, axes_to_json
+from dpsql.objects.within import BinSampler, build_bin_sampler
+from dpsql.option_names import SYNTHETIC_TABLE_OPTIONS, list_option_choices, list_option_names
 from dpsql.plan.stages import Axis
 from dpsql.post.sandbox import OutputColumn
-from dpsql.privacy.forest import MOST_AXES
-from dpsql.privacy.loss import NO_LOSS, total
-from dpsql.privacy.mwem import MOST_CELLS
-from dpsql.privacy.release import Release, from_bytes
-from dpsql.privacy.synthesis import FIGURE_GRID, MEASURED, ROW, TOTAL, Method, Synthesis
-from dpsql.privacy.synthesis_shares import Wanted, method_for, under_epsilon, under_rho
-from dpsql.privacy.tally import Axes, Study, UnitMass
-from dpsql.queries import Queries
-from dpsql.rewrite.tally import MOST_VALUES, Coding
+from dpsql.privacy.forest import MAX_AXES
+from dpsql.privacy.loss import NO_LOSS, sum_losses
+from dpsql.privacy.mwem import MAX_CELLS
+from dpsql.privacy.release import Release, release_from_bytes
+from dpsql.privacy.synthesis import FIGURE_GRID, MEASURED, ROW, TOTAL, SynthesisMethod, Synthesis
+from dpsql.privacy.synthesis_shares import SynthesisRequest, default_method, calibrate_synthesis_by_epsilon, calibrate_synthesis_by_rho
+from dpsql.privacy.tally import Axes, WeightedRowsMechanism, UnitMass
+from dpsql.queries import QueryExecutor
+from dpsql.rewrite.tally import MAX_VALUES, ColumnCoding
 from dpsql.schema.domain import Scalar
 from dpsql.settings import Settings
-from dpsql.sql.output_names import UNNAMED
-from dpsql.sql.tallied import distinct_values
-from dpsql.studying import Rows, Studied, compile_study, study_rows
+from dpsql.sql.output_names import UNNAMED_COLUMN
+from dpsql.sql.tallied import distinct_values_query
+from dpsql.studying import StudyRows, CompiledStudy, compile_study, compile_weighted_rows
 from dpsql.types import BOOLEAN, DOUBLE, TEXT, Kind
 
-OPTIONS = names_in(OF_TABLES)
-BINS, MOST_BINS = 16, 256
-ROWS, MOST_ROWS = 100_000, 1_000_000
-MOST_ROUNDS = 100
+TABLE_OPTIONS = list_option_names(SYNTHETIC_TABLE_OPTIONS)
+DEFAULT_BINS, MAX_BINS = 16, 256
+DEFAULT_ROWS, MAX_ROWS = 100_000, 1_000_000
+MAX_ROUNDS = 100
 VALUES_SHARE = Fraction(1, 5)
 """Of epsilon, for values that are not declared; of delta they take half."""
 
 _COLUMNS = (("columns", TEXT), ("kind", TEXT), ("measured", BOOLEAN), ("expected_error", DOUBLE))
-_UNKNOWN = tuple(f"value {number}" for number in range(100))
+_DUMMY_VALUES = tuple(f"value {number}" for number in range(100))
 """What stands for values that are not released yet, while mistakes are looked for and prices told."""
 
-Listed = Mapping[str, tuple[Scalar, ...]]
-Released = tuple[tuple[Scalar, ...], Answer]
+ListedValues = Mapping[str, tuple[Scalar, ...]]
+ReleasedValues = tuple[tuple[Scalar, ...], StatementResult]
 """The values of a column, and the answer that they come from."""
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SyntheticTableOptions:
     """What the options say; `settings` are those of the whole statement."""
 
-    method: Method | None
+    method: SynthesisMethod | None
     rounds: int | None
     bins: int
     most_rows: int
@@ -82,130 +82,130 @@ class Marginal:
 
 
 @dataclass(frozen=True)
-class Draft:
+class SyntheticTableDraft:
     """A synthetic table that could be made."""
 
-    studied: Studied
-    within: tuple[Within | None, ...]
+    studied: CompiledStudy
+    within: tuple[BinSampler | None, ...]
 
-    def definition(self, statement: str) -> dict[str, Any]:
-        within = [None if one is None else one.written() for one in self.within]
-        return {"statement": statement, "axes": write_axes(self.studied.axes), "within": within}
+    def to_definition(self, statement: str) -> dict[str, Any]:
+        within = [None if sampler is None else sampler.to_json() for sampler in self.within]
+        return {"statement": statement, "axes": axes_to_json(self.studied.axes), "within": within}
 
 
-class SyntheticTables:
+class SyntheticTableBuilder:
     """See `base.Maker`."""
 
     @property
     def columns(self) -> tuple[OutputColumn, ...]:
         return tuple(OutputColumn(name, type_, str(type_)) for name, type_ in _COLUMNS)
 
-    def compiled(self, asked: Asked) -> Compiled:
-        chosen = read_options(asked)
-        rows = _rows(asked, chosen.settings)
-        return _draft(rows, chosen, dict.fromkeys(_unknown(rows), _UNKNOWN), guessed=True).studied.compiled
+    def compile_release(self, request: CreateRequest) -> Compiled:
+        chosen = read_table_options(request)
+        rows = _compile_rows(request, chosen.settings)
+        return _compile_draft(rows, chosen, dict.fromkeys(_undeclared_columns(rows), _DUMMY_VALUES), guessed=True).studied.compiled
 
-    def make(self, asked: Asked) -> Making:
-        chosen = read_options(asked)
-        rows = _rows(asked, chosen.settings)
-        unknown = _unknown(rows)
-        asking = [Values(asked, chosen.settings, name, len(unknown)) for name in unknown]
-        draft, found = self._checked(asked, rows, chosen, asking)
-        if unknown and not found:
-            found = [one.ask() for one in asking]
-            draft = _draft(rows, chosen, _listed(unknown, found))
-        bought = asked.queries.bought(draft.studied.compiled)
+    def create_artifact(self, request: CreateRequest) -> CreatedArtifact:
+        chosen = read_table_options(request)
+        rows = _compile_rows(request, chosen.settings)
+        unknown = _undeclared_columns(rows)
+        undeclared = [UndeclaredValues(request, chosen.settings, name, len(unknown)) for name in unknown]
+        draft, released = self._check_draft(request, rows, chosen, undeclared)
+        if unknown and not released:
+            released = [one.release_values() for one in undeclared]
+            draft = _compile_draft(rows, chosen, _list_values(unknown, released))
+        bought = request.queries.charge_releases(draft.studied.compiled)
         (release,), (number,) = bought.releases.values(), bought.numbers
-        answer = told(release, draft.studied.axes, asked.command.name)
-        notices = (*draft.studied.compiled.notices, *_left_out(unknown, found), *_instead(unknown, chosen, draft),
-                   *_scaled(draft), *answer.notices)  # fmt: skip
-        receipts = (*(one for _, answered in found for one in answered.receipts), *bought.receipts)
-        loss = total([*(answered.loss for _, answered in found), bought.loss])
+        answer = report_marginals(release, draft.studied.axes, request.command.name)
+        notices = (*draft.studied.compiled.notices, *_truncation_notices(unknown, released), *_method_notices(unknown, chosen, draft),
+                   *_norm_notices(draft), *answer.notices)  # fmt: skip
+        receipts = (*(one for _, answered in released for one in answered.receipts), *bought.receipts)
+        loss = sum_losses([*(answered.loss for _, answered in released), bought.loss])
         answer = replace(answer, loss=loss, settings=chosen.settings, receipts=receipts, notices=notices)
-        return Making(number, draft.definition(asked.statement), answer)
+        return CreatedArtifact(number, draft.to_definition(request.statement), answer)
 
-    def _checked(self, asked: Asked, rows: Rows, chosen: Chosen, asking: list[Values]) -> tuple[Draft, list[Released]]:
+    def _check_draft(self, request: CreateRequest, rows: StudyRows, chosen: SyntheticTableOptions, undeclared: list[UndeclaredValues]) -> tuple[SyntheticTableDraft, list[ReleasedValues]]:
         """The table as far as it is known, and its values where they were paid for before. Nothing is charged.
 
         A mistake, a table that might be too large and a budget that is too small show here.
         """
-        queries, unknown = asked.queries, tuple(one.column for one in asking)
-        parts = [one.compiled() for one in asking]
+        queries, unknown = request.queries, tuple(values.column for values in undeclared)
+        parts = [values.compile_release() for values in undeclared]
         stored = all(queries.is_stored(part) for part in parts)
-        found = [one.ask() for one in asking] if stored else []
+        released = [values.release_values() for values in undeclared] if stored else []
         if stored:
-            draft = _draft(rows, chosen, _listed(unknown, found))
+            draft = _compile_draft(rows, chosen, _list_values(unknown, released))
         else:
-            draft = _draft(rows, chosen, dict.fromkeys(unknown, _UNKNOWN), guessed=True)
+            draft = _compile_draft(rows, chosen, dict.fromkeys(unknown, _DUMMY_VALUES), guessed=True)
         if unknown:
-            queries.require_covered([*parts, draft.studied.compiled], asked.sql, chosen.settings)
-        return draft, found
+            queries.require_covered([*parts, draft.studied.compiled], request.sql, chosen.settings)
+        return draft, released
 
-    def explain(self, asked: Asked) -> Explanation:
-        chosen = read_options(asked)
-        rows = _rows(asked, chosen.settings)
-        unknown = _unknown(rows)
+    def explain(self, request: CreateRequest) -> Explanation:
+        chosen = read_table_options(request)
+        rows = _compile_rows(request, chosen.settings)
+        unknown = _undeclared_columns(rows)
 
         def compile_with(settings: Settings) -> Compiled:
-            listed = dict.fromkeys(unknown, _UNKNOWN)
-            study = _draft(replace(rows, settings=settings), chosen, listed, guessed=True).studied.compiled
-            values = [Values(asked, settings, name, len(unknown)).compiled() for name in unknown]
+            listed = dict.fromkeys(unknown, _DUMMY_VALUES)
+            study = _compile_draft(replace(rows, settings=settings), chosen, listed, guessed=True).studied.compiled
+            values = [UndeclaredValues(request, settings, name, len(unknown)).compile_release() for name in unknown]
             steps = [step for part in (*values, study) for step in part.steps]
             return replace(study, steps=tuple(steps), settings=settings)
 
         outputs = [(name, str(type_)) for name, type_ in _COLUMNS]
-        explained = asked.queries.explained(chosen.settings, compile_with, outputs)
+        explained = request.queries.explain_compiled(chosen.settings, compile_with, outputs)
         if not unknown:
             return explained
         notice = (f"the values of {', '.join(unknown)} are not declared, and are released first; what is shown of the "
-                  f"table is for {len(_UNKNOWN)} values of each")  # fmt: skip
+                  f"table is for {len(_DUMMY_VALUES)} values of each")  # fmt: skip
         return replace(explained, notices=(*explained.notices, notice))
 
-    def show(self, made: Made, body: bytes) -> Answer:
-        return replace(told(from_bytes(body), read_definition(made), made.name), command="SHOW")
+    def show(self, stored_table: CreatedObject, body: bytes) -> StatementResult:
+        return replace(report_marginals(release_from_bytes(body), definition_axes(stored_table), stored_table.name), command="SHOW")
 
-    def plain(self, made: Made, body: bytes) -> tuple[Marginal, ...]:
-        return tuple(Marginal(*row) for row in self.show(made, body).rows)
+    def to_record(self, stored_table: CreatedObject, body: bytes) -> tuple[Marginal, ...]:
+        return tuple(Marginal(*row) for row in self.show(stored_table, body).rows)
 
 
 # --- what is asked ---------------------------------------------------------------------------------------------------
 
 
-def read_options(asked: Asked) -> Chosen:
-    given = options.read_options(asked, OPTIONS)
-    own = given.own
-    method = options.word(own.get("method"), choices_of("method", OF_TABLES))
-    return Chosen(
-        None if method in (None, "auto") else Method(method),
-        options.whole(own.get("rounds"), 1, MOST_ROUNDS),
-        options.whole(own.get("bins"), 2, MOST_BINS) or BINS,
-        options.whole(own.get("rows"), 1, MOST_ROWS) or ROWS,
-        given.settings,
+def read_table_options(request: CreateRequest) -> SyntheticTableOptions:
+    create_options = options.read_create_options(request, TABLE_OPTIONS)
+    own_options = create_options.own
+    method = options.read_choice(own_options.get("method"), list_option_choices("method", SYNTHETIC_TABLE_OPTIONS))
+    return SyntheticTableOptions(
+        None if method in (None, "auto") else SynthesisMethod(method),
+        options.read_integer(own_options.get("rounds"), 1, MAX_ROUNDS),
+        options.read_integer(own_options.get("bins"), 2, MAX_BINS) or DEFAULT_BINS,
+        options.read_integer(own_options.get("rows"), 1, MAX_ROWS) or DEFAULT_ROWS,
+        create_options.settings,
     )
 
 
-def _rows(asked: Asked, settings: Settings) -> Rows:
-    queries = asked.queries
+def _compile_rows(request: CreateRequest, settings: Settings) -> StudyRows:
+    queries = request.queries
 
-    def work() -> Rows:
-        return study_rows(asked.sql, asked.command.query, queries.own.schema, settings, asked.parameters,
+    def compile_rows() -> StudyRows:
+        return compile_weighted_rows(request.sql, request.command.query, queries.own.schema, settings, request.parameters,
                           queries.clock(), queries.who)  # fmt: skip
 
-    rows = queries.own.knowing(work)
+    rows = queries.own.with_refresh(compile_rows)
     for name, span in zip(rows.names, rows.spans, strict=True):
-        if name == UNNAMED:
+        if name == UNNAMED_COLUMN:
             raise InvalidSyntax("a column of a synthetic table needs a name",
                                 hint="Write AS and a name behind it: … AS x.", span=span)  # fmt: skip
     return rows
 
 
-def _unknown(rows: Rows) -> tuple[str, ...]:
+def _undeclared_columns(rows: StudyRows) -> tuple[str, ...]:
     """Text columns whose values must be released first. (Numbers and times without bounds are refused.)"""
     kinds = {name: column.expr.type.kind for name, column in zip(rows.names, rows.found.columns, strict=True)}
-    return tuple(name for name in rows.unknown if kinds[name] is Kind.TEXT)
+    return tuple(name for name in rows.unknown_columns if kinds[name] is Kind.TEXT)
 
 
-def _studied(settings: Settings, unknown: tuple[str, ...]) -> Settings:
+def _study_settings(settings: Settings, unknown: tuple[str, ...]) -> Settings:
     """What is left for the study where values are released first."""
     if not unknown:
         return settings
@@ -213,16 +213,16 @@ def _studied(settings: Settings, unknown: tuple[str, ...]) -> Settings:
 
 
 @dataclass(frozen=True)
-class Values:
+class UndeclaredValues:
     """The values of one of `columns` columns that nothing public tells: those that enough units have."""
 
-    asked: Asked
+    asked: CreateRequest
     settings: Settings  # of the whole statement
     column: str
     columns: int
 
     @property
-    def _queries(self) -> Queries:
+    def _queries(self) -> QueryExecutor:
         epsilon, delta = self.settings.epsilon * VALUES_SHARE / self.columns, self.settings.delta / 2 / self.columns
         part = replace(self.settings, epsilon=epsilon, delta=delta)
         queries = self.asked.queries
@@ -230,14 +230,14 @@ class Values:
 
     @property
     def _sql(self) -> str:
-        return distinct_values(self.asked.command.query, self.asked.parameters, self.column)
+        return distinct_values_query(self.asked.command.query, self.asked.parameters, self.column)
 
-    def compiled(self) -> Compiled:
+    def compile_release(self) -> Compiled:
         """As they would be asked for. Free."""
-        return self._queries.compiled(self._sql)
+        return self._queries.compile_statement(self._sql)
 
-    def ask(self) -> Released:
-        answer = self._queries.ask(self._sql, ())
+    def release_values(self) -> ReleasedValues:
+        answer = self._queries.execute_query(self._sql, ())
         values = tuple(sorted(row[0] for row in answer.rows if row[0] is not None))
         if not values:
             hint = "Leave it out, or give more epsilon."
@@ -245,20 +245,20 @@ class Values:
         return values, answer
 
 
-def _listed(unknown: tuple[str, ...], found: list[Released]) -> Listed:
-    return {name: values[:MOST_VALUES] for name, (values, _) in zip(unknown, found, strict=True)}
+def _list_values(unknown: tuple[str, ...], released: list[ReleasedValues]) -> ListedValues:
+    return {name: values[:MAX_VALUES] for name, (values, _) in zip(unknown, released, strict=True)}
 
 
-def _left_out(unknown: tuple[str, ...], found: list[Released]) -> list[str]:
+def _truncation_notices(unknown: tuple[str, ...], released: list[ReleasedValues]) -> list[str]:
     """It was paid for, so the table is made of as many values as there can be."""
     return [
-        f'"{name}" has {len(values):,} values, of which the first {MOST_VALUES:,} are used; other rows are left out'
-        for name, (values, _) in zip(unknown, found, strict=True)
-        if len(values) > MOST_VALUES
+        f'"{name}" has {len(values):,} values, of which the first {MAX_VALUES:,} are used; other rows are left out'
+        for name, (values, _) in zip(unknown, released, strict=True)
+        if len(values) > MAX_VALUES
     ]
 
 
-def _scaled(draft: Draft) -> list[str]:
+def _norm_notices(draft: SyntheticTableDraft) -> list[str]:
     """Said of the declarations alone: whether any unit has more rows is private."""
     mass = draft.studied.study.mass
     if mass.one_row:
@@ -266,75 +266,75 @@ def _scaled(draft: Draft) -> list[str]:
     return [f"a unit counts like at most {mass.norm // mass.whole} rows; what that takes away is not in expected_error"]
 
 
-def _instead(unknown: tuple[str, ...], chosen: Chosen, draft: Draft) -> list[str]:
+def _method_notices(unknown: tuple[str, ...], chosen: SyntheticTableOptions, draft: SyntheticTableDraft) -> list[str]:
     study = draft.studied.study
     assert isinstance(study, Synthesis)
-    if not unknown or chosen.method is not None or study.method is Method.MWEM:
+    if not unknown or chosen.method is not None or study.method is SynthesisMethod.MWEM:
         return []
     return [f"made by {study.method.value}: with the values that were released there are too many cells for mwem"]
 
 
-def _draft(rows: Rows, chosen: Chosen, listed: Listed, *, guessed: bool = False) -> Draft:
+def _compile_draft(rows: StudyRows, chosen: SyntheticTableOptions, listed: ListedValues, *, guessed: bool = False) -> SyntheticTableDraft:
     """`listed` are the columns whose values are released first, with these; their price is not the study's.
 
     Where they are `guessed`, there may be as many as a column can have.
     """
-    rows = replace(rows, settings=_studied(rows.settings, tuple(listed)))
-    withins: list[Within | None] = []
+    rows = replace(rows, settings=_study_settings(rows.settings, tuple(listed)))
+    samplers: list[BinSampler | None] = []
 
-    def design(axes: tuple[Axis, ...], ranges: Axes, mass: UnitMass, share: Share) -> Study:
-        withins.extend(_within(rows, place, axis) for place, axis in enumerate(axes))
-        most = tuple(MOST_VALUES + axis.null if guessed and axis.name in listed else axis.size for axis in axes)
-        _check_size(chosen.method, most, guessed and bool(listed))
-        widths = tuple(() if one is None else one.widths for one in withins)
-        wanted = Wanted(chosen.method, ranges, mass, widths, chosen.most_rows, chosen.rounds)
-        if share.noise is Noise.LAPLACE:
-            return under_epsilon(wanted, share.epsilon)
+    def design(axes: tuple[Axis, ...], ranges: Axes, mass: UnitMass, share: LossShare) -> WeightedRowsMechanism:
+        samplers.extend(_bin_sampler_of(rows, index, axis) for index, axis in enumerate(axes))
+        max_sizes = tuple(MAX_VALUES + axis.null if guessed and axis.name in listed else axis.size for axis in axes)
+        _check_size(chosen.method, max_sizes, guessed and bool(listed))
+        widths = tuple(() if sampler is None else sampler.widths for sampler in samplers)
+        synthesis_request = SynthesisRequest(chosen.method, ranges, mass, widths, chosen.most_rows, chosen.rounds)
+        if share.noise is NoiseKind.LAPLACE:
+            return calibrate_synthesis_by_epsilon(synthesis_request, share.epsilon)
         if share.rho <= 0:
             raise InvalidParameter("gaussian noise needs a delta above 0", hint="SET delta = 1e-9.")
-        return under_rho(wanted, share.rho)
+        return calibrate_synthesis_by_rho(synthesis_request, share.rho)
 
-    studied = compile_study(rows, Coding(chosen.bins, listed, nulls=True), design)
-    return Draft(studied, tuple(withins))
+    studied = compile_study(rows, ColumnCoding(chosen.bins, listed, nulls=True), design)
+    return SyntheticTableDraft(studied, tuple(samplers))
 
 
-def _within(rows: Rows, place: int, axis: Axis) -> Within | None:
+def _bin_sampler_of(rows: StudyRows, index: int, axis: Axis) -> BinSampler | None:
     if axis.bins is None:
         return None
-    name = rows.found.columns[place].name
-    return within_bins(axis, rows.found.domains[name].bounds, rows.found.grids.get(name))
+    name = rows.found.columns[index].name
+    return build_bin_sampler(axis, rows.found.domains[name].bounds, rows.found.grids.get(name))
 
 
-def _check_size(method: Method | None, sizes: tuple[int, ...], guessed: bool) -> None:
+def _check_size(method: SynthesisMethod | None, sizes: tuple[int, ...], guessed: bool) -> None:
     cells = prod(sizes)
-    if method is Method.MWEM and cells > MOST_CELLS:
+    if method is SynthesisMethod.MWEM and cells > MAX_CELLS:
         have = "may have" if guessed else "have"  # of a column whose values are not known yet, as many as it can have
         raise LimitExceeded(
-            f"mwem enumerates at most {MOST_CELLS:,} cells, and these columns {have} {cells:,}",
+            f"mwem enumerates at most {MAX_CELLS:,} cells, and these columns {have} {cells:,}",
             hint="Leave the method out, take fewer columns, or fewer bins.",
         )
-    if len(sizes) > MOST_AXES and (method or method_for(sizes)) is not Method.MWEM:
-        raise LimitExceeded(f"a synthetic table has at most {MOST_AXES} columns", hint="Name those that you need.")
+    if len(sizes) > MAX_AXES and (method or default_method(sizes)) is not SynthesisMethod.MWEM:
+        raise LimitExceeded(f"a synthetic table has at most {MAX_AXES} columns", hint="Name those that you need.")
 
 
 # --- what is told ----------------------------------------------------------------------------------------------------
 
 
-def told(release: Release, axes: tuple[Axis, ...], name: str) -> Answer:
+def report_marginals(release: Release, axes: tuple[Axis, ...], name: str) -> StatementResult:
     """The expected error of each one- and two-way marginal, in rows, on average over its cells."""
     parts, values, *cells = release.cells
     codes = cells[: len(axes)]
     rows = []
-    for place in range(len(parts)):
-        if parts[place] in (ROW, TOTAL):
+    for index in range(len(parts)):
+        if parts[index] in (ROW, TOTAL):
             continue
-        named = [axis.name for axis, code in zip(axes, codes, strict=True) if code[place] == 0]
-        error = float(values[place] * FIGURE_GRID) if values[place] >= 0 else None
+        named = [axis.name for axis, code in zip(axes, codes, strict=True) if code[index] == 0]
+        error = float(values[index] * FIGURE_GRID) if values[index] >= 0 else None
         kind = "one-way" if len(named) == 1 else "two-way"
-        rows.append((", ".join(named), kind, bool(parts[place] == MEASURED), error))
+        rows.append((", ".join(named), kind, bool(parts[index] == MEASURED), error))
     count = int((parts == ROW).sum())
     stands = float(values[parts == TOTAL][0] * FIGURE_GRID)
     notice = f'"{name}" has {count:,} rows'
     if count < stands * 0.99:
         notice += f", of about {stands:,.0f}: its counts must be scaled up"
-    return replace(rows_answer(_COLUMNS, rows, "CREATE"), notices=(notice,), loss=NO_LOSS)
+    return replace(build_rows_result(_COLUMNS, rows, "CREATE"), notices=(notice,), loss=NO_LOSS)

@@ -11,123 +11,123 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from dpsql.errors import StaleData, UnknownFunction, UnknownTable
-from dpsql.ledger.base import Ledger, Made
-from dpsql.objects.models import model_of
-from dpsql.objects.tables import Arrays, arrays_of, table_of
-from dpsql.recent import Recent
+from dpsql.ledger.base import Ledger, CreatedObject
+from dpsql.objects.models import load_model
+from dpsql.objects.tables import TableArrays, build_arrays, build_catalog_table
+from dpsql.recent import LruCache
 from dpsql.schema.made_models import MadeModel
 from dpsql.schema.model import MadeTable, Resolved
 from dpsql.sql.made_commands import MODEL, TABLE
 
-KEPT = 64
+MAX_CACHED_ACCOUNTS = 64
 """Accounts whose objects are remembered, and schemas with their tables."""
-KEPT_ROWS = 4
+MAX_CACHED_TABLES = 4
 """Synthetic tables whose rows are."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Seen:
+class NamespaceCache:
     """Of all sessions on one dataset in this process."""
 
-    objects: Recent[tuple[Made, ...]] = field(default_factory=lambda: Recent(KEPT))
-    schemas: Recent[Resolved] = field(default_factory=lambda: Recent(KEPT))
-    arrays: Recent[Arrays] = field(default_factory=lambda: Recent(KEPT_ROWS))  # by key
-    models: Recent[MadeModel] = field(default_factory=lambda: Recent(KEPT))  # by release and name
+    objects: LruCache[tuple[CreatedObject, ...]] = field(default_factory=lambda: LruCache(MAX_CACHED_ACCOUNTS))
+    schemas: LruCache[Resolved] = field(default_factory=lambda: LruCache(MAX_CACHED_ACCOUNTS))
+    arrays: LruCache[TableArrays] = field(default_factory=lambda: LruCache(MAX_CACHED_TABLES))  # by key
+    models: LruCache[MadeModel] = field(default_factory=lambda: LruCache(MAX_CACHED_ACCOUNTS))  # by release and name
 
 
 @dataclass(frozen=True)
-class Belongings:
+class ObjectNamespace:
     """One account's."""
 
     ledger: Ledger
     account: str
     resolved: Resolved
-    seen: Seen
+    seen: NamespaceCache
 
     @property
-    def all(self) -> tuple[Made, ...]:
+    def all_objects(self) -> tuple[CreatedObject, ...]:
         return self.seen.objects.get(self.account) or ()
 
     @property
     def tables(self) -> tuple[MadeTable, ...]:
-        return tuple(table_of(made, self.key_of(made)) for made in self.all if made.kind == TABLE)
+        return tuple(build_catalog_table(stored, self.key_of(stored)) for stored in self.all_objects if stored.kind == TABLE)
 
-    def key_of(self, made: Made) -> str:
+    def key_of(self, stored: CreatedObject) -> str:
         """What stands for a release in this account's SQL: one for each, and no number.
 
         Privacy: the ledger's id is told to nobody, so that a key tells neither how many releases others have bought
         nor whether this one was theirs before.
         """
-        return hashlib.sha256(f"{self.ledger.id} {self.account} {made.release}".encode()).hexdigest()[:24]
+        return hashlib.sha256(f"{self.ledger.id} {self.account} {stored.release}".encode()).hexdigest()[:24]
 
     @property
     def models(self) -> tuple[MadeModel, ...]:
         """Those of which the release is still kept."""
-        found = (self._model(made) for made in self.all if made.kind == MODEL)
-        return tuple(model for model in found if model is not None)
+        loaded = (self._load_model(stored) for stored in self.all_objects if stored.kind == MODEL)
+        return tuple(model for model in loaded if model is not None)
 
-    def _model(self, made: Made) -> MadeModel | None:
-        key = (made.release, made.name, made.definition)
-        known = self.seen.models.get(key)
-        if known is not None:
-            return known
-        body = self.ledger.stored(made.release)
-        return None if body is None else self.seen.models.put(key, model_of(made, body))
+    def _load_model(self, stored: CreatedObject) -> MadeModel | None:
+        key = (stored.release, stored.name, stored.definition)
+        cached = self.seen.models.get(key)
+        if cached is not None:
+            return cached
+        body = self.ledger.read_body(stored.release)
+        return None if body is None else self.seen.models.put(key, load_model(stored, body))
 
-    def again(self) -> bool:
+    def refresh(self) -> bool:
         """Read them; whether they differ from what was seen before."""
-        before, now = self.all, self.ledger.objects.of(self.account)
+        before, now = self.all_objects, self.ledger.objects.list_objects(self.account)
         self.seen.objects.put(self.account, now)
         return now != before
 
-    def knowing(self, work: Callable[[], T]) -> T:
+    def with_refresh(self, work: Callable[[], T]) -> T:
         """What the work comes to. Where it misses a name, those that there are now are read, and it is done again."""
         try:
             return work()
         except (UnknownTable, UnknownFunction):
-            if not self.again():
+            if not self.refresh():
                 raise
             return work()
 
-    def arrays(self, key: str) -> Arrays:
+    def load_arrays(self, key: str) -> TableArrays:
         """The columns of a synthetic table, as long as it is there."""
-        self.again()
-        made = next((one for one in self.all if one.kind == TABLE and self.key_of(one) == key), None)
-        if made is None:
+        self.refresh()
+        stored = next((candidate for candidate in self.all_objects if candidate.kind == TABLE and self.key_of(candidate) == key), None)
+        if stored is None:
             raise UnknownTable("the synthetic table was dropped or replaced meanwhile", hint="Ask again.")
-        return self.seen.arrays.get(key) or self.seen.arrays.put(key, arrays_of(made, self.body(made)))
+        return self.seen.arrays.get(key) or self.seen.arrays.put(key, build_arrays(stored, self.release_body(stored)))
 
-    def body(self, made: Made) -> bytes:
-        body = self.ledger.stored(made.release)
+    def release_body(self, stored: CreatedObject) -> bytes:
+        body = self.ledger.read_body(stored.release)
         if body is None:
             raise StaleData(
-                f'the release of {made.kind} "{made.name}" is no longer kept',
+                f'the release of {stored.kind} "{stored.name}" is no longer kept',
                 hint="The owner's retention is over; it can be made again.",
             )
         return body
 
-    def find(self, kind: str, name: str) -> Made | None:
+    def find_object(self, kind: str, name: str) -> CreatedObject | None:
         """By its name, as it is now."""
-        self.again()
-        return next((one for one in self.all if one.kind == kind and one.name.lower() == name.lower()), None)
+        self.refresh()
+        return next((stored for stored in self.all_objects if stored.kind == kind and stored.name.lower() == name.lower()), None)
 
     @property
-    def key(self) -> Hashable:
+    def cache_key(self) -> Hashable:
         """What a statement that may name them is compiled with."""
-        return tuple((one.kind, one.name, one.release) for one in self.all)
+        return tuple((stored.kind, stored.name, stored.release) for stored in self.all_objects)
 
     @property
     def schema(self) -> Resolved:
         """The schema with the account's tables and models."""
-        if not self.all:
+        if not self.all_objects:
             return self.resolved
-        key = (self.resolved.hash, self.resolved.version, self.account, self.key)
-        known = self.seen.schemas.get(key)
-        if known is not None:
-            return known
-        return self.seen.schemas.put(key, self._with_made())
+        key = (self.resolved.hash, self.resolved.version, self.account, self.cache_key)
+        cached = self.seen.schemas.get(key)
+        if cached is not None:
+            return cached
+        return self.seen.schemas.put(key, self._schema_with_objects())
 
-    def _with_made(self) -> Resolved:
-        return replace(self.resolved, schema=self.resolved.schema.with_made(self.tables, self.models))
+    def _schema_with_objects(self) -> Resolved:
+        return replace(self.resolved, schema=self.resolved.schema.with_created(self.tables, self.models))

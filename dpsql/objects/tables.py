@@ -8,67 +8,67 @@ from fractions import Fraction
 from typing import Any
 
 from dpsql.errors import IntegrityError
-from dpsql.ledger.base import Made
-from dpsql.objects.within import Within, array_within, read_within, small
-from dpsql.option_names import MADE_BY
-from dpsql.plain import tell, told
+from dpsql.ledger.base import CreatedObject
+from dpsql.objects.within import BinSampler, sample_to_array, read_bin_sampler, shrink_codes
+from dpsql.option_names import SYNTHETIC_PREFIX
+from dpsql.plain import dumps, loads
 from dpsql.plan.stages import Axis, Bins
-from dpsql.post.arrays import Coded, Numbered
-from dpsql.post.tables import bin_value
-from dpsql.privacy.release import from_bytes
+from dpsql.post.arrays import DictionaryColumn, NumericColumn
+from dpsql.post.tables import bin_to_value
+from dpsql.privacy.release import release_from_bytes
 from dpsql.privacy.synthesis import ROW
 from dpsql.schema.domain import Domain, to_number
 from dpsql.schema.model import Column, MadeTable
 from dpsql.types import parse_type
 
-Arrays = tuple[Coded | Numbered, ...]
+TableArrays = tuple[DictionaryColumn | NumericColumn, ...]
 
 
-def write_axes(axes: Sequence[Axis]) -> list[dict[str, Any]]:
-    return [_write(axis) for axis in axes]
+def axes_to_json(axes: Sequence[Axis]) -> list[dict[str, Any]]:
+    return [_axis_to_json(axis) for axis in axes]
 
 
-def _write(axis: Axis) -> dict[str, Any]:
+def _axis_to_json(axis: Axis) -> dict[str, Any]:
     part: dict[str, Any] = {"name": axis.name, "type": str(axis.type), "null": axis.null}
     if axis.values is not None:
-        part["values"] = [tell(value) for value in axis.values]
+        part["values"] = [dumps(value) for value in axis.values]
     if axis.bins is not None:
         bins = axis.bins
         part["bins"] = {"lower": bins.lower, "upper": bins.upper, "grid": str(bins.grid), "discrete": bins.discrete}
     return part
 
 
-def read_axes(parts: Sequence[dict[str, Any]]) -> tuple[Axis, ...]:
-    """What `write_axes` wrote."""
-    return tuple(_read(part) for part in parts)
+def axes_from_json(parts: Sequence[dict[str, Any]]) -> tuple[Axis, ...]:
+    """What `axes_to_json` wrote."""
+    return tuple(_axis_from_json(part) for part in parts)
 
 
-def _read(part: dict[str, Any]) -> Axis:
+def _axis_from_json(part: dict[str, Any]) -> Axis:
     type_ = parse_type(part["type"])
     if type_ is None:
         raise IntegrityError("the definition of a synthetic table is damaged")
     values, bins = None, None
     if "values" in part:
-        values = tuple(told(value) for value in part["values"])
+        values = tuple(loads(value) for value in part["values"])
     if "bins" in part:
-        found = part["bins"]
-        bins = Bins(found["lower"], found["upper"], Fraction(found["grid"]), type_, found["discrete"])
+        bin_part = part["bins"]
+        bins = Bins(bin_part["lower"], bin_part["upper"], Fraction(bin_part["grid"]), type_, bin_part["discrete"])
     return Axis(part["name"], type_, values, bins, part["null"])
 
 
-def read_definition(made: Made) -> tuple[Axis, ...]:
-    return read_axes(json.loads(made.definition)["axes"])
+def definition_axes(stored: CreatedObject) -> tuple[Axis, ...]:
+    return axes_from_json(json.loads(stored.definition)["axes"])
 
 
-def table_of(made: Made, key: str) -> MadeTable:
+def build_catalog_table(stored: CreatedObject, key: str) -> MadeTable:
     """As the catalog shows it."""
-    definition = json.loads(made.definition)
-    axes = zip(read_axes(definition["axes"]), definition["within"], strict=True)
-    columns = tuple(Column(axis.name, _domain(axis, read_within(within))) for axis, within in axes)
-    return MadeTable(made.name, key, columns, MADE_BY + definition["statement"])
+    definition = json.loads(stored.definition)
+    axes = zip(axes_from_json(definition["axes"]), definition["within"], strict=True)
+    columns = tuple(Column(axis.name, _axis_domain(axis, read_bin_sampler(within))) for axis, within in axes)
+    return MadeTable(stored.name, key, columns, SYNTHETIC_PREFIX + definition["statement"])
 
 
-def _domain(axis: Axis, within: Within | None) -> Domain:
+def _axis_domain(axis: Axis, within: BinSampler | None) -> Domain:
     """What its rows can have, by the definition alone: bounds and values of what it was made of, or released ones."""
     domain = Domain(axis.type, values=axis.values)
     if axis.bins is None:
@@ -76,43 +76,43 @@ def _domain(axis: Axis, within: Within | None) -> Domain:
             return domain
         numbers = [to_number(value) for value in axis.values]
         return domain.with_bounds(min(numbers), max(numbers))
-    lower, upper = (axis.bins.lower, axis.bins.upper) if within is None else within.ends(axis)
+    lower, upper = (axis.bins.lower, axis.bins.upper) if within is None else within.value_range(axis)
     step = axis.bins.grid if within is None else within.step
     low, high = axis.bins.origin + lower * step, axis.bins.origin + upper * step
-    whole = axis.type.is_integer or axis.type.is_time  # a value is the nearest whole number
-    return domain.with_bounds(Fraction(round(low)), Fraction(round(high))) if whole else domain.with_bounds(low, high)
+    integral = axis.type.is_integer or axis.type.is_time  # a value is the nearest whole number
+    return domain.with_bounds(Fraction(round(low)), Fraction(round(high))) if integral else domain.with_bounds(low, high)
 
 
-def arrays_of(made: Made, body: bytes) -> Arrays:
+def build_arrays(stored: CreatedObject, body: bytes) -> TableArrays:
     """The columns of the table: its release has codes for each, and places within bins for those that have bins."""
-    definition = json.loads(made.definition)
-    axes = read_axes(definition["axes"])
-    parts, _, *cells = from_bytes(body).cells
+    definition = json.loads(stored.definition)
+    axes = axes_from_json(definition["axes"])
+    parts, _, *cells = release_from_bytes(body).cells
     rows = parts == ROW
     offsets = iter(cells[len(axes) :])
-    columns: list[Coded | Numbered] = []
+    columns: list[DictionaryColumn | NumericColumn] = []
     for axis, codes, part in zip(axes, cells, definition["within"], strict=False):
-        within = read_within(part)
+        within = read_bin_sampler(part)
         if within is None:
-            columns.append(Coded(small(codes[rows], axis.size), tuple(values_of(axis, range(axis.size)))))
+            columns.append(DictionaryColumn(shrink_codes(codes[rows], axis.size), tuple(decode_values(axis, range(axis.size)))))
         else:
-            columns.append(array_within(axis, within, codes[rows], next(offsets)[rows]))
+            columns.append(sample_to_array(axis, within, codes[rows], next(offsets)[rows]))
     return tuple(columns)
 
 
-def values_of(axis: Axis, codes: Sequence[int]) -> list[Any]:
+def decode_values(axis: Axis, codes: Sequence[int]) -> list[Any]:
     """The values that codes from 0 on stand for."""
 
     def value(code: int) -> Any:
-        if is_null(axis, code):
+        if is_null_code(axis, code):
             return None
         if axis.values is not None:
             return axis.values[code]
         assert axis.bins is not None
-        return bin_value(code + axis.bins.lower, axis.bins)
+        return bin_to_value(code + axis.bins.lower, axis.bins)
 
     return [value(code) for code in codes]
 
 
-def is_null(axis: Axis, code: int) -> bool:
+def is_null_code(axis: Axis, code: int) -> bool:
     return axis.null and code == axis.size - 1

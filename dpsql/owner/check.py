@@ -13,43 +13,43 @@ from pathlib import Path
 from dpsql.dataset import check_declarations
 from dpsql.engines.measure import (
     ColumnFacts,
-    column_facts,
-    exact_figures,
-    keys_per_unit,
-    orphans,
-    rows_per_unit,
-    with_fields,
+    measure_columns,
+    measure_exact_figures,
+    count_keys_per_unit,
+    count_orphans,
+    count_rows_per_unit,
+    add_field_counts,
 )
-from dpsql.engines.owner import DuckDBOwner
+from dpsql.engines.owner import DuckDBAdmin
 from dpsql.errors import Error, InterfaceError
 from dpsql.ledger.budget import balance_of
-from dpsql.ledger.standing import more_like, usual_cost
+from dpsql.ledger.standing import count_more_like, usual_cost
 from dpsql.owner import advice
-from dpsql.owner.proposals import clipped_units, lost_rows, norms_shown
+from dpsql.owner.proposals import count_clipped_units, count_lost_rows, norms_to_show
 from dpsql.owner.questions import (
-    MOST_UNDECLARED,
-    Exactly,
-    answer_question,
-    hidden_groups,
-    typical,
+    MAX_UNDECLARED,
+    ExactQuery,
+    report_query,
+    find_shown_groups,
+    typical_queries,
     undeclared_keys,
 )
-from dpsql.owner.rehearsal import rehearsal
+from dpsql.owner.rehearsal import open_dry_run
 from dpsql.owner.report import (
     AccountReport,
     ColumnReport,
-    Finding,
+    SchemaFinding,
     KeyReport,
-    Level,
-    Norm,
-    QuestionReport,
-    Report,
+    Severity,
+    NormReport,
+    QueryReport,
+    SchemaReport,
     TableReport,
 )
-from dpsql.owner.scratch import scratch
-from dpsql.payers import accounts_below, dataset_account, usual_query
+from dpsql.owner.scratch import open_temp_folder
+from dpsql.payers import declared_accounts, dataset_account, default_query_budget
 from dpsql.pins import expand_table
-from dpsql.privacy.filters import NOTHING
+from dpsql.privacy.filters import NO_CUMULATIVE_LOSS
 from dpsql.schema.literals import show_number
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Column, Contributions, Files, ForeignUnit, RowUnit, Schema, Source, Table
@@ -58,187 +58,187 @@ from dpsql.types import Kind
 from dpsql.versions import check_table
 
 
-def check_schema(path: str | Path, tables: Sequence[str] = (), *, data: bool = True) -> Report:
+def check_schema(path: str | Path, tables: Sequence[str] = (), *, data: bool = True) -> SchemaReport:
     """The report on a schema that loads: on `tables` alone if any are named, on the schema alone without `data`."""
     schema = load_schema(path)
     check_settings(schema)
     check_declarations(schema)
     for name in tables:
         if schema.table(name) is None:
-            known = ", ".join(table.name for table in schema.tables)
-            raise InterfaceError(f'there is no table "{name}" in the schema', hint=f"Tables: {known}.")
+            names = ", ".join(table.name for table in schema.tables)
+            raise InterfaceError(f'there is no table "{name}" in the schema', hint=f"Tables: {names}.")
     chosen = [table for table in schema.tables if not tables or table.name in tables]
-    findings = list(advice.of_schema(schema))
-    found: tuple[TableReport, ...] = ()
+    findings = list(advice.advise_schema(schema))
+    reports: tuple[TableReport, ...] = ()
     if data:
-        found, more = _of_data(schema, chosen)
+        reports, more = _check_data(schema, chosen)
         findings += more
     query = schema.privacy.query
-    return Report(
+    return SchemaReport(
         schema=str(path),
         unit=schema.privacy.unit,
         neighbors=schema.privacy.neighbors.value,
         query={"epsilon": float(query.epsilon), "delta": float(query.delta)},
-        accounts=_accounts(schema),
-        tables=found,
-        findings=tuple(sorted(findings, key=lambda finding: list(Level).index(finding.level))),
+        accounts=_report_accounts(schema),
+        tables=reports,
+        findings=tuple(sorted(findings, key=lambda finding: list(Severity).index(finding.level))),
         data=data,
         declared=tuple(table.name for table in schema.tables),
     )
 
 
-def _accounts(schema: Schema) -> tuple[AccountReport, ...]:
+def _report_accounts(schema: Schema) -> tuple[AccountReport, ...]:
     """As a new ledger would have them: the real one is not asked."""
     reports = []
-    for account in (dataset_account(schema), *accounts_below(schema)):
-        query = usual_query(schema, account)
+    for account in (dataset_account(schema), *declared_accounts(schema)):
+        query = default_query_budget(schema, account)
         delta = query.delta if account.delta else account.delta
-        more = more_like(balance_of(account, NOTHING, 0), usual_cost(query.epsilon, delta))
+        more = count_more_like(balance_of(account, NO_CUMULATIVE_LOSS, 0), usual_cost(query.epsilon, delta))
         reports.append(AccountReport(account.name, float(account.epsilon), float(account.delta), more))
     return tuple(reports)
 
 
-def _of_data(schema: Schema, chosen: Sequence[Table]) -> tuple[tuple[TableReport, ...], list[Finding]]:
-    contributions = _tried(schema)
+def _check_data(schema: Schema, chosen: Sequence[Table]) -> tuple[tuple[TableReport, ...], list[SchemaFinding]]:
+    contributions = _default_contributions(schema)
     try:
-        with rehearsal(schema, contributions) as session, _owner(schema) as owner:
-            look = _Look(schema, session.dataset.resolved.relations, owner, session)
-            looked = [look.table(table) for table in chosen]
+        with open_dry_run(schema, contributions) as session, _open_owner(schema) as owner:
+            inspector = _TableInspector(schema, session.dataset.resolved.relations, owner, session)
+            inspected = [inspector.inspect_table(table) for table in chosen]
     except Error as error:
-        problems = _problems(schema)
+        problems = _find_problems(schema)
         if not problems:  # no table by itself: a view of the world that is not the tables'
-            problems = [Finding(Level.BROKEN, "data", str(error))]
+            problems = [SchemaFinding(Severity.BROKEN, "data", str(error))]
         return (), problems
-    reports = tuple(report for report, _ in looked)
-    findings = [finding for _, more in looked for finding in more]
-    return reports, [*findings, *advice.of_tables(schema, reports)]
+    reports = tuple(report for report, _ in inspected)
+    findings = [finding for _, more in inspected for finding in more]
+    return reports, [*findings, *advice.advise_dataset(schema, reports)]
 
 
-def _owner(schema: Schema) -> DuckDBOwner:
-    return DuckDBOwner(schema.engine, threads=schema.limits.threads, memory=schema.limits.memory)
+def _open_owner(schema: Schema) -> DuckDBAdmin:
+    return DuckDBAdmin(schema.engine, threads=schema.limits.threads, memory=schema.limits.memory)
 
 
-def _tried(schema: Schema) -> Contributions:
+def _default_contributions(schema: Schema) -> Contributions:
     """Where none are declared, questions are tried with usual ones, and a finding says so."""
     declared = schema.privacy.contributions
-    return Contributions(declared.rows or advice.ROWS, declared.groups or advice.GROUPS)
+    return Contributions(declared.rows or advice.DEFAULT_ROWS, declared.groups or advice.DEFAULT_GROUPS)
 
 
-def _problems(schema: Schema) -> list[Finding]:
+def _find_problems(schema: Schema) -> list[SchemaFinding]:
     """What stops the data from being served, table by table."""
-    found: list[Finding] = []
-    with scratch("check") as folder:
+    problems: list[SchemaFinding] = []
+    with open_temp_folder("check") as folder:
         for number, table in enumerate(schema.tables):
             try:
-                with _owner(schema) as owner:
-                    source = _readable(owner, schema, table, folder / "copies" / f"{number}.parquet")
+                with _open_owner(schema) as owner:
+                    source = _readable_source(owner, schema, table, folder / "copies" / f"{number}.parquet")
                     check_table(owner, schema, table, source)
             except Error as error:
                 what = f"{error.message}. {error.detail or ''}".strip().rstrip(".")
-                found.append(Finding(Level.BROKEN, f"tables.{table.name}", what, error.hint))
-    return found
+                problems.append(SchemaFinding(Severity.BROKEN, f"tables.{table.name}", what, error.hint))
+    return problems
 
 
-def _readable(owner: DuckDBOwner, schema: Schema, table: Table, copy: Path) -> Source:
+def _readable_source(owner: DuckDBAdmin, schema: Schema, table: Table, copy: Path) -> Source:
     source = expand_table(table)
     if isinstance(source, Files) and source.format != "parquet":
-        owner.snapshot(source, table.columns, copy, schema.id_columns(table))
+        owner.write_snapshot(source, table.columns, copy, schema.find_id_columns(table))
         return Files((str(copy),), "parquet")
     return source
 
 
 @dataclass(frozen=True)
-class _Look:
+class _TableInspector:
     schema: Schema
     relations: Mapping[str, Source]
-    owner: DuckDBOwner
+    owner: DuckDBAdmin
     session: Session
 
-    def table(self, table: Table) -> tuple[TableReport, list[Finding]]:
-        rows, facts = column_facts(self.owner.ask, self.relations[table.name], table.columns)
+    def inspect_table(self, table: Table) -> tuple[TableReport, list[SchemaFinding]]:
+        rows, facts = measure_columns(self.owner.query_rows, self.relations[table.name], table.columns)
         source = expand_table(table)
         if isinstance(source, Files) and source.format != "parquet":
-            facts = with_fields(self.owner.ask, source, table.columns, facts)
-        columns = tuple(_column(column, facts[column.name], rows) for column in table.columns)
-        advised = list(advice.of_fields(self.schema, table, facts, rows))
+            facts = add_field_counts(self.owner.query_rows, source, table.columns, facts)
+        columns = tuple(_report_column(column, facts[column.name], rows) for column in table.columns)
+        advised = list(advice.advise_unreadable_values(self.schema, table, facts, rows))
         if table.unit is None:
             return TableReport(table.name, rows, None, 0, 0, columns), advised
-        advised += advice.of_columns(self.schema, table, facts, rows, self._values)
-        histogram = rows_per_unit(self.owner.ask, self.schema, table, self.relations)
-        held = sum(number * count for number, count in histogram.items())
-        asked = typical(self.schema, table)
-        questions = tuple(answer_question(self.session, one, self._exactly(table)) for one in asked)
+        advised += advice.advise_columns(self.schema, table, facts, rows, self._common_values_of)
+        histogram = count_rows_per_unit(self.owner.query_rows, self.schema, table, self.relations)
+        owned_rows = sum(number * count for number, count in histogram.items())
+        queries = typical_queries(self.schema, table)
+        questions = tuple(report_query(self.session, query, self._exact_figures_of(table)) for query in queries)
         missing = 0
         if isinstance(table.unit, ForeignUnit):
-            missing = orphans(self.owner.ask, self.schema, table, self.relations)
-        keys = self._keys(table, facts, rows)
+            missing = count_orphans(self.owner.query_rows, self.schema, table, self.relations)
+        keys = self._group_keys(table, facts, rows)
         report = TableReport(
             name=table.name,
             rows=rows,
             units=sum(histogram.values()),
-            without_unit=rows - held,
+            without_unit=rows - owned_rows,
             orphans=missing,
             columns=columns,
-            norms=self._norms(table, histogram, questions[0]),
-            keys=tuple(report for key in keys[:MOST_UNDECLARED] if (report := self._key(table, key)) is not None),
+            norms=self._report_norms(table, histogram, questions[0]),
+            keys=tuple(report for key in keys[:MAX_UNDECLARED] if (report := self._report_key(table, key)) is not None),
             questions=questions,
             most_rows=max(histogram, default=0),
-            keys_left=len(keys[MOST_UNDECLARED:]),
+            keys_left=len(keys[MAX_UNDECLARED:]),
         )
-        return report, [*advised, *advice.of_contributions(self.schema, table, report)]
+        return report, [*advised, *advice.advise_units(self.schema, table, report)]
 
-    def _exactly(self, table: Table) -> Exactly:
-        return lambda key, value: exact_figures(self.owner.ask, self.schema, table, self.relations, key, value)
+    def _exact_figures_of(self, table: Table) -> ExactQuery:
+        return lambda key, value: measure_exact_figures(self.owner.query_rows, self.schema, table, self.relations, key, value)
 
-    def _values(self, table: Table, column: Column) -> tuple[tuple[str, ...], int] | None:
-        return advice.listed(self.owner.ask, self.relations[table.name], table, column)
+    def _common_values_of(self, table: Table, column: Column) -> tuple[tuple[str, ...], int] | None:
+        return advice.list_common_values(self.owner.query_rows, self.relations[table.name], table, column)
 
-    def _norms(self, table: Table, histogram: Mapping[int, int], counted: QuestionReport) -> tuple[Norm, ...]:
+    def _report_norms(self, table: Table, histogram: Mapping[int, int], counted: QueryReport) -> tuple[NormReport, ...]:
         """The declared norm and others: noise grows with it, what is lost falls."""
         if isinstance(table.unit, RowUnit) or max(histogram, default=1) == 1:
             return ()
         rows = sum(number * count for number, count in histogram.items())
-        own = self.session.settings.statement.rows or advice.ROWS
-        noise = None if counted.noise is None else counted.noise / own
+        declared = self.session.settings.statement.rows or advice.DEFAULT_ROWS
+        noise = None if counted.noise is None else counted.noise / declared
         return tuple(
-            Norm(
+            NormReport(
                 norm,
-                clipped_units(histogram, norm) / sum(histogram.values()),
-                lost_rows(histogram, norm) / rows,
+                count_clipped_units(histogram, norm) / sum(histogram.values()),
+                count_lost_rows(histogram, norm) / rows,
                 None if noise is None else noise * norm,
             )
-            for norm in (own, *norms_shown(histogram, own, None if noise is None else noise * rows))
+            for norm in (declared, *norms_to_show(histogram, declared, None if noise is None else noise * rows))
         )
 
-    def _keys(self, table: Table, facts: Mapping[str, ColumnFacts], rows: int) -> list[Column]:
-        most = max(10, rows // 5)  # with fewer rows a value is no group: nearly all would be hidden
-        return [key for key in undeclared_keys(self.schema, table) if 1 < facts[key.name].distinct <= most]
+    def _group_keys(self, table: Table, facts: Mapping[str, ColumnFacts], rows: int) -> list[Column]:
+        max_groups = max(10, rows // 5)  # with fewer rows a value is no group: nearly all would be hidden
+        return [key for key in undeclared_keys(self.schema, table) if 1 < facts[key.name].distinct <= max_groups]
 
-    def _key(self, table: Table, key: Column) -> KeyReport | None:
+    def _report_key(self, table: Table, key: Column) -> KeyReport | None:
         try:
-            shown, needed = hidden_groups(self.session, table, key)
+            shown, needed = find_shown_groups(self.session, table, key)
         except Error:  # pure differential privacy selects no groups; the question about it says so
             return None
-        exact = [figures for figures in self._exactly(table)(key, None) if figures.group is not None]
+        exact = [figures for figures in self._exact_figures_of(table)(key, None) if figures.group is not None]
         rows = sum(figures.count for figures in exact)
         hidden = sum(figures.count for figures in exact if figures.group not in shown)
-        each = keys_per_unit(self.owner.ask, self.schema, table, self.relations, key)
-        most = self.session.settings.statement.groups or advice.GROUPS
-        over = clipped_units(each, most) / max(1, sum(each.values()))
-        seen = len(shown - {None})  # as of the groups: NULL is none of the key's values
-        return KeyReport(key.name, len(exact), seen, hidden / rows if rows else 0.0, needed, over)
+        each = count_keys_per_unit(self.owner.query_rows, self.schema, table, self.relations, key)
+        max_keys = self.session.settings.statement.groups or advice.DEFAULT_GROUPS
+        over = count_clipped_units(each, max_keys) / max(1, sum(each.values()))
+        shown_count = len(shown - {None})  # as of the groups: NULL is none of the key's values
+        return KeyReport(key.name, len(exact), shown_count, hidden / rows if rows else 0.0, needed, over)
 
 
-def _column(column: Column, facts: ColumnFacts, rows: int) -> ColumnReport:
+def _report_column(column: Column, facts: ColumnFacts, rows: int) -> ColumnReport:
     def share(count: int) -> float:
         return count / rows if rows else 0.0
 
     return ColumnReport(
         name=column.name,
         type=str(column.type),
-        declared=_declared(column),
+        declared=_describe_declared(column),
         null=share(rows - facts.present),
-        unfit=share(facts.unfit),
+        unfit=share(facts.unfit_count),
         below=share(facts.below),
         above=share(facts.above),
         unlisted=share(facts.unlisted),
@@ -246,14 +246,14 @@ def _column(column: Column, facts: ColumnFacts, rows: int) -> ColumnReport:
     )
 
 
-def _declared(column: Column) -> str:
+def _describe_declared(column: Column) -> str:
     domain = column.domain
     if domain.values is not None:
         return f"{len(domain.values)} values"
     if domain.lower is None or domain.upper is None:
         return f"up to {column.max_length} characters" if column.type.kind is Kind.TEXT else ""
     if column.type.is_time:
-        return advice.times(column)
+        return advice.format_time_bounds(column)
     return f"[{show_number(domain.lower)}, {show_number(domain.upper)}]"
 
 

@@ -9,103 +9,103 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-from dpsql.engines.measure import Ask, ColumnFacts, column_facts, common_values, rows_per_unit
-from dpsql.engines.owner import DuckDBOwner
-from dpsql.engines.structure import FoundColumn, FoundTable
+from dpsql.engines.measure import RunQuery, ColumnFacts, measure_columns, find_common_values, count_rows_per_unit
+from dpsql.engines.owner import DuckDBAdmin
+from dpsql.engines.structure import IntrospectedColumn, IntrospectedTable
 from dpsql.owner.columns import is_personal
-from dpsql.owner.draft import Looked
+from dpsql.owner.draft import DataProposals
 from dpsql.owner.proposals import (
-    LEAST_UNITS,
-    MOST_VALUES,
-    Proposal,
-    nice_up,
+    MIN_UNITS,
+    MAX_VALUES,
+    ColumnProposal,
+    round_up,
     propose_bounds,
     propose_length,
-    rank,
+    histogram_quantile,
 )
-from dpsql.owner.relate import Candidate, names_rows
-from dpsql.owner.scratch import scratch
-from dpsql.owner.sources import Sources
+from dpsql.owner.relate import UnitCandidate, is_id_column
+from dpsql.owner.scratch import open_temp_folder
+from dpsql.owner.sources import DataSources
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import Column, Files, Schema, Source
-from dpsql.schema.places import MEMORY
+from dpsql.schema.places import MEMORY_URL
 from dpsql.types import Kind
 
-MOST_UNITS_KEPT = Fraction(99, 100)
+UNCLIPPED_SHARE = Fraction(99, 100)
 """Units that a proposed norm does not clip (PEERS.md 1: near the 99th percentile is best)."""
 
 
-def look(sources: Sources, unit: Candidate | None) -> Looked:
+def propose_from_data(sources: DataSources, unit: UnitCandidate | None) -> DataProposals:
     """Proposals for all columns that are no ids; the norm of a unit comes with the schema that the draft makes."""
-    columns: dict[tuple[str, str], Proposal] = {}
-    with reading(sources) as (owner, places):
+    columns: dict[tuple[str, str], ColumnProposal] = {}
+    with open_sources(sources) as (owner, sources_by_table):
         for table in sources.tables:
-            wanted = [found for found in table.columns if _asks(found)]
-            declared = [_column(found) for found in wanted]
+            open_columns = [column_info for column_info in table.columns if _needs_proposal(column_info)]
+            declared = [_to_column(column_info) for column_info in open_columns]
             if not declared:
                 continue
-            id_ = _id(unit, table)
-            _, facts = column_facts(owner.ask, places[table.name], declared)
-            for found, column in zip(wanted, declared, strict=True):
-                proposal = _propose(owner.ask, places[table.name], found, column, facts[column.name], id_)
+            id_ = _unit_id_column(unit, table)
+            _, facts = measure_columns(owner.query_rows, sources_by_table[table.name], declared)
+            for column_info, column in zip(open_columns, declared, strict=True):
+                proposal = _propose_column(owner.query_rows, sources_by_table[table.name], column_info, column, facts[column.name], id_)
                 columns[table.name, column.name] = proposal
-    return Looked(columns)
+    return DataProposals(columns)
 
 
-def norm_of(schema: Schema, sources: Sources) -> int | None:
+def propose_norm(schema: Schema, sources: DataSources) -> int | None:
     """The rows of all but a few units, in the table where they have most; of a schema that the draft has made."""
-    with reading(sources) as (owner, places):
-        found = [
-            rank(histogram, MOST_UNITS_KEPT)
+    with open_sources(sources) as (owner, sources_by_table):
+        norms = [
+            histogram_quantile(histogram, UNCLIPPED_SHARE)
             for table in schema.tables
-            if table.unit is not None and (histogram := rows_per_unit(owner.ask, schema, table, places))
+            if table.unit is not None and (histogram := count_rows_per_unit(owner.query_rows, schema, table, sources_by_table))
         ]
-    return nice_up(max(found)) if found else None
+    return round_up(max(norms)) if norms else None
 
 
-def _asks(found: FoundColumn) -> bool:
+def _needs_proposal(column: IntrospectedColumn) -> bool:
     """A column whose bounds or values constraints leave open."""
-    return found.type is not None and not found.values and not names_rows(found) and not is_personal(found)
+    return column.type is not None and not column.values and not is_id_column(column) and not is_personal(column)
 
 
-def _column(found: FoundColumn) -> Column:
-    assert found.type is not None
-    return Column(found.name, Domain(found.type, True), max_length=found.length or 1 << 20)
+def _to_column(column: IntrospectedColumn) -> Column:
+    assert column.type is not None
+    return Column(column.name, Domain(column.type, True), max_length=column.length or 1 << 20)
 
 
-def _id(unit: Candidate | None, table: FoundTable) -> str | None:
+def _unit_id_column(unit: UnitCandidate | None, table: IntrospectedTable) -> str | None:
     """The column of the table that leads to the unit, if there is one."""
     if unit is None or table.name == unit.table:
         return None if unit is None else unit.column
     return unit.ways[table.name].column if table.name in unit.ways else None
 
 
-def _propose(
-    ask: Ask, source: Source, found: FoundColumn, column: Column, facts: ColumnFacts, unit: str | None
-) -> Proposal:
+def _propose_column(
+    ask: RunQuery, source: Source, column_info: IntrospectedColumn, column: Column, facts: ColumnFacts, unit: str | None
+) -> ColumnProposal:
     type_ = column.type
     if type_.is_number or type_.is_time:
-        return Proposal(bounds=propose_bounds(facts, type_))
+        return ColumnProposal(bounds=propose_bounds(facts, type_))
     if type_.kind is not Kind.TEXT or not facts.fit:
-        return Proposal()
-    length = None if found.length else propose_length(facts)
-    if facts.distinct > 2 * MOST_VALUES:  # a sketch: some leeway before all are counted
-        return Proposal(max_length=length)
-    listed = common_values(ask, source, column, unit, LEAST_UNITS, MOST_VALUES)
-    if listed is None or not listed[0] or any(not value.isprintable() for value in listed[0]):
-        return Proposal(max_length=length)
-    return Proposal(values=listed[0], left_out=listed[1])
+        return ColumnProposal()
+    length = None if column_info.length else propose_length(facts)
+    if facts.distinct > 2 * MAX_VALUES:  # a sketch: some leeway before all are counted
+        return ColumnProposal(max_length=length)
+    common = find_common_values(ask, source, column, unit, MIN_UNITS, MAX_VALUES)
+    if common is None or not common[0] or any(not value.isprintable() for value in common[0]):
+        return ColumnProposal(max_length=length)
+    return ColumnProposal(values=common[0], left_out=common[1])
 
 
 @contextmanager
-def reading(sources: Sources) -> Iterator[tuple[DuckDBOwner, dict[str, Source]]]:
+def open_sources(sources: DataSources) -> Iterator[tuple[DuckDBAdmin, dict[str, Source]]]:
     """A connection, and where it reads each table: CSV files in typed copies that are gone at the end."""
-    url = MEMORY if sources.database is None else f"duckdb:///{sources.database}"
-    with scratch("look") as folder, DuckDBOwner(url) as owner:
-        yield owner, dict(_places(owner, sources.tables, folder))
+    url = MEMORY_URL if sources.database is None else f"duckdb:///{sources.database}"
+    with open_temp_folder("look") as folder, DuckDBAdmin(url) as owner:
+        yield owner, dict(_readable_sources(owner, sources.tables, folder))
 
 
-def _places(owner: DuckDBOwner, tables: Sequence[FoundTable], folder: Path) -> Iterator[tuple[str, Source]]:
+def _readable_sources(owner: DuckDBAdmin, tables: Sequence[IntrospectedTable], folder: Path) -> Iterator[tuple[str, Source]]:
     for number, table in enumerate(tables):
         source = table.source
         if isinstance(source, Files):
@@ -113,6 +113,6 @@ def _places(owner: DuckDBOwner, tables: Sequence[FoundTable], folder: Path) -> I
             source = replace(source, patterns=tuple(paths))
         if isinstance(source, Files) and source.format != "parquet":
             copy = folder / "copies" / f"{number}.parquet"
-            owner.snapshot(source, [_column(found) for found in table.columns if found.type is not None], copy)
+            owner.write_snapshot(source, [_to_column(column) for column in table.columns if column.type is not None], copy)
             source = Files((str(copy),), "parquet")
         yield table.name, source

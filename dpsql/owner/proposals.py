@@ -14,19 +14,19 @@ from fractions import Fraction
 
 from dpsql.engines.measure import ColumnFacts
 from dpsql.schema.domain import EPOCH
-from dpsql.schema.literals import fits
+from dpsql.schema.literals import fits_type
 from dpsql.types import Kind, Type, integer_range
 
-MOST_VALUES = 24
+MAX_VALUES = 24
 """A list that people still read."""
-LEAST_UNITS = 20
+MIN_UNITS = 20
 """Units that have a value which is proposed for a list: a rarer one could be someone's own."""
-STEPS = 5
+MIN_STEPS = 5
 """A proposed range has so many rounding steps or more."""
 
 
 @dataclass(frozen=True)
-class Proposal:
+class ColumnProposal:
     """For one column; what there is nothing to say about is empty. `left_out` counts values too rare to be listed."""
 
     bounds: tuple[str, str] | None = None
@@ -46,23 +46,23 @@ def step_below(width: Fraction) -> Fraction:
     return max(factor * power for factor in (1, 2, 5, 10) if factor * power <= width)
 
 
-def nice_up(number: int) -> int:
+def round_up(number: int) -> int:
     """
-    >>> [nice_up(n) for n in (1, 3, 17, 20, 21, 640)]
+    >>> [round_up(n) for n in (1, 3, 17, 20, 21, 640)]
     [1, 5, 20, 20, 50, 1000]
     """
     power: int = 10 ** (len(str(max(1, number))) - 1)
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= number)
 
 
-def outward(low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
+def round_outward(low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
     """The range rounded outward; one that begins near zero begins there.
 
-    >>> [tuple(map(str, outward(Fraction(low), Fraction(high)))) for low, high in ((21, 1874), (1931, 2024), (7, 7))]
+    >>> [tuple(map(str, round_outward(Fraction(low), Fraction(high)))) for low, high in ((21, 1874), (1931, 2024), (7, 7))]
     [('0', '2000'), ('1930', '2030'), ('5', '10')]
     """
     width = high - low
-    step = step_below(width / STEPS) if width else step_below(max(abs(low), Fraction(1)))
+    step = step_below(width / MIN_STEPS) if width else step_below(max(abs(low), Fraction(1)))
     below, above = math.floor(low / step) * step, math.ceil(high / step) * step
     if 0 < below <= width / 4:
         below = Fraction(0)
@@ -73,24 +73,24 @@ def propose_bounds(facts: ColumnFacts, type_: Type) -> tuple[str, str] | None:
     if facts.low is None or facts.high is None:
         return None
     if type_.is_time:
-        return _times(facts.low, facts.high, type_)
-    low, high = outward(Fraction(facts.low), Fraction(facts.high))
+        return _propose_time_bounds(facts.low, facts.high, type_)
+    low, high = round_outward(Fraction(facts.low), Fraction(facts.high))
     if type_.is_integer:
-        least, largest = integer_range(type_)
-        low, high = Fraction(max(least, math.floor(low))), Fraction(min(largest, math.ceil(high)))
-    if not (fits(low, type_) and fits(high, type_)):
+        smallest, largest = integer_range(type_)
+        low, high = Fraction(max(smallest, math.floor(low))), Fraction(min(largest, math.ceil(high)))
+    if not (fits_type(low, type_) and fits_type(high, type_)):
         return None
-    return _plain(low), _plain(high)
+    return _format_number(low), _format_number(high)
 
 
-def _plain(number: Fraction) -> str:
+def _format_number(number: Fraction) -> str:
     return str(number.numerator) if number.denominator == 1 else repr(float(number))
 
 
-def _times(low: float, high: float, type_: Type) -> tuple[str, str] | None:
+def _propose_time_bounds(low: float, high: float, type_: Type) -> tuple[str, str] | None:
     """Whole years for a span of years, whole months for one of months, else days."""
     try:
-        first, last = (_moment(value, type_) for value in (low, high))
+        first, last = (_to_timestamp(value, type_) for value in (low, high))
         days = (last - first).days
         if days > 5 * 365:
             start, end = dt.date(first.year, 1, 1), dt.date(last.year + 1, 1, 1)
@@ -104,59 +104,59 @@ def _times(low: float, high: float, type_: Type) -> tuple[str, str] | None:
     return start.isoformat(), end.isoformat()
 
 
-def _moment(value: float, type_: Type) -> dt.datetime:
+def _to_timestamp(value: float, type_: Type) -> dt.datetime:
     return EPOCH + (dt.timedelta(days=value) if type_.kind is Kind.DATE else dt.timedelta(microseconds=value))
 
 
 def propose_length(facts: ColumnFacts) -> int | None:
-    return None if not facts.longest else nice_up(facts.longest)
+    return None if not facts.longest else round_up(facts.longest)
 
 
 # --- norms -----------------------------------------------------------------------------------------------------------
 
 
-def rank(histogram: Mapping[int, int], share: Fraction) -> int:
+def histogram_quantile(histogram: Mapping[int, int], share: Fraction) -> int:
     """The least number that so great a share of the units do not pass.
 
-    >>> rank({1: 90, 5: 9, 200: 1}, Fraction(95, 100))
+    >>> histogram_quantile({1: 90, 5: 9, 200: 1}, Fraction(95, 100))
     5
     """
-    left = math.ceil(share * sum(histogram.values()))
+    remaining = math.ceil(share * sum(histogram.values()))
     for number in sorted(histogram):
-        left -= histogram[number]
-        if left <= 0:
+        remaining -= histogram[number]
+        if remaining <= 0:
             return number
     return 1
 
 
-def lost_rows(histogram: Mapping[int, int], norm: int) -> int:
+def count_lost_rows(histogram: Mapping[int, int], norm: int) -> int:
     """Of COUNT(*) over all rows: a unit of n rows counts like at most `norm`."""
     return sum(count * (number - norm) for number, count in histogram.items() if number > norm)
 
 
-def clipped_units(histogram: Mapping[int, int], norm: int) -> int:
+def count_clipped_units(histogram: Mapping[int, int], norm: int) -> int:
     return sum(count for number, count in histogram.items() if number > norm)
 
 
-def norms_to_try(histogram: Mapping[int, int]) -> Iterator[int]:
+def list_candidate_norms(histogram: Mapping[int, int]) -> Iterator[int]:
     """All numbers up to 20, then steps of 5 % up to the largest."""
-    number, most = 1, max(histogram, default=1)
-    while number < most:
+    number, largest = 1, max(histogram, default=1)
+    while number < largest:
         yield number
         number = max(number + 1, number * 105 // 100)
-    yield most
+    yield largest
 
 
-def norms_shown(histogram: Mapping[int, int], own: int, noise: float | None) -> list[int]:
+def norms_to_show(histogram: Mapping[int, int], declared: int, noise: float | None) -> list[int]:
     """Norms worth a look beside the declared one: the medians of units, those of nearly all, and the best."""
     shares = (Fraction(1, 2), Fraction(9, 10), Fraction(95, 100), Fraction(99, 100), Fraction(999, 1000))
-    found = {rank(histogram, share) for share in shares} | {max(histogram, default=1)}
+    norms = {histogram_quantile(histogram, share) for share in shares} | {max(histogram, default=1)}
     if noise is not None:
-        found.add(best_norm(histogram, noise))
-    return sorted(found - {own})
+        norms.add(find_best_norm(histogram, noise))
+    return sorted(norms - {declared})
 
 
-def best_norm(histogram: Mapping[int, int], noise: float) -> int:
+def find_best_norm(histogram: Mapping[int, int], noise: float) -> int:
     """The norm at which COUNT(*) over all rows is wrong by least: what is lost, and 95 % noise of `noise` rows a unit
     of norm."""
-    return min(norms_to_try(histogram), key=lambda norm: (lost_rows(histogram, norm) + noise * norm, norm))
+    return min(list_candidate_norms(histogram), key=lambda norm: (count_lost_rows(histogram, norm) + noise * norm, norm))

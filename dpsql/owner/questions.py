@@ -10,23 +10,23 @@ from statistics import median
 
 from dpsql.engines.measure import ExactFigures
 from dpsql.errors import Error
-from dpsql.owner.report import QuestionReport
+from dpsql.owner.report import QueryReport
 from dpsql.privacy.mechanisms import interval_factor
-from dpsql.quoting import quoted
+from dpsql.quoting import quote_name
 from dpsql.schema.model import Column, Schema, Table
-from dpsql.session import Answer, Session
+from dpsql.session import StatementResult, Session
 from dpsql.types import Kind
 
-MOST_SUMS, MOST_KEYS, MOST_UNDECLARED = 3, 2, 4
+MAX_SUMS, MAX_KEYS, MAX_UNDECLARED = 3, 2, 4
 """Columns of a table that are asked about."""
-GOOD = Fraction(1, 20)
+TARGET_ERROR = Fraction(1, 20)
 """The error that an epsilon is told for."""
 
-Exactly = Callable[[Column | None, Column | None], list[ExactFigures]]
+ExactQuery = Callable[[Column | None, Column | None], list[ExactFigures]]
 
 
 @dataclass(frozen=True)
-class Question:
+class TypicalQuery:
     """`measure` is what is asked of `value`, or of rows: "count", "sum" or "mean"."""
 
     sql: str
@@ -35,67 +35,67 @@ class Question:
     value: Column | None = None
 
 
-def summed(schema: Schema, table: Table) -> list[Column]:
+def summable_columns(schema: Schema, table: Table) -> list[Column]:
     """The columns that one would add up: bounded numbers that are no ids, the finer types first."""
-    ids = schema.id_columns(table) | {name for key in table.unique for name in key}
-    found = [c for c in table.columns if c.name not in ids and c.type.is_number and c.domain.bounded]
-    return sorted(found, key=lambda column: (column.type.is_integer, column.domain.values is not None))
+    ids = schema.find_id_columns(table) | {name for key in table.unique for name in key}
+    columns = [c for c in table.columns if c.name not in ids and c.type.is_number and c.domain.is_bounded]
+    return sorted(columns, key=lambda column: (column.type.is_integer, column.domain.values is not None))
 
 
 def declared_keys(schema: Schema, table: Table) -> list[Column]:
-    ids = schema.id_columns(table)
+    ids = schema.find_id_columns(table)
     return [c for c in table.columns if c.name not in ids and c.domain.values is not None]
 
 
 def undeclared_keys(schema: Schema, table: Table) -> list[Column]:
     """Text that one would group by: its groups are found by partition selection."""
-    ids = schema.id_columns(table) | {key[0] for key in table.unique if len(key) == 1}
+    ids = schema.find_id_columns(table) | {key[0] for key in table.unique if len(key) == 1}
     return [c for c in table.columns if c.name not in ids and c.type.kind is Kind.TEXT and c.domain.values is None]
 
 
-def typical(schema: Schema, table: Table) -> Iterator[Question]:
-    name = quoted(table.name)
-    sums = summed(schema, table)[:MOST_SUMS]
-    keys = declared_keys(schema, table)[:MOST_KEYS]
-    yield Question(f"SELECT COUNT(*) FROM {name}", "count")
+def typical_queries(schema: Schema, table: Table) -> Iterator[TypicalQuery]:
+    name = quote_name(table.name)
+    sums = summable_columns(schema, table)[:MAX_SUMS]
+    keys = declared_keys(schema, table)[:MAX_KEYS]
+    yield TypicalQuery(f"SELECT COUNT(*) FROM {name}", "count")
     for column in sums:
-        yield Question(f"SELECT SUM({quoted(column.name)}) FROM {name}", "sum", value=column)
-        yield Question(f"SELECT AVG({quoted(column.name)}) FROM {name}", "mean", value=column)
+        yield TypicalQuery(f"SELECT SUM({quote_name(column.name)}) FROM {name}", "sum", value=column)
+        yield TypicalQuery(f"SELECT AVG({quote_name(column.name)}) FROM {name}", "mean", value=column)
     for key in keys:
-        by = quoted(key.name)
-        yield Question(f"SELECT {by}, COUNT(*) FROM {name} GROUP BY {by}", "count", key)
+        by = quote_name(key.name)
+        yield TypicalQuery(f"SELECT {by}, COUNT(*) FROM {name} GROUP BY {by}", "count", key)
     if keys and sums:
-        by, value = quoted(keys[0].name), quoted(sums[0].name)
-        yield Question(f"SELECT {by}, AVG({value}) FROM {name} GROUP BY {by}", "mean", keys[0], sums[0])
+        by, value = quote_name(keys[0].name), quote_name(sums[0].name)
+        yield TypicalQuery(f"SELECT {by}, AVG({value}) FROM {name} GROUP BY {by}", "mean", keys[0], sums[0])
 
 
-def answer_question(session: Session, question: Question, exact: Exactly) -> QuestionReport:
+def report_query(session: Session, question: TypicalQuery, exact: ExactQuery) -> QueryReport:
     """The answer without noise against the exact one, and the error bar that it would have."""
     try:
         answer = session.execute(question.sql)
     except Error as error:
-        return QuestionReport(question.sql, None, None, None, None, None, error.message)
-    rows = _debiased(exact(question.key, question.value), question.key)
-    figures = {_text(row.group): getattr(row, question.measure) for row in rows}
-    factor = _factor(session, question)
-    cells = [_compared(figures.get(group), value, half) for group, value, half in _cells(answer, question, factor)]
-    known = [cell for cell in cells if cell is not None]
-    if not known:
-        return QuestionReport(question.sql, len(cells) if question.key else None, None, None, None, None)
-    middle = median(cell[0] for cell in known)
-    noise = [cell[2] for cell in known if cell[2] is not None]
+        return QueryReport(question.sql, None, None, None, None, None, error.message)
+    rows = _debias_figures(exact(question.key, question.value), question.key)
+    figures = {_to_text(row.group): getattr(row, question.measure) for row in rows}
+    factor = _half_width_factor(session, question)
+    cells = [_compare_values(figures.get(group), value, half) for group, value, half in _read_cells(answer, question, factor)]
+    comparable = [cell for cell in cells if cell is not None]
+    if not comparable:
+        return QueryReport(question.sql, len(cells) if question.key else None, None, None, None, None)
+    middle = median(cell[0] for cell in comparable)
+    noise = [cell[2] for cell in comparable if cell[2] is not None]
     relative = median(noise) if noise else None
-    return QuestionReport(
+    return QueryReport(
         question.sql,
         len(cells) if question.key else None,
         middle,
-        median(cell[1] for cell in known),
+        median(cell[1] for cell in comparable),
         relative,
-        None if relative is None else _epsilon(session, question, middle, relative),
+        None if relative is None else _epsilon_for_target(session, question, middle, relative),
     )
 
 
-def _debiased(rows: list[ExactFigures], key: Column | None) -> list[ExactFigures]:
+def _debias_figures(rows: list[ExactFigures], key: Column | None) -> list[ExactFigures]:
     """In groups of answers that were randomized, what answers are about: counts and means as they are debiased.
 
     Of a recorded figure c it is (c - n q) / (p - q), with n the sum over all answers; NULL was not randomized.
@@ -103,54 +103,54 @@ def _debiased(rows: list[ExactFigures], key: Column | None) -> list[ExactFigures
     how = None if key is None else key.randomized
     if how is None:
         return rows
-    answers = {_text(value) for value in how.values}
-    told = [row for row in rows if _text(row.group) in answers]
+    answers = {_to_text(value) for value in how.values}
+    randomized = [row for row in rows if _to_text(row.group) in answers]
 
-    def undone(own: float, every: float) -> float:
-        return (own - every * how.other) / how.told
+    def undone(recorded_value: float, every: float) -> float:
+        return (recorded_value - every * how.other_probability) / how.signal_weight
 
-    every = [sum(getattr(row, name) or 0 for row in told) for name in ("count", "sum", "present")]
-    found = [row for row in rows if _text(row.group) not in answers]
-    for row in told:
+    every = [sum(getattr(row, name) or 0 for row in randomized) for name in ("count", "sum", "present")]
+    debiased = [row for row in rows if _to_text(row.group) not in answers]
+    for row in randomized:
         recorded = zip((row.count, row.sum or 0.0, row.present), every, strict=True)
-        count, total, present = (undone(own, all_of_it) for own, all_of_it in recorded)
+        count, total, present = (undone(recorded_value, all_of_it) for recorded_value, all_of_it in recorded)
         mean = total / present if present > 0 else None
-        found.append(ExactFigures(row.group, round(count), total, mean, round(present)))
-    return found
+        debiased.append(ExactFigures(row.group, round(count), total, mean, round(present)))
+    return debiased
 
 
-def _factor(session: Session, question: Question) -> float:
+def _half_width_factor(session: Session, question: TypicalQuery) -> float:
     """Half of a 95 % interval in standard errors; that of an answer's own interval may end at bounds before."""
-    bundles = [bundle for step in session.compiled(question.sql).steps for bundle in step.calibrated.spec.bundles]
+    bundles = [bundle for step in session.compile_statement(question.sql).steps for bundle in step.calibrated.spec.bundles]
     return max((interval_factor(bundle.mechanism) for bundle in bundles), default=0.0)
 
 
-def _cells(
-    answer: Answer, question: Question, factor: float
+def _read_cells(
+    answer: StatementResult, question: TypicalQuery, factor: float
 ) -> Iterator[tuple[str | None, float | None, float | None]]:
     """Group, value and half of its 95 % interval."""
     for row, errors in zip(answer.rows, answer.errors, strict=True):
-        group = _text(row[0]) if question.key else None
+        group = _to_text(row[0]) if question.key else None
         bar = errors[-1]
         value = row[-1]
         half = None if bar is None or not math.isfinite(bar.stderr) else factor * bar.stderr
         yield group, None if value is None else float(value), half
 
 
-def _text(value: object) -> str | None:
+def _to_text(value: object) -> str | None:
     if value is None:
         return None
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _compared(exact: float | None, value: float | None, half: float | None) -> tuple[float, float, float | None] | None:
+def _compare_values(exact: float | None, value: float | None, half: float | None) -> tuple[float, float, float | None] | None:
     """The exact value, what is lost of it, and the noise, the latter two as shares of it; None where it is zero."""
     if exact is None or exact == 0 or value is None:
         return None
     return exact, (exact - value) / abs(exact), None if half is None else half / abs(exact)
 
 
-def _epsilon(session: Session, question: Question, exact: float, noise: float) -> float | None:
+def _epsilon_for_target(session: Session, question: TypicalQuery, exact: float, noise: float) -> float | None:
     """The least that makes the noise GOOD: of averages about, since their noise depends on counts.
 
     None where none is sure to: the chance of randomized answers is in their noise, and no epsilon makes it smaller.
@@ -159,18 +159,18 @@ def _epsilon(session: Session, question: Question, exact: float, noise: float) -
         return None
     settings = session.settings.statement
     if question.measure == "mean":
-        return float(settings.epsilon) * noise / float(GOOD)
-    most = Fraction(float(f"{abs(exact) * float(GOOD):.3g}"))
+        return float(settings.epsilon) * noise / float(TARGET_ERROR)
+    max_error = Fraction(float(f"{abs(exact) * float(TARGET_ERROR):.3g}"))
     try:
-        aimed = session.compiled(question.sql, settings=replace(settings, max_error=most))
+        aimed = session.compile_statement(question.sql, settings=replace(settings, max_error=max_error))
     except Error:
         return None
     return float(aimed.settings.epsilon)
 
 
-def hidden_groups(session: Session, table: Table, key: Column) -> tuple[set[str | None], int | None]:
+def find_shown_groups(session: Session, table: Table, key: Column) -> tuple[set[str | None], int | None]:
     """The groups of an undeclared key that would show without noise, and the units that one needs."""
-    by, name = quoted(key.name), quoted(table.name)
+    by, name = quote_name(key.name), quote_name(table.name)
     sql = f"SELECT {by}, COUNT(*) FROM {name} GROUP BY {by}"
     needed = session.explain(sql).releases[0].units_to_appear
-    return {_text(row[0]) for row in session.execute(sql).rows}, needed
+    return {_to_text(row[0]) for row in session.execute(sql).rows}, needed

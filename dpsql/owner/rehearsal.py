@@ -19,19 +19,19 @@ import numpy.typing as npt
 
 from dpsql import versions
 from dpsql.dataset import Dataset, now_utc
-from dpsql.owner.scratch import scratch
-from dpsql.payers import ledger_of
+from dpsql.owner.scratch import open_temp_folder
+from dpsql.payers import open_declared_ledger
 from dpsql.runs import Runs
 from dpsql.schema.keys import MAX_EPSILON
 from dpsql.schema.model import Answers, Budget, Contributions, Policy, Schema
 from dpsql.session import Session
 
-_AMPLE = Budget(Fraction(MAX_EPSILON), Fraction(999, 1000))
+_UNLIMITED_BUDGET = Budget(Fraction(MAX_EPSILON), Fraction(999, 1000))
 
 Integers = npt.NDArray[np.int64]
 
 
-class Quiet:
+class NoiselessSampler:
     """In the place of a sampler: every draw is nothing, every choice the best."""
 
     def laplace(self, n: int, scale: Fraction) -> Integers:
@@ -49,35 +49,35 @@ class Quiet:
 
 
 @contextmanager
-def rehearsal(schema: Schema, contributions: Contributions) -> Iterator[Session]:
+def open_dry_run(schema: Schema, contributions: Contributions) -> Iterator[Session]:
     """A session on the data as it is, with all checks of registering it made; they may raise.
 
     The schema's own defaults count, with `contributions` in the place of what it may not declare.
     """
-    with scratch("check") as folder:
-        tried = _apart(schema, folder, contributions)
-        ledger = ledger_of(tried)
+    with open_temp_folder("check") as folder:
+        detached = _detached_schema(schema, folder, contributions)
+        ledger = open_declared_ledger(detached)
         try:
             now = now_utc()
-            resolved = versions.register(tried, ledger, now=now)
-            dataset = Dataset(resolved, versions.engine_for(resolved), ledger, Runs(ledger=ledger.identity))
+            resolved = versions.register_data(detached, ledger, now=now)
+            dataset = Dataset(resolved, versions.open_engine(resolved), ledger, Runs(ledger=ledger.identity))
         except BaseException:
             ledger.close()
             raise
         try:
-            session = Session(dataset, sampler=Quiet())
+            session = Session(dataset, sampler=NoiselessSampler())
             session.set("derive", "off")  # each statement with the noise of its own
             yield session
         finally:
             dataset.close()
 
 
-def _apart(schema: Schema, folder: Path, contributions: Contributions) -> Schema:
+def _detached_schema(schema: Schema, folder: Path, contributions: Contributions) -> Schema:
     """The schema with a ledger of its own, and nobody's budget, schedule or wait."""
     return replace(
         schema,
         ledger=f"sqlite:///{folder / 'rehearsal.ledger'}",
-        privacy=replace(schema.privacy, budget=_AMPLE, contributions=contributions, policy=Policy()),
+        privacy=replace(schema.privacy, budget=_UNLIMITED_BUDGET, contributions=contributions, policy=Policy()),
         analysts=(),
         groups=(),
         answers=Answers(),

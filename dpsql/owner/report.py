@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
-HEADING = "For the owner, not to be published: exact figures, read from the data"
+REPORT_HEADING = "For the owner, not to be published: exact figures, read from the data"
 
 
-class Level(Enum):
+class Severity(Enum):
     """How much a finding matters: nothing is served; answers are bad; answers could be better."""
 
     BROKEN = "broken"
@@ -22,10 +22,10 @@ class Level(Enum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class SchemaFinding:
     """`where` is a place in the schema, `try_` what could be written there; `from_data`: that is not private then."""
 
-    level: Level
+    level: Severity
     where: str
     what: str
     try_: str | None = None
@@ -48,7 +48,7 @@ class ColumnReport:
 
 
 @dataclass(frozen=True)
-class Norm:
+class NormReport:
     """What `contributions.rows` does to COUNT(*) over all rows: shares of units clipped and rows lost, and the noise of
     95 % of all answers as a share of the rows. None: not known."""
 
@@ -71,7 +71,7 @@ class KeyReport:
 
 
 @dataclass(frozen=True)
-class QuestionReport:
+class QueryReport:
     """A typical question at the default epsilon. Of groups, figures are those of the median one.
 
     `lost` is what bounds and norms take, as a share of the exact value; `noise` that of the 95 % error; `epsilon` what
@@ -97,9 +97,9 @@ class TableReport:
     without_unit: int
     orphans: int
     columns: tuple[ColumnReport, ...]
-    norms: tuple[Norm, ...] = ()
+    norms: tuple[NormReport, ...] = ()
     keys: tuple[KeyReport, ...] = ()
-    questions: tuple[QuestionReport, ...] = ()
+    questions: tuple[QueryReport, ...] = ()
     most_rows: int = 0  # of a unit
     keys_left: int = 0  # undeclared keys that were not looked at
 
@@ -115,24 +115,24 @@ class AccountReport:
 
 
 @dataclass(frozen=True)
-class Report:
+class SchemaReport:
     schema: str
     unit: str
     neighbors: str
     query: Mapping[str, float]
     accounts: tuple[AccountReport, ...]
     tables: tuple[TableReport, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[SchemaFinding, ...]
     data: bool  # whether rows were read
     declared: tuple[str, ...] = ()  # the tables of the schema, looked at or not
 
     @property
-    def well(self) -> bool:
-        return all(finding.level is Level.BETTER for finding in self.findings)
+    def is_ok(self) -> bool:
+        return all(finding.level is Severity.BETTER for finding in self.findings)
 
     def as_json(self) -> dict[str, Any]:
         document = asdict(self)
         for finding in document["findings"]:
             finding["level"] = finding["level"].value
             finding["try"] = finding.pop("try_")
-        return {"for": HEADING if self.data else "For the owner", "well": self.well, **document}
+        return {"for": REPORT_HEADING if self.data else "For the owner", "well": self.is_ok, **document}

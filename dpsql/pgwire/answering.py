@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from dpsql.errors import Error
-from dpsql.session import Answer, Charge, OutputColumn, Parameter, Ticket
+from dpsql.session import StatementResult, Charge, OutputColumn, Parameter, StatementHandle
 from dpsql.types import Type
 
 
-class Prepared(Protocol):
+class PreparedStatementInfo(Protocol):
     """What is known of a statement before it runs."""
 
     @property
@@ -25,7 +25,7 @@ class Prepared(Protocol):
     def unknown(self) -> Error | None: ...
 
 
-class Answering(Protocol):
+class SessionProtocol(Protocol):
     """One analyst's session. `prepare` and `describe` are free and run nothing; `execute` waits."""
 
     @property
@@ -44,13 +44,13 @@ class Answering(Protocol):
         parameters: Sequence[Parameter] = (),
         *,
         settings: Mapping[str, str] | None = None,
-        ticket: Ticket | None = None,
-    ) -> Answer: ...
+        ticket: StatementHandle | None = None,
+    ) -> StatementResult: ...
     def prepare(
         self, sql: str, types: Sequence[Type | None] = (), *, settings: Mapping[str, str] | None = None
-    ) -> Prepared: ...
+    ) -> PreparedStatementInfo: ...
     def describe(
         self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, str] | None = None
     ) -> Sequence[OutputColumn]: ...
-    def cancel(self, ticket: Ticket | None = None) -> None: ...
+    def cancel(self, ticket: StatementHandle | None = None) -> None: ...
     def left_text(self) -> str | None: ...

@@ -1,10 +1,10 @@
 """The client's direction: what a client says, to bytes; and what a server says, from bytes, one message at a time.
 
->>> replies = Replies()
->>> replies.receive(replies_of("Z", b"I"))
+>>> replies = BackendDecoder()
+>>> replies.receive_data(frame_reply("Z", b"I"))
 >>> replies.next_reply()
 ReadyForQuery(status='I')
->>> query("SELECT 1")
+>>> encode_query("SELECT 1")
 b'Q\\x00\\x00\\x00\\rSELECT 1\\x00'
 """
 
@@ -13,81 +13,81 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dpsql.pgwire.frames import ProtocolViolation, Reader, framed, int16, int32, sized, text, uint32
-from dpsql.pgwire.messages import CANCEL, SSL
-from dpsql.pgwire.replies import Field
+from dpsql.pgwire.frames import ProtocolViolation, MessageReader, frame_message, pack_int16, pack_int32, pack_sized, pack_text, pack_uint32
+from dpsql.pgwire.messages import CANCEL_REQUEST_CODE, SSL_REQUEST_CODE
+from dpsql.pgwire.replies import FieldDescription
 
-MOST_BYTES = 64 * 1024 * 1024
+MAX_REPLY_BYTES = 64 * 1024 * 1024
 """Of one message of a server."""
 
 VERSION_3_0 = 3 << 16
 
 # --- what a client says ----------------------------------------------------------------------------------------------
 
-SSL_REQUEST = int32(8) + int32(SSL)
-FLUSH, SYNC, TERMINATE, COPY_DONE = (framed(kind, b"") for kind in (b"H", b"S", b"X", b"c"))
+SSL_REQUEST = pack_int32(8) + pack_int32(SSL_REQUEST_CODE)
+FLUSH, SYNC, TERMINATE, COPY_DONE = (frame_message(kind, b"") for kind in (b"H", b"S", b"X", b"c"))
 
 
-def startup(parameters: Mapping[str, str]) -> bytes:
-    pairs = b"".join(text(name) + text(value) for name, value in parameters.items())
-    body = int32(VERSION_3_0) + pairs + b"\0"
-    return int32(len(body) + 4) + body
+def encode_startup(parameters: Mapping[str, str]) -> bytes:
+    pairs = b"".join(pack_text(name) + pack_text(value) for name, value in parameters.items())
+    body = pack_int32(VERSION_3_0) + pairs + b"\0"
+    return pack_int32(len(body) + 4) + body
 
 
-def cancel_request(process: int, secret: bytes) -> bytes:
-    body = int32(CANCEL) + uint32(process) + secret
-    return int32(len(body) + 4) + body
+def encode_cancel_request(process: int, secret: bytes) -> bytes:
+    body = pack_int32(CANCEL_REQUEST_CODE) + pack_uint32(process) + secret
+    return pack_int32(len(body) + 4) + body
 
 
-def query(sql: str) -> bytes:
-    return framed(b"Q", text(sql))
+def encode_query(sql: str) -> bytes:
+    return frame_message(b"Q", pack_text(sql))
 
 
-def parse(name: str, sql: str, types: Sequence[int] = ()) -> bytes:
-    return framed(b"P", text(name) + text(sql) + _count(types) + b"".join(uint32(one) for one in types))
+def encode_parse(name: str, sql: str, types: Sequence[int] = ()) -> bytes:
+    return frame_message(b"P", pack_text(name) + pack_text(sql) + _pack_count(types) + b"".join(pack_uint32(type_oid) for type_oid in types))
 
 
-def bind(
+def encode_bind(
     portal: str,
     statement: str,
     values: Sequence[bytes | None] = (),
     formats: Sequence[int] = (),
     result_formats: Sequence[int] = (),
 ) -> bytes:
-    body = [text(portal), text(statement), _count(formats), *map(int16, formats)]
-    body += [_count(values), *map(sized, values), _count(result_formats), *map(int16, result_formats)]
-    return framed(b"B", b"".join(body))
+    body = [pack_text(portal), pack_text(statement), _pack_count(formats), *map(pack_int16, formats)]
+    body += [_pack_count(values), *map(pack_sized, values), _pack_count(result_formats), *map(pack_int16, result_formats)]
+    return frame_message(b"B", b"".join(body))
 
 
-def describe(kind: str, name: str = "") -> bytes:
+def encode_describe(kind: str, name: str = "") -> bytes:
     """`kind` is "S" for a statement, "P" for a portal."""
-    return framed(b"D", kind.encode("ascii") + text(name))
+    return frame_message(b"D", kind.encode("ascii") + pack_text(name))
 
 
-def execute(portal: str = "", limit: int = 0) -> bytes:
-    return framed(b"E", text(portal) + int32(limit))
+def encode_execute(portal: str = "", limit: int = 0) -> bytes:
+    return frame_message(b"E", pack_text(portal) + pack_int32(limit))
 
 
-def close(kind: str, name: str = "") -> bytes:
-    return framed(b"C", kind.encode("ascii") + text(name))
+def encode_close(kind: str, name: str = "") -> bytes:
+    return frame_message(b"C", kind.encode("ascii") + pack_text(name))
 
 
-def sasl_initial(mechanism: str, data: bytes) -> bytes:
-    return framed(b"p", text(mechanism) + sized(data))
+def encode_sasl_initial(mechanism: str, data: bytes) -> bytes:
+    return frame_message(b"p", pack_text(mechanism) + pack_sized(data))
 
 
-def sasl_response(data: bytes) -> bytes:
-    return framed(b"p", data)
+def encode_sasl_response(data: bytes) -> bytes:
+    return frame_message(b"p", data)
 
 
-def copy_fail(reason: str) -> bytes:
-    return framed(b"f", text(reason))
+def encode_copy_fail(reason: str) -> bytes:
+    return frame_message(b"f", pack_text(reason))
 
 
-def _count(things: Sequence[object]) -> bytes:
-    if len(things) > 0xFFFF:
+def _pack_count(items: Sequence[object]) -> bytes:
+    if len(items) > 0xFFFF:
         raise ProtocolViolation("a statement has at most 65,535 parameters")
-    return len(things).to_bytes(2, "big")
+    return len(items).to_bytes(2, "big")
 
 
 # --- what a server says ----------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ class ReadyForQuery:
 
 @dataclass(frozen=True)
 class RowDescription:
-    fields: tuple[Field, ...]
+    fields: tuple[FieldDescription, ...]
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class CopyOutResponse:
 
 
 @dataclass(frozen=True)
-class CopyData:
+class CopyOutData:
     data: bytes
 
 
@@ -180,13 +180,13 @@ class NotificationResponse:
 
 
 @dataclass(frozen=True)
-class Said:
+class SimpleReply:
     """A message that says nothing more than what it is: `name` tells which."""
 
     name: str
 
 
-Reply = (
+BackendReply = (
     Authentication
     | BackendKeyData
     | NegotiateProtocolVersion
@@ -199,45 +199,45 @@ Reply = (
     | ErrorResponse
     | NoticeResponse
     | CopyOutResponse
-    | CopyData
+    | CopyOutData
     | NotificationResponse
-    | Said
+    | SimpleReply
 )
 
-PARSE_COMPLETE, BIND_COMPLETE, CLOSE_COMPLETE = Said("ParseComplete"), Said("BindComplete"), Said("CloseComplete")
-NO_DATA, PORTAL_SUSPENDED, EMPTY_QUERY = Said("NoData"), Said("PortalSuspended"), Said("EmptyQueryResponse")
-COPY_IS_DONE = Said("CopyDone")
-_SAID = {b"1": PARSE_COMPLETE, b"2": BIND_COMPLETE, b"3": CLOSE_COMPLETE, b"n": NO_DATA, b"s": PORTAL_SUSPENDED,
-         b"I": EMPTY_QUERY, b"c": COPY_IS_DONE}  # fmt: skip
+PARSE_COMPLETE, BIND_COMPLETE, CLOSE_COMPLETE = SimpleReply("ParseComplete"), SimpleReply("BindComplete"), SimpleReply("CloseComplete")
+NO_DATA, PORTAL_SUSPENDED, EMPTY_QUERY = SimpleReply("NoData"), SimpleReply("PortalSuspended"), SimpleReply("EmptyQueryResponse")
+COPY_DONE_REPLY = SimpleReply("CopyDone")
+_SIMPLE_REPLIES = {b"1": PARSE_COMPLETE, b"2": BIND_COMPLETE, b"3": CLOSE_COMPLETE, b"n": NO_DATA, b"s": PORTAL_SUSPENDED,
+         b"I": EMPTY_QUERY, b"c": COPY_DONE_REPLY}  # fmt: skip
 
 
-def read_reply(kind: bytes, body: bytes) -> Reply:
-    reader = Reader(body)
-    if kind in _SAID:
-        reader.end()
-        return _SAID[kind]
-    read = _READERS.get(kind)
+def read_reply(kind: bytes, body: bytes) -> BackendReply:
+    reader = MessageReader(body)
+    if kind in _SIMPLE_REPLIES:
+        reader.check_end()
+        return _SIMPLE_REPLIES[kind]
+    read = _REPLY_READERS.get(kind)
     if read is None:
         raise ProtocolViolation(f"the server sent a message of an unknown type, {kind[0]}")
     reply = read(reader)
-    reader.end()
+    reader.check_end()
     return reply
 
 
-class Replies:
+class BackendDecoder:
     """The bytes of one server: `receive` them, then take replies until there is None."""
 
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        self._most = most_bytes
+    def __init__(self, max_bytes: int = MAX_REPLY_BYTES) -> None:
+        self._most = max_bytes
         self._buffer = bytearray()
         self._at = 0
 
-    def receive(self, data: bytes) -> None:
+    def receive_data(self, data: bytes) -> None:
         del self._buffer[: self._at]
         self._at = 0
         self._buffer += data
 
-    def next_reply(self) -> Reply | None:
+    def next_reply(self) -> BackendReply | None:
         """The next message; None: it is not all here."""
         head = self._buffer[self._at : self._at + 5]
         if len(head) < 5:
@@ -253,72 +253,72 @@ class Replies:
         return read_reply(bytes(head[:1]), body)
 
     @property
-    def waiting(self) -> int:
+    def buffered_bytes(self) -> int:
         return len(self._buffer) - self._at
 
 
-def replies_of(kind: str, body: bytes) -> bytes:
+def frame_reply(kind: str, body: bytes) -> bytes:
     """One message of a server, as its bytes."""
-    return framed(kind.encode("ascii"), body)
+    return frame_message(kind.encode("ascii"), body)
 
 
-def _authentication(reader: Reader) -> Authentication:
-    return Authentication(reader.int32(), reader.rest())
+def _read_authentication(reader: MessageReader) -> Authentication:
+    return Authentication(reader.read_int32(), reader.read_rest())
 
 
-def _negotiate(reader: Reader) -> NegotiateProtocolVersion:
-    minor = reader.int32()
-    return NegotiateProtocolVersion(minor, tuple(reader.text() for _ in range(_counted(reader.int32(), reader))))
+def _read_negotiate_version(reader: MessageReader) -> NegotiateProtocolVersion:
+    minor = reader.read_int32()
+    return NegotiateProtocolVersion(minor, tuple(reader.read_text() for _ in range(_check_count(reader.read_int32(), reader))))
 
 
-def _row_description(reader: Reader) -> RowDescription:
-    return RowDescription(tuple(_field(reader) for _ in range(reader.int16())))
+def _read_row_description(reader: MessageReader) -> RowDescription:
+    return RowDescription(tuple(_read_field(reader) for _ in range(reader.read_int16())))
 
 
-def _field(reader: Reader) -> Field:
-    name, _table, _column = reader.text(), reader.uint32(), reader.int16()
-    return Field(name, reader.uint32(), reader.int16(), reader.int32(), reader.int16())
+def _read_field(reader: MessageReader) -> FieldDescription:
+    name, _table, _column = reader.read_text(), reader.read_uint32(), reader.read_int16()
+    return FieldDescription(name, reader.read_uint32(), reader.read_int16(), reader.read_int32(), reader.read_int16())
 
 
-def _parameter_description(reader: Reader) -> ParameterDescription:
-    return ParameterDescription(tuple(reader.uint32() for _ in range(reader.int16() & 0xFFFF)))
+def _read_parameter_description(reader: MessageReader) -> ParameterDescription:
+    return ParameterDescription(tuple(reader.read_uint32() for _ in range(reader.read_int16() & 0xFFFF)))
 
 
-def _data_row(reader: Reader) -> DataRow:
-    return DataRow(tuple([reader.sized() for _ in range(reader.int16())]))
+def _read_data_row(reader: MessageReader) -> DataRow:
+    return DataRow(tuple([reader.read_sized() for _ in range(reader.read_int16())]))
 
 
-def _fields(reader: Reader) -> dict[str, str]:
+def _read_fields(reader: MessageReader) -> dict[str, str]:
     fields: dict[str, str] = {}
-    while (letter := reader.byte()) != b"\0":
-        fields[letter.decode("latin-1")] = reader.text()
+    while (letter := reader.read_byte()) != b"\0":
+        fields[letter.decode("latin-1")] = reader.read_text()
     return fields
 
 
-def _copy_out(reader: Reader) -> CopyOutResponse:
-    return CopyOutResponse(reader.byte() != b"\0", tuple(reader.int16() for _ in range(reader.int16())))
+def _read_copy_out(reader: MessageReader) -> CopyOutResponse:
+    return CopyOutResponse(reader.read_byte() != b"\0", tuple(reader.read_int16() for _ in range(reader.read_int16())))
 
 
-def _counted(number: int, reader: Reader) -> int:
+def _check_count(number: int, reader: MessageReader) -> int:
     """Things of a byte at least: more than there are bytes cannot be meant."""
-    if not 0 <= number <= reader.left:
+    if not 0 <= number <= reader.remaining_bytes:
         raise ProtocolViolation("insufficient data left in message")
     return number
 
 
-_READERS: dict[bytes, Callable[[Reader], Reply]] = {
-    b"R": _authentication,
-    b"K": lambda reader: BackendKeyData(reader.uint32(), reader.rest()),
-    b"v": _negotiate,
-    b"S": lambda reader: ParameterStatus(reader.text(), reader.text()),
-    b"Z": lambda reader: ReadyForQuery(reader.byte().decode("latin-1")),
-    b"T": _row_description,
-    b"t": _parameter_description,
-    b"D": _data_row,
-    b"C": lambda reader: CommandComplete(reader.text()),
-    b"E": lambda reader: ErrorResponse(_fields(reader)),
-    b"N": lambda reader: NoticeResponse(_fields(reader)),
-    b"H": _copy_out,
-    b"d": lambda reader: CopyData(reader.rest()),
-    b"A": lambda reader: NotificationResponse(reader.uint32(), reader.text(), reader.text()),
+_REPLY_READERS: dict[bytes, Callable[[MessageReader], BackendReply]] = {
+    b"R": _read_authentication,
+    b"K": lambda reader: BackendKeyData(reader.read_uint32(), reader.read_rest()),
+    b"v": _read_negotiate_version,
+    b"S": lambda reader: ParameterStatus(reader.read_text(), reader.read_text()),
+    b"Z": lambda reader: ReadyForQuery(reader.read_byte().decode("latin-1")),
+    b"T": _read_row_description,
+    b"t": _read_parameter_description,
+    b"D": _read_data_row,
+    b"C": lambda reader: CommandComplete(reader.read_text()),
+    b"E": lambda reader: ErrorResponse(_read_fields(reader)),
+    b"N": lambda reader: NoticeResponse(_read_fields(reader)),
+    b"H": _read_copy_out,
+    b"d": lambda reader: CopyOutData(reader.read_rest()),
+    b"A": lambda reader: NotificationResponse(reader.read_uint32(), reader.read_text(), reader.read_text()),
 }

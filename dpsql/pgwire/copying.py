@@ -7,13 +7,13 @@ from typing import Any, Protocol
 
 from dpsql.errors import UnknownColumn
 from dpsql.pgwire import replies
-from dpsql.pgwire.encode import text_writer
-from dpsql.pgwire.wire_types import Spelled, column_type
+from dpsql.pgwire.encode import make_text_writer
+from dpsql.pgwire.wire_types import SpelledColumn, column_wire_type
 
 _ESCAPES = {"\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\"}
 
 
-class Format(Protocol):
+class CopyFormat(Protocol):
     """How the command wants its lines."""
 
     @property
@@ -32,25 +32,25 @@ class Format(Protocol):
     def force_quote(self) -> tuple[str, ...]: ...
 
 
-def copied(columns: Sequence[Spelled], rows: Sequence[Sequence[Any]], format_: Format) -> Iterator[bytes]:
+def encode_copy_rows(columns: Sequence[SpelledColumn], rows: Sequence[Sequence[Any]], format_: CopyFormat) -> Iterator[bytes]:
     """CopyData, one for each line; and before them, what is to come."""
-    line = line_writer(columns, format_)
+    line = make_line_writer(columns, format_)
     yield replies.copy_out_response(len(columns))
     if format_.header:
-        names = _csv_writer(columns, format_, force=False) if format_.csv else _text_writer(columns, format_)
-        yield _data(names([column.name for column in columns]))
+        names = _make_csv_line_writer(columns, format_, force=False) if format_.csv else _make_text_line_writer(columns, format_)
+        yield _encode_line(names([column.name for column in columns]))
     for row in rows:
-        yield _data(line(row))
+        yield _encode_line(line(row))
     yield replies.COPY_DONE
 
 
-def _data(line: str) -> bytes:
+def _encode_line(line: str) -> bytes:
     return replies.copy_data(line.encode("utf-8", "replace") + b"\n")
 
 
-def line_writer(columns: Sequence[Spelled], format_: Format) -> Callable[[Sequence[Any]], str]:
-    writers = [text_writer(column_type(column)[0]) for column in columns]
-    write = _csv_writer(columns, format_, force=True) if format_.csv else _text_writer(columns, format_)
+def make_line_writer(columns: Sequence[SpelledColumn], format_: CopyFormat) -> Callable[[Sequence[Any]], str]:
+    writers = [make_text_writer(column_wire_type(column)[0]) for column in columns]
+    write = _make_csv_line_writer(columns, format_, force=True) if format_.csv else _make_text_line_writer(columns, format_)
 
     def line(row: Sequence[Any]) -> str:
         values = zip(row, writers, strict=True)
@@ -59,7 +59,7 @@ def line_writer(columns: Sequence[Spelled], format_: Format) -> Callable[[Sequen
     return line
 
 
-def _text_writer(columns: Sequence[Spelled], format_: Format) -> Callable[[Sequence[str | None]], str]:
+def _make_text_line_writer(columns: Sequence[SpelledColumn], format_: CopyFormat) -> Callable[[Sequence[str | None]], str]:
     delimiter, null = format_.delimiter, format_.null
     escapes = str.maketrans({delimiter: "\\" + delimiter, **_ESCAPES} if delimiter not in _ESCAPES else _ESCAPES)
 
@@ -69,9 +69,9 @@ def _text_writer(columns: Sequence[Spelled], format_: Format) -> Callable[[Seque
     return line
 
 
-def _csv_writer(columns: Sequence[Spelled], format_: Format, force: bool) -> Callable[[Sequence[str | None]], str]:
+def _make_csv_line_writer(columns: Sequence[SpelledColumn], format_: CopyFormat, force: bool) -> Callable[[Sequence[str | None]], str]:
     """A text is quoted where it would be read as another, or as NULL."""
-    forced = _forced(columns, format_.force_quote) if force else [False] * len(columns)
+    forced = _find_forced_quotes(columns, format_.force_quote) if force else [False] * len(columns)
     special = {format_.delimiter, format_.quote, "\n", "\r"}
     alone = len(columns) == 1
 
@@ -79,7 +79,7 @@ def _csv_writer(columns: Sequence[Spelled], format_: Format, force: bool) -> Cal
         if text is None:
             return format_.null
         ends_copy = alone and text == "\\."
-        if not quoted and text != format_.null and not ends_copy and not any(one in special for one in text):
+        if not quoted and text != format_.null and not ends_copy and not any(character in special for character in text):
             return text
         escaped = text.replace(format_.escape, format_.escape * 2)
         if format_.quote != format_.escape:
@@ -89,11 +89,11 @@ def _csv_writer(columns: Sequence[Spelled], format_: Format, force: bool) -> Cal
     return lambda texts: format_.delimiter.join(map(cell, texts, forced))
 
 
-def _forced(columns: Sequence[Spelled], named: tuple[str, ...]) -> list[bool]:
+def _find_forced_quotes(columns: Sequence[SpelledColumn], named: tuple[str, ...]) -> list[bool]:
     if named == ("*",):
         return [True] * len(columns)
     names = [column.name for column in columns]
-    for one in named:
-        if one not in names:
-            raise UnknownColumn(f'column "{one}" does not exist')
+    for required in named:
+        if required not in names:
+            raise UnknownColumn(f'column "{required}" does not exist')
     return [name in named for name in names]

@@ -6,13 +6,13 @@ Law: of an exception that is not one of ours nothing is told: its text may hold 
 from __future__ import annotations
 
 from dpsql.errors import Error, InternalError
-from dpsql.figures import NOTHING, Charge
+from dpsql.figures import NO_CHARGE, Charge
 
-MOST_CHARACTERS = 20_000
+MAX_FIELD_LENGTH = 20_000
 """Of one field: a client holds all of it, and some refuse long messages."""
 
 
-def told_error(error: BaseException) -> Error:
+def to_public_error(error: BaseException) -> Error:
     """The error itself where it is one of ours."""
     return error if isinstance(error, Error) else InternalError("internal error")
 
@@ -23,21 +23,21 @@ def error_fields(
     *,
     sql: str | None = None,
     offset: int = 0,
-    charge: Charge = NOTHING,
+    charge: Charge = NO_CHARGE,
 ) -> dict[str, str]:
     """Fields by their letters. A position counts characters from 1, in what the client sent: `sql` is the statement,
     which began at `offset` of that. Where the error points into another text, that text is told too."""
-    told = told_error(error)
-    fields = {"S": severity, "V": severity, "C": told.sqlstate, "M": told.message}
-    sentences = [told.detail, charge_sentence(charge)]
-    fields["D"] = " ".join(one for one in sentences if one)
-    fields["H"] = told.hint or ""
-    if told.position is not None:
-        if sql is None or told.statement in (None, sql):
-            fields["P"] = str(told.position + offset)
+    public_error = to_public_error(error)
+    fields = {"S": severity, "V": severity, "C": public_error.sqlstate, "M": public_error.message}
+    sentences = [public_error.detail, charge_sentence(charge)]
+    fields["D"] = " ".join(sentence for sentence in sentences if sentence)
+    fields["H"] = public_error.hint or ""
+    if public_error.position is not None:
+        if sql is None or public_error.statement in (None, sql):
+            fields["P"] = str(public_error.position + offset)
         else:
-            fields["p"], fields["q"] = str(told.position), told.statement or ""
-    return {letter: text[:MOST_CHARACTERS] for letter, text in fields.items() if text}
+            fields["p"], fields["q"] = str(public_error.position), public_error.statement or ""
+    return {letter: text[:MAX_FIELD_LENGTH] for letter, text in fields.items() if text}
 
 
 def charge_sentence(charge: Charge) -> str | None:

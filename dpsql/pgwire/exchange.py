@@ -12,34 +12,34 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from dpsql.errors import Error, ProgrammingError, QueryCanceled
-from dpsql.figures import NOTHING
-from dpsql.pgwire.answering import Answering
-from dpsql.pgwire.meta import Wishes
-from dpsql.session import Answer, Charge, Parameter, Ticket
+from dpsql.figures import NO_CHARGE
+from dpsql.pgwire.answering import SessionProtocol
+from dpsql.pgwire.meta import StatementOptions
+from dpsql.session import StatementResult, Charge, Parameter, StatementHandle
 
-_ENDS = ("COMMIT", "ROLLBACK")
+_END_COMMANDS = ("COMMIT", "ROLLBACK")
 
 
-class Exchange:
+class TransactionState:
     """`failed`: the client's transaction has failed. `implicit`: it is ours, around what was sent together."""
 
-    def __init__(self, session: Answering) -> None:
+    def __init__(self, session: SessionProtocol) -> None:
         self.session = session
         self.failed = False
         self.implicit = False
         self._guard = threading.Lock()
-        self._under_way: Ticket | None = None
-        self._paid = NOTHING
+        self._under_way: StatementHandle | None = None
+        self._paid = NO_CHARGE
 
     # --- what is under way -------------------------------------------------------------------------------------------
 
     @contextmanager
-    def under_way(self, free: bool = False) -> Iterator[Ticket]:
+    def statement_scope(self, free: bool = False) -> Iterator[StatementHandle]:
         """Around a statement, until its last byte: meanwhile it can be canceled."""
-        ticket = Ticket(free=free)
+        ticket = StatementHandle(free=free)
         with self._guard:
             self._under_way = ticket
-        self._paid = NOTHING
+        self._paid = NO_CHARGE
         try:
             yield ticket
         except Error as error:  # also of one whose answer cannot be told
@@ -63,7 +63,7 @@ class Exchange:
         return (0, 0) if ticket is None else (ticket.delivered, ticket.releases)
 
     @staticmethod
-    def check(ticket: Ticket) -> None:
+    def check_canceled(ticket: StatementHandle) -> None:
         """Between chunks of an answer."""
         if ticket.canceled:
             raise QueryCanceled("canceling statement due to user request")
@@ -75,44 +75,44 @@ class Exchange:
         """`I` idle, `T` in a transaction, `E` in one that failed."""
         return "E" if self.failed else "T" if self.session.in_transaction and not self.implicit else "I"
 
-    def admitted(self, sql: str) -> str:
+    def admit_statement(self, sql: str) -> str:
         """The statement that is run in its place: where a transaction has failed, its end."""
         if not self.failed:
             return sql
         command = self.session.prepare(sql).command
-        self.require_end(command)
+        self.require_transaction_end(command)
         return "ROLLBACK" if command == "COMMIT" else sql
 
-    def require_end(self, command: str) -> None:
-        if self.failed and command not in _ENDS:
+    def require_transaction_end(self, command: str) -> None:
+        if self.failed and command not in _END_COMMANDS:
             raise ProgrammingError(
                 "current transaction is aborted, commands ignored until end of transaction block", sqlstate="25P02"
             )
 
-    def execute(self, sql: str, parameters: Sequence[Parameter], wishes: Wishes, ticket: Ticket) -> Answer:
+    def execute(self, sql: str, parameters: Sequence[Parameter], options: StatementOptions, ticket: StatementHandle) -> StatementResult:
         answer = self.session.execute(
-            self.admitted(sql), parameters, settings=dict(wishes.settings) or None, ticket=ticket
+            self.admit_statement(sql), parameters, settings=dict(options.settings) or None, ticket=ticket
         )
         self._paid = self.session.charged
-        if answer.command in _ENDS:
+        if answer.command in _END_COMMANDS:
             self.failed = False
         if answer.command in ("BEGIN", "START TRANSACTION") or not self.session.in_transaction:
             self.implicit = False
         return answer
 
-    def begin(self) -> None:
+    def begin_implicit(self) -> None:
         """A transaction of our own, unless there is one."""
         if not self.session.in_transaction:
             self.session.execute("BEGIN")
             self.implicit = True
 
-    def end(self) -> None:
+    def commit_implicit(self) -> None:
         """Of what was sent together."""
         if self.implicit:
             self.implicit = False
             self.session.execute("COMMIT")
 
-    def after_error(self) -> None:
+    def abort_transaction(self) -> None:
         if self.implicit:
             self.implicit = False
             self.session.execute("ROLLBACK")
@@ -126,4 +126,4 @@ class Exchange:
         try:
             return self.session.charged
         except Error:
-            return NOTHING
+            return NO_CHARGE

@@ -12,127 +12,127 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-FREE = 6
+FREE_FAILURES = 6
 """Failures that cost no time: people mistype, and with `sslmode=prefer`, their default, PostgreSQL's clients try each
 wrong password twice, with TLS and without."""
-FIRST = 0.25
+FIRST_DELAY_SECONDS = 0.25
 """Seconds after the first that does; each further one doubles it."""
-FORGOTTEN = 900.0
+FORGET_AFTER_SECONDS = 900.0
 """Seconds after which a failure counts no more."""
-MOST = 10_000
+MAX_ENTRIES = 10_000
 """Names, and addresses, that are remembered; the oldest is forgotten first."""
-PATIENCE = 15.0
+MAX_WAIT_SECONDS = 15.0
 """Seconds that a login waits at most; who would wait longer is sent away."""
-LONGEST_OF_ADDRESS = 8.0
+MAX_ADDRESS_DELAY_SECONDS = 8.0
 """Seconds between two tries from an address that has failed often."""
-LONGEST_OF_USER = 2.0
+MAX_USER_DELAY_SECONDS = 2.0
 """Seconds between two tries of a name. Short, since others than the analyst may try it and she must wait too; unless
 she comes from where she has logged in before."""
 
 
 @dataclass(eq=False)
-class _Failing:
+class _FailureEntry:
     failures: int = 0
     last: float = 0.0
     free_at: float = 0.0
 
 
-class _Book:
+class _FailureTable:
     """Failures by name or by address."""
 
     def __init__(self, longest: float) -> None:
         self._longest = longest
-        self._entries: OrderedDict[str, _Failing] = OrderedDict()
+        self._entries: OrderedDict[str, _FailureEntry] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def failed(self, key: str, now: float) -> None:
-        entry = self._current(key, now) or _Failing()
+    def record_failure(self, key: str, now: float) -> None:
+        entry = self._current_entry(key, now) or _FailureEntry()
         entry.failures, entry.last = entry.failures + 1, now
         self._entries[key] = entry
         self._entries.move_to_end(key)
-        while len(self._entries) > MOST:
+        while len(self._entries) > MAX_ENTRIES:
             self._entries.popitem(last=False)
 
-    def forget(self, key: str) -> None:
+    def forget_failures(self, key: str) -> None:
         self._entries.pop(key, None)
 
-    def waits(self, key: str, now: float) -> float:
+    def seconds_to_wait(self, key: str, now: float) -> float:
         """Seconds until the next try of this key may be looked at."""
-        entry = self._current(key, now)
-        return 0.0 if entry is None or entry.failures < FREE else max(0.0, entry.free_at - now)
+        entry = self._current_entry(key, now)
+        return 0.0 if entry is None or entry.failures < FREE_FAILURES else max(0.0, entry.free_at - now)
 
-    def take(self, key: str, now: float, start: float) -> None:
+    def reserve_attempt(self, key: str, now: float, start: float) -> None:
         """A try that begins at `start`: the next one begins a step after it, however many come at once."""
-        entry = self._current(key, now)
-        if entry is not None and entry.failures >= FREE:
-            step = min(FIRST * 2 ** min(entry.failures - FREE, 30), self._longest)
+        entry = self._current_entry(key, now)
+        if entry is not None and entry.failures >= FREE_FAILURES:
+            step = min(FIRST_DELAY_SECONDS * 2 ** min(entry.failures - FREE_FAILURES, 30), self._longest)
             entry.free_at = max(entry.free_at, start) + step
 
-    def _current(self, key: str, now: float) -> _Failing | None:
+    def _current_entry(self, key: str, now: float) -> _FailureEntry | None:
         entry = self._entries.get(key)
-        if entry is not None and now - entry.last > FORGOTTEN:
+        if entry is not None and now - entry.last > FORGET_AFTER_SECONDS:
             del self._entries[key]
             return None
         return entry
 
 
-class Failures:
+class LoginThrottle:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._users = _Book(LONGEST_OF_USER)
-        self._addresses = _Book(LONGEST_OF_ADDRESS)
+        self._users = _FailureTable(MAX_USER_DELAY_SECONDS)
+        self._addresses = _FailureTable(MAX_ADDRESS_DELAY_SECONDS)
         self._good: OrderedDict[tuple[str, str], float] = OrderedDict()
 
     def __len__(self) -> int:
         """What is remembered."""
         return len(self._users) + len(self._addresses) + len(self._good)
 
-    def wait(self, user: str, address: str) -> float | None:
+    def reserve_login(self, user: str, address: str) -> float | None:
         """Seconds to wait before this login's proof is looked at; None: send it away."""
-        now, place = self._clock(), place_of(address)
-        books = [(self._addresses, place)]
-        if not self._is_good(user, place, now):
-            books.append((self._users, user))
-        waits = max(book.waits(key, now) for book, key in books)
-        if waits > PATIENCE:
+        now, network = self._clock(), network_of(address)
+        tables = [(self._addresses, network)]
+        if not self._has_succeeded(user, network, now):
+            tables.append((self._users, user))
+        seconds = max(table.seconds_to_wait(key, now) for table, key in tables)
+        if seconds > MAX_WAIT_SECONDS:
             return None
-        for book, key in books:
-            book.take(key, now, now + waits)
-        return waits
+        for table, key in tables:
+            table.reserve_attempt(key, now, now + seconds)
+        return seconds
 
-    def failed(self, user: str, address: str) -> None:
-        now, place = self._clock(), place_of(address)
-        self._good.pop((user, place), None)
-        self._users.failed(user, now)
-        self._addresses.failed(place, now)
+    def record_failure(self, user: str, address: str) -> None:
+        now, network = self._clock(), network_of(address)
+        self._good.pop((user, network), None)
+        self._users.record_failure(user, now)
+        self._addresses.record_failure(network, now)
 
-    def succeeded(self, user: str, address: str) -> None:
+    def record_success(self, user: str, address: str) -> None:
         """The address's failures are forgotten. The name's are not, but do not slow it from this address any more."""
-        now, place = self._clock(), place_of(address)
-        self._addresses.forget(place)
-        self._good[user, place] = now
-        self._good.move_to_end((user, place))
-        while len(self._good) > MOST:
+        now, network = self._clock(), network_of(address)
+        self._addresses.forget_failures(network)
+        self._good[user, network] = now
+        self._good.move_to_end((user, network))
+        while len(self._good) > MAX_ENTRIES:
             self._good.popitem(last=False)
 
-    def _is_good(self, user: str, place: str, now: float) -> bool:
-        return now - self._good.get((user, place), float("-inf")) <= FORGOTTEN
+    def _has_succeeded(self, user: str, network: str, now: float) -> bool:
+        return now - self._good.get((user, network), float("-inf")) <= FORGET_AFTER_SECONDS
 
 
-def place_of(address: str) -> str:
+def network_of(address: str) -> str:
     """Who has one address of IPv6 has at least 2^64 of them: they count as one.
 
-    >>> place_of("192.0.2.7"), place_of("2001:db8:1:2:3::4"), place_of("::ffff:192.0.2.7"), place_of("local")
+    >>> network_of("192.0.2.7"), network_of("2001:db8:1:2:3::4"), network_of("::ffff:192.0.2.7"), network_of("local")
     ('192.0.2.7', '2001:db8:1:2::/64', '192.0.2.7', 'local')
     """
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address
-    if isinstance(found, ipaddress.IPv4Address):
-        return str(found)
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return str(ipaddress.ip_network((found, 64), strict=False))
+    if isinstance(ip, ipaddress.IPv4Address):
+        return str(ip)
+    if ip.ipv4_mapped is not None:
+        return str(ip.ipv4_mapped)
+    return str(ipaddress.ip_network((ip, 64), strict=False))

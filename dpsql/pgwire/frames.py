@@ -18,86 +18,86 @@ class ProtocolViolation(Error):
     default_sqlstate = "08P01"
 
 
-class Reader:
+class MessageReader:
     """The body of a message. Each part is taken once; `end` holds that nothing is left."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
         self._at = 0
 
-    def take(self, size: int) -> bytes:
+    def read_bytes(self, size: int) -> bytes:
         end = self._at + size
         if size < 0 or end > len(self._body):
             raise ProtocolViolation("insufficient data left in message")
-        taken, self._at = self._body[self._at : end], end
-        return taken
+        data, self._at = self._body[self._at : end], end
+        return data
 
-    def byte(self) -> bytes:
-        return self.take(1)
+    def read_byte(self) -> bytes:
+        return self.read_bytes(1)
 
-    def int16(self) -> int:
-        return int(_INT16.unpack(self.take(2))[0])
+    def read_int16(self) -> int:
+        return int(_INT16.unpack(self.read_bytes(2))[0])
 
-    def int32(self) -> int:
-        return int(_INT32.unpack(self.take(4))[0])
+    def read_int32(self) -> int:
+        return int(_INT32.unpack(self.read_bytes(4))[0])
 
-    def uint32(self) -> int:
+    def read_uint32(self) -> int:
         """As object identifiers are written."""
-        return int(_UINT32.unpack(self.take(4))[0])
+        return int(_UINT32.unpack(self.read_bytes(4))[0])
 
-    def text(self) -> str:
+    def read_text(self) -> str:
         """Up to a zero byte, which it must have."""
         end = self._body.find(b"\0", self._at)
         if end < 0:
             raise ProtocolViolation("invalid string in message")
-        taken = self._body[self._at : end]
+        data = self._body[self._at : end]
         self._at = end + 1
-        return utf8(taken)
+        return decode_utf8(data)
 
-    def sized(self) -> bytes | None:
+    def read_sized(self) -> bytes | None:
         """A value with its length before it; None for NULL, whose length is -1."""
-        size = self.int32()
-        return None if size == -1 else self.take(size)
+        size = self.read_int32()
+        return None if size == -1 else self.read_bytes(size)
 
-    def rest(self) -> bytes:
-        return self.take(len(self._body) - self._at)
+    def read_rest(self) -> bytes:
+        return self.read_bytes(len(self._body) - self._at)
 
     @property
-    def left(self) -> int:
+    def remaining_bytes(self) -> int:
         return len(self._body) - self._at
 
-    def end(self) -> None:
-        if self.left:
+    def check_end(self) -> None:
+        if self.remaining_bytes:
             raise ProtocolViolation("invalid message format")
 
 
-def utf8(text: bytes) -> str:
+def decode_utf8(text: bytes) -> str:
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError:
         raise ProtocolViolation('invalid byte sequence for encoding "UTF8"') from None
 
 
-def framed(kind: bytes, body: bytes) -> bytes:
+def frame_message(kind: bytes, body: bytes) -> bytes:
     return kind + _INT32.pack(len(body) + 4) + body
 
 
-def int16(value: int) -> bytes:
+def pack_int16(value: int) -> bytes:
     return _INT16.pack(value)
 
 
-def int32(value: int) -> bytes:
+def pack_int32(value: int) -> bytes:
     return _INT32.pack(value)
 
 
-def uint32(value: int) -> bytes:
+def pack_uint32(value: int) -> bytes:
     return _UINT32.pack(value)
 
 
-def text(value: str) -> bytes:
+def pack_text(value: str) -> bytes:
     """Ended by a zero byte. A zero byte in it would end it early, and half of a character cannot be sent."""
     return value.replace("\0", "�").encode("utf-8", "replace") + b"\0"
 
 
-def sized(value: bytes | None) -> bytes:
+def pack_sized(value: bytes | None) -> bytes:
     return _INT32.pack(-1) if value is None else _INT32.pack(len(value)) + value

@@ -17,27 +17,27 @@ from pathlib import Path
 from dpsql.errors import OperationalError
 from dpsql.private_files import require_private
 
-LONGEST = 8 * 1024
+MAX_REQUEST_BYTES = 8 * 1024
 """Bytes of a request."""
-SECONDS = 5.0
-MOST = 32
+REQUEST_TIMEOUT_SECONDS = 5.0
+MAX_REQUESTS = 32
 """Requests at once."""
-_SHORTEST_TOKEN = 16
+_MIN_TOKEN_LENGTH = 16
 
 
 @dataclass(frozen=True)
-class Response:
+class HttpResponse:
     status: str
     body: str
     kind: str = "text/plain; charset=utf-8"
     more: tuple[str, ...] = ()
 
 
-Page = Callable[[bool], Awaitable[Response]]
+Page = Callable[[bool], Awaitable[HttpResponse]]
 """Given whether the owner asks."""
 
 
-class Health:
+class HealthEndpoint:
     """`pages` by path; `token` is the owner's."""
 
     def __init__(self, pages: dict[str, Page], token: str | None) -> None:
@@ -45,16 +45,16 @@ class Health:
         self._open = 0
 
     async def start(self, host: str, port: int) -> asyncio.Server:
-        return await asyncio.start_server(self._asked, host, port, limit=LONGEST)
+        return await asyncio.start_server(self._handle_request, host, port, limit=MAX_REQUEST_BYTES)
 
-    async def _asked(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _handle_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open += 1
         try:
-            if self._open > MOST:
+            if self._open > MAX_REQUESTS:
                 return
-            async with asyncio.timeout(SECONDS):
-                response = await self._answer(await reader.readuntil(b"\r\n\r\n"))
-                writer.write(_bytes(response))
+            async with asyncio.timeout(REQUEST_TIMEOUT_SECONDS):
+                response = await self._make_response(await reader.readuntil(b"\r\n\r\n"))
+                writer.write(_encode_response(response))
                 await writer.drain()
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError, OSError):
             pass  # nobody to tell, or no HTTP
@@ -62,22 +62,22 @@ class Health:
             self._open -= 1
             writer.close()
 
-    async def _answer(self, request: bytes) -> Response:
+    async def _make_response(self, request: bytes) -> HttpResponse:
         lines = request.decode("latin-1").split("\r\n")
         method, _, rest = lines[0].partition(" ")
         page = self._pages.get(rest.partition(" ")[0].partition("?")[0])
         if method not in ("GET", "HEAD"):
-            return Response("405 Method Not Allowed", "", more=("Allow: GET, HEAD",))
+            return HttpResponse("405 Method Not Allowed", "", more=("Allow: GET, HEAD",))
         if page is None:
-            return Response("404 Not Found", "there are /health and /metrics\n")
-        given = _bearer(lines[1:])
-        if given is not None and not self._is_owner(given):
-            return Response("401 Unauthorized", "", more=("WWW-Authenticate: Bearer",))
-        response = await page(given is not None)
-        return response if method == "GET" else Response(response.status, "", response.kind)
+            return HttpResponse("404 Not Found", "there are /health and /metrics\n")
+        token = _bearer_token(lines[1:])
+        if token is not None and not self._is_owner(token):
+            return HttpResponse("401 Unauthorized", "", more=("WWW-Authenticate: Bearer",))
+        response = await page(token is not None)
+        return response if method == "GET" else HttpResponse(response.status, "", response.kind)
 
-    def _is_owner(self, given: str) -> bool:
-        return self._token is not None and hmac.compare_digest(given.encode(), self._token.encode())
+    def _is_owner(self, token: str) -> bool:
+        return self._token is not None and hmac.compare_digest(token.encode(), self._token.encode())
 
 
 def read_token(path: Path) -> str:
@@ -89,23 +89,23 @@ def read_token(path: Path) -> str:
         token = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
         raise OperationalError(f'the token file "{path}" cannot be read') from None
-    if len(token) < _SHORTEST_TOKEN:
+    if len(token) < _MIN_TOKEN_LENGTH:
         raise OperationalError(
             f'the token in "{path}" is too short', hint="Write for example: openssl rand -hex 32 > token"
         )
     return token
 
 
-def health_response(well: bool, databases: dict[str, str]) -> Response:
-    body = json.dumps({"status": "ok" if well else "not ok", "databases": databases}) + "\n"
-    return Response("200 OK" if well else "503 Service Unavailable", body, "application/json")
+def make_health_response(is_healthy: bool, databases: dict[str, str]) -> HttpResponse:
+    body = json.dumps({"status": "ok" if is_healthy else "not ok", "databases": databases}) + "\n"
+    return HttpResponse("200 OK" if is_healthy else "503 Service Unavailable", body, "application/json")
 
 
-def metrics_response(text: str) -> Response:
-    return Response("200 OK", text, "text/plain; version=0.0.4; charset=utf-8")
+def make_metrics_response(text: str) -> HttpResponse:
+    return HttpResponse("200 OK", text, "text/plain; version=0.0.4; charset=utf-8")
 
 
-def _bearer(headers: list[str]) -> str | None:
+def _bearer_token(headers: list[str]) -> str | None:
     for line in headers:
         name, _, value = line.partition(":")
         if name.strip().lower() == "authorization":
@@ -114,7 +114,7 @@ def _bearer(headers: list[str]) -> str | None:
     return None
 
 
-def _bytes(response: Response) -> bytes:
+def _encode_response(response: HttpResponse) -> bytes:
     body = response.body.encode()
     head = (
         f"HTTP/1.1 {response.status}",

@@ -11,31 +11,31 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpsql.errors import Error, LimitExceeded, OperationalError, ProgrammingError
-from dpsql.pgwire.meta import MARK, Wishes
-from dpsql.pgwire.results import Columns
+from dpsql.pgwire.meta import NAME_PREFIX, StatementOptions
+from dpsql.pgwire.results import ResultColumns
 from dpsql.pgwire.wire_types import WireType
 from dpsql.session import CopyCommand, DeallocateCommand, OutputColumn, Parameter, read_command
 
-MOST_STATEMENTS = 1_000
-MOST_PORTALS = 1_000
-MOST_BYTES = 64 * 1024 * 1024
+MAX_STATEMENTS = 1_000
+MAX_PORTALS = 1_000
+MAX_STORED_BYTES = 64 * 1024 * 1024
 """Of texts and values that are held."""
-MOST_ROWS = 2_000_000
+MAX_OPEN_ROWS = 2_000_000
 """Of portals that were not read to their end."""
 
 
 _BLANK = r"(?:\s++|--[^\n]*+\n|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
-_HEAD = re.compile(_BLANK + r"(?:copy|deallocate)\b", re.IGNORECASE)
+_WIRE_COMMAND = re.compile(_BLANK + r"(?:copy|deallocate)\b", re.IGNORECASE)
 
 
-def read_held(sql: str) -> CopyCommand | DeallocateCommand | None:
+def read_wire_command(sql: str) -> CopyCommand | DeallocateCommand | None:
     """The commands that are carried out here and not by the session: both are about the wire."""
-    command = read_command(sql) if _HEAD.match(sql) else None
+    command = read_command(sql) if _WIRE_COMMAND.match(sql) else None
     return command if isinstance(command, CopyCommand | DeallocateCommand) else None
 
 
 @dataclass(frozen=True)
-class Statement:
+class WireStatement:
     """`sql` began at `offset` of what was parsed. It takes `used` of the parameters whose `types` are told.
 
     `unknown`: why its columns are not known before its values are; there are some.
@@ -51,11 +51,11 @@ class Statement:
     unknown: Error | None = None
 
     @property
-    def gives_rows(self) -> bool:
+    def returns_rows(self) -> bool:
         return bool(self.columns) or self.unknown is not None
 
     @property
-    def varies(self) -> bool:
+    def has_varying_columns(self) -> bool:
         """Whether its columns depend on values."""
         return bool(self.used) and self.command == "SELECT"
 
@@ -68,11 +68,11 @@ class Statement:
 class Portal:
     """`rows` are there once it was executed; those before `at` were given out."""
 
-    statement: Statement
+    statement: WireStatement
     parameters: tuple[Parameter, ...]
-    columns: Columns
+    columns: ResultColumns
     size: int
-    wishes: Wishes = field(default_factory=Wishes)
+    wishes: StatementOptions = field(default_factory=StatementOptions)
     rows: Sequence[Sequence[Any]] | None = None
     at: int = 0
     command: str = ""
@@ -80,66 +80,66 @@ class Portal:
     formats: tuple[int, ...] = ()  # of its columns, as they were asked for
 
     @property
-    def left(self) -> int:
+    def remaining_rows(self) -> int:
         return 0 if self.rows is None else len(self.rows) - self.at
 
 
-class Held:
-    def __init__(self, own: bool = False) -> None:
+class PortalStore:
+    def __init__(self, own_client: bool = False) -> None:
         """`own`: of our own client, whose names tell what holds for one statement."""
-        self._own = own
-        self.statements: dict[str, Statement] = {}
+        self._own = own_client
+        self.statements: dict[str, WireStatement] = {}
         self.portals: dict[str, Portal] = {}
 
     # --- statements --------------------------------------------------------------------------------------------------
 
     def check_new_statement(self, name: str) -> None:
-        if self._lasts(name) and name in self.statements:
+        if self._is_durable_name(name) and name in self.statements:
             raise ProgrammingError(f'prepared statement "{name}" already exists', sqlstate="42P05")
 
-    def add_statement(self, name: str, statement: Statement) -> None:
+    def add_statement(self, name: str, statement: WireStatement) -> None:
         self.check_new_statement(name)
         others = len(self.statements) - (name in self.statements)
-        if others >= MOST_STATEMENTS:
-            raise LimitExceeded(f"there are {MOST_STATEMENTS} prepared statements already", hint="Close some of them.")
+        if others >= MAX_STATEMENTS:
+            raise LimitExceeded(f"there are {MAX_STATEMENTS} prepared statements already", hint="Close some of them.")
         self._check_size(statement.size)
         self.statements[name] = statement
 
-    def statement(self, name: str) -> Statement:
-        found = self.statements.get(name)
-        if found is None:
-            named = f'prepared statement "{name}"' if name else "unnamed prepared statement"
-            raise ProgrammingError(f"{named} does not exist", sqlstate="26000")
-        return found
+    def get_statement(self, name: str) -> WireStatement:
+        statement = self.statements.get(name)
+        if statement is None:
+            description = f'prepared statement "{name}"' if name else "unnamed prepared statement"
+            raise ProgrammingError(f"{description} does not exist", sqlstate="26000")
+        return statement
 
     def close_statement(self, name: str) -> None:
         """And the portals that were made of it."""
-        gone = self.statements.pop(name, None)
-        if gone is not None:
-            self.portals = {at: portal for at, portal in self.portals.items() if portal.statement is not gone}
+        statement = self.statements.pop(name, None)
+        if statement is not None:
+            self.portals = {portal_name: portal for portal_name, portal in self.portals.items() if portal.statement is not statement}
 
     # --- portals -----------------------------------------------------------------------------------------------------
 
     def add_portal(self, name: str, portal: Portal) -> None:
-        if self._lasts(name) and name in self.portals:
+        if self._is_durable_name(name) and name in self.portals:
             raise ProgrammingError(f'cursor "{name}" already exists', sqlstate="42P03")
         self.portals.pop(name, None)
-        if len(self.portals) >= MOST_PORTALS:
-            raise LimitExceeded(f"there are {MOST_PORTALS} open portals already", hint="Close some of them.")
+        if len(self.portals) >= MAX_PORTALS:
+            raise LimitExceeded(f"there are {MAX_PORTALS} open portals already", hint="Close some of them.")
         self._check_size(portal.size)
         self.portals[name] = portal
 
-    def portal(self, name: str) -> Portal:
-        found = self.portals.get(name)
-        if found is None:
+    def get_portal(self, name: str) -> Portal:
+        portal = self.portals.get(name)
+        if portal is None:
             raise ProgrammingError(f'portal "{name}" does not exist', sqlstate="34000")
-        return found
+        return portal
 
-    def check_rows(self) -> None:
+    def check_open_rows(self) -> None:
         """After a portal has got its rows."""
-        if sum(portal.left for portal in self.portals.values()) > MOST_ROWS:
+        if sum(portal.remaining_rows for portal in self.portals.values()) > MAX_OPEN_ROWS:
             raise OperationalError(
-                f"open portals hold more than {MOST_ROWS:,} rows", hint="Read or close some of them.", sqlstate="53200"
+                f"open portals hold more than {MAX_OPEN_ROWS:,} rows", hint="Read or close some of them.", sqlstate="53200"
             )
 
     def close_portals(self) -> None:
@@ -154,12 +154,12 @@ class Held:
         self.statements.clear()
         self.portals.clear()
 
-    def _check_size(self, more: int) -> None:
-        held = sum(one.size for one in self.statements.values()) + sum(one.size for one in self.portals.values())
-        if held + more > MOST_BYTES:
+    def _check_size(self, added_bytes: int) -> None:
+        stored_bytes = sum(item.size for item in self.statements.values()) + sum(item.size for item in self.portals.values())
+        if stored_bytes + added_bytes > MAX_STORED_BYTES:
             raise OperationalError("prepared statements and portals hold too much", hint="Close some of them.",
                                    sqlstate="53200")  # fmt: skip
 
-    def _lasts(self, name: str) -> bool:
+    def _is_durable_name(self, name: str) -> bool:
         """A name that must be closed before it is used again."""
-        return bool(name) and not (self._own and name.startswith(MARK))
+        return bool(name) and not (self._own and name.startswith(NAME_PREFIX))

@@ -11,157 +11,157 @@ from dataclasses import dataclass
 
 from dpsql.errors import AccessDenied, Error, OperationalError
 from dpsql.pgwire import replies, scram
-from dpsql.pgwire.databases import Databases, Served
-from dpsql.pgwire.failures import Failures
-from dpsql.pgwire.frames import ProtocolViolation, Reader
-from dpsql.pgwire.link import Link
+from dpsql.pgwire.databases import ServedDatabases, ServedDatabase
+from dpsql.pgwire.failures import LoginThrottle
+from dpsql.pgwire.frames import ProtocolViolation, MessageReader
+from dpsql.pgwire.link import ClientStream
 from dpsql.pgwire.messages import CancelRequest, GSSENCRequest, Password, SSLRequest, StartupMessage
-from dpsql.pgwire.nonces import login_nonce
-from dpsql.pgwire.protocol import Protocol
-from dpsql.pgwire.startup import Opening, read_opening
-from dpsql.pgwire.tls import ALPN, FIRST_BYTE, Certificate
+from dpsql.pgwire.nonces import generate_login_nonce
+from dpsql.pgwire.protocol import FrontendDecoder
+from dpsql.pgwire.startup import StartupRequest, read_startup_request
+from dpsql.pgwire.tls import ALPN_PROTOCOL, HANDSHAKE_FIRST_BYTE, Certificate
 
-STARTUP_SECONDS = 10.0
+STARTUP_TIMEOUT_SECONDS = 10.0
 """For the first message of a client, TLS's handshake included."""
-NEWEST = 3 << 16
+NEWEST_PROTOCOL = 3 << 16
 """Version 3.0, as PostgreSQL before its version 18."""
 
 
-class WrongLogin(AccessDenied):
+class LoginFailed(AccessDenied):
     default_sqlstate = "28P01"
 
 
 @dataclass(frozen=True)
-class Rules:
+class LoginRules:
     """What the owner demands of connections."""
 
     certificate: Certificate | None = None
     require_tls: bool = False
 
 
-async def start(link: Link, protocol: Protocol, rules: Rules) -> StartupMessage | CancelRequest:
+async def negotiate_startup(stream: ClientStream, protocol: FrontendDecoder, rules: LoginRules) -> StartupMessage | CancelRequest:
     """The message that begins a connection; what may stand before it is answered."""
-    async with asyncio.timeout(STARTUP_SECONDS):
-        if await link.peek() == FIRST_BYTE:
-            await _direct_tls(link, rules)
-        asked: set[type] = set()
+    async with asyncio.timeout(STARTUP_TIMEOUT_SECONDS):
+        if await stream.peek_byte() == HANDSHAKE_FIRST_BYTE:
+            await _start_direct_tls(stream, rules)
+        seen_requests: set[type] = set()
         while True:
-            message = await _startup(link, protocol)
+            message = await _read_startup(stream, protocol)
             if isinstance(message, StartupMessage | CancelRequest):
                 break
-            if type(message) in asked or link.tls is not None:
+            if type(message) in seen_requests or stream.tls is not None:
                 raise ProtocolViolation("encryption was asked for twice")
-            asked.add(type(message))
+            seen_requests.add(type(message))
             if isinstance(message, SSLRequest) and rules.certificate is not None:
-                await _tls(link, protocol, rules.certificate)
+                await _upgrade_to_tls(stream, protocol, rules.certificate)
             else:
-                link.write(b"N")
+                stream.write(b"N")
     if isinstance(message, StartupMessage):
-        _check(message, link, rules)
+        _check_startup(message, stream, rules)
     return message
 
 
-async def _startup(link: Link, protocol: Protocol) -> StartupMessage | SSLRequest | GSSENCRequest | CancelRequest:
+async def _read_startup(stream: ClientStream, protocol: FrontendDecoder) -> StartupMessage | SSLRequest | GSSENCRequest | CancelRequest:
     while (message := protocol.next_startup()) is None:
-        protocol.receive(await link.read())
+        protocol.receive_data(await stream.read())
     return message
 
 
-async def _tls(link: Link, protocol: Protocol, certificate: Certificate) -> None:
-    if protocol.waiting or link.waiting:
+async def _upgrade_to_tls(stream: ClientStream, protocol: FrontendDecoder, certificate: Certificate) -> None:
+    if protocol.buffered_bytes or stream.buffered_bytes:
         raise ProtocolViolation("received unencrypted data after SSL request",
                                 detail="This could be someone in between.")  # fmt: skip
-    link.write(b"S")
-    await link.start_tls(certificate)
+    stream.write(b"S")
+    await stream.start_tls(certificate)
 
 
-async def _direct_tls(link: Link, rules: Rules) -> None:
+async def _start_direct_tls(stream: ClientStream, rules: LoginRules) -> None:
     """Of clients that begin with TLS; they must say what they speak in it."""
     if rules.certificate is None:
         raise ProtocolViolation("there is no TLS here")
-    await link.start_tls(rules.certificate)
-    if link.tls is None or link.tls.alpn != ALPN:
+    await stream.start_tls(rules.certificate)
+    if stream.tls is None or stream.tls.alpn != ALPN_PROTOCOL:
         raise ProtocolViolation("TLS began without the protocol postgresql in ALPN")
 
 
-def _check(message: StartupMessage, link: Link, rules: Rules) -> None:
+def _check_startup(message: StartupMessage, stream: ClientStream, rules: LoginRules) -> None:
     if message.version[0] != 3:
         major, minor = message.version
         raise OperationalError(
             f"unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.0", sqlstate="0A000"
         )
-    if rules.require_tls and link.tls is None and not link.is_local:
+    if rules.require_tls and stream.tls is None and not stream.is_local:
         raise AccessDenied("this server takes connections with TLS only", hint="Connect with sslmode=require.")
 
 
-def negotiated(message: StartupMessage, opening: Opening) -> bytes:
+def encode_negotiation(message: StartupMessage, request: StartupRequest) -> bytes:
     """What a client is told who asked for more than there is."""
-    if message.version[1] == 0 and not opening.unknown:
+    if message.version[1] == 0 and not request.unknown:
         return b""
-    return replies.negotiate_protocol_version(NEWEST, opening.unknown)
+    return replies.negotiate_protocol_version(NEWEST_PROTOCOL, request.unknown)
 
 
-async def log_in(
-    link: Link, protocol: Protocol, message: StartupMessage, databases: Databases, failures: Failures
-) -> tuple[Opening, Served]:
-    opening = read_opening(message.parameters)
-    link.write(negotiated(message, opening))
-    login = databases.login(opening.database, opening.user)
-    channel = scram.Channel(link.tls.end_point if link.tls is not None else None)
-    link.write(replies.authentication_sasl(channel.mechanisms))
+async def authenticate_client(
+    stream: ClientStream, protocol: FrontendDecoder, message: StartupMessage, databases: ServedDatabases, throttle: LoginThrottle
+) -> tuple[StartupRequest, ServedDatabase]:
+    request = read_startup_request(message.parameters)
+    stream.write(encode_negotiation(message, request))
+    login = databases.find_login(request.database, request.user)
+    channel = scram.ChannelBinding(stream.tls.end_point if stream.tls is not None else None)
+    stream.write(replies.authentication_sasl(channel.mechanisms))
     try:
-        mechanism, first = _first(await _password(link, protocol), channel)
-        challenge = scram.challenge(mechanism, first, channel, login.verifier, login.known, login_nonce())
-        link.write(replies.authentication_sasl_continue(challenge.text.encode()))
-        final = _text(await _password(link, protocol))
-        await _turn(failures, opening.user, link.address)
-        last = challenge.finish(final)
-    except scram.WrongMessage as error:
+        mechanism, first = _read_sasl_initial(await _read_password_message(stream, protocol), channel)
+        challenge = scram.create_challenge(mechanism, first, channel, login.verifier, login.known, generate_login_nonce())
+        stream.write(replies.authentication_sasl_continue(challenge.text.encode()))
+        final = _decode_scram_text(await _read_password_message(stream, protocol))
+        await _wait_for_attempt(throttle, request.user, stream.address)
+        last = challenge.finish_login(final)
+    except scram.ScramMessageError as error:
         raise ProtocolViolation(str(error)) from None
     except scram.WrongPassword:
-        failures.failed(opening.user, link.address)
-        raise WrongLogin(f'password authentication failed for user "{opening.user}"') from None
-    failures.succeeded(opening.user, link.address)
-    link.write(replies.authentication_sasl_final(last.encode()) + replies.AUTHENTICATION_OK)
+        throttle.record_failure(request.user, stream.address)
+        raise LoginFailed(f'password authentication failed for user "{request.user}"') from None
+    throttle.record_success(request.user, stream.address)
+    stream.write(replies.authentication_sasl_final(last.encode()) + replies.AUTHENTICATION_OK)
     if login.served is None:
-        raise _no_database(opening, databases)
-    return opening, login.served
+        raise _no_database_error(request, databases)
+    return request, login.served
 
 
-def _no_database(opening: Opening, databases: Databases) -> Error:
+def _no_database_error(request: StartupRequest, databases: ServedDatabases) -> Error:
     """Told to whom it concerns alone: who has proven to be an analyst of these."""
-    mine = [one.name for one in databases if opening.user in one.logins.known]
+    names = [database.name for database in databases if request.user in database.logins.known]
     return OperationalError(
-        f'database "{opening.database}" does not exist', hint=f"Databases: {', '.join(mine)}.", sqlstate="3D000"
+        f'database "{request.database}" does not exist', hint=f"Databases: {', '.join(names)}.", sqlstate="3D000"
     )
 
 
-async def _turn(failures: Failures, user: str, address: str) -> None:
-    seconds = failures.wait(user, address)
+async def _wait_for_attempt(throttle: LoginThrottle, user: str, address: str) -> None:
+    seconds = throttle.reserve_login(user, address)
     if seconds is None:
-        raise WrongLogin("too many failed logins", hint="Try again in a quarter of an hour.", sqlstate="28000")
+        raise LoginFailed("too many failed logins", hint="Try again in a quarter of an hour.", sqlstate="28000")
     await asyncio.sleep(seconds)
 
 
-async def _password(link: Link, protocol: Protocol) -> bytes:
+async def _read_password_message(stream: ClientStream, protocol: FrontendDecoder) -> bytes:
     while (message := protocol.next_message()) is None:
-        protocol.receive(await link.read())
+        protocol.receive_data(await stream.read())
     if not isinstance(message, Password):
         raise ProtocolViolation("expected SASL response")
     return message.body
 
 
-def _first(body: bytes, channel: scram.Channel) -> tuple[str, str]:
+def _read_sasl_initial(body: bytes, channel: scram.ChannelBinding) -> tuple[str, str]:
     """SASLInitialResponse: the mechanism, and the client's first message."""
-    reader = Reader(body)
-    mechanism, data = reader.text(), reader.sized()
-    reader.end()
+    reader = MessageReader(body)
+    mechanism, data = reader.read_text(), reader.read_sized()
+    reader.check_end()
     if mechanism not in channel.mechanisms or data is None:
         raise ProtocolViolation("client selected an invalid SASL authentication mechanism")
-    return mechanism, _text(data)
+    return mechanism, _decode_scram_text(data)
 
 
-def _text(data: bytes) -> str:
+def _decode_scram_text(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:

@@ -20,60 +20,60 @@ FIELDS = frozenset({
     "account", "address", "application", "charged_delta", "charged_epsilon", "charged_rho", "connections", "database",
     "error", "kind", "outcome", "reason", "seconds", "signal", "sqlstate", "tls", "user", "version", "where",
 })  # fmt: skip
-_LONGEST = 200
+_MAX_VALUE_LENGTH = 200
 """Characters of a value: what a client calls itself may be long."""
 
-Value = str | int | float | bool | None
+FieldValue = str | int | float | bool | None
 
 
-class Log:
+class EventLog:
     def __init__(self, level: str = "info", form: str = "text", stream: TextIO | None = None) -> None:
         self._least = LEVELS.index(level)
         self._json = form == "json"
         self._stream = stream
         self._lock = threading.Lock()
 
-    def debug(self, event: str, **fields: Value) -> None:
-        self._say("debug", event, fields)
+    def debug(self, event: str, **fields: FieldValue) -> None:
+        self._write_event("debug", event, fields)
 
-    def info(self, event: str, **fields: Value) -> None:
-        self._say("info", event, fields)
+    def info(self, event: str, **fields: FieldValue) -> None:
+        self._write_event("info", event, fields)
 
-    def warning(self, event: str, **fields: Value) -> None:
-        self._say("warning", event, fields)
+    def warning(self, event: str, **fields: FieldValue) -> None:
+        self._write_event("warning", event, fields)
 
-    def error(self, event: str, **fields: Value) -> None:
-        self._say("error", event, fields)
+    def error(self, event: str, **fields: FieldValue) -> None:
+        self._write_event("error", event, fields)
 
-    def _say(self, level: str, event: str, fields: dict[str, Value]) -> None:
+    def _write_event(self, level: str, event: str, fields: dict[str, FieldValue]) -> None:
         assert fields.keys() <= FIELDS, "a field that is not listed"
         if LEVELS.index(level) < self._least:
             return
-        told = {name: _short(value) for name, value in fields.items() if value is not None}
-        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        written_fields = {name: _shorten_value(value) for name, value in fields.items() if value is not None}
+        timestamp = datetime.now(UTC).isoformat(timespec="milliseconds")
         if self._json:
-            line = json.dumps({"at": at, "level": level, "event": event, **told})
+            line = json.dumps({"at": timestamp, "level": level, "event": event, **written_fields})
         else:
-            line = " ".join([at, f"{level.upper():7}", event, *(f"{name}={_text(one)}" for name, one in told.items())])
+            line = " ".join([timestamp, f"{level.upper():7}", event, *(f"{name}={_quote_value(field_value)}" for name, field_value in written_fields.items())])
         with self._lock:
             print(line, file=self._stream or sys.stderr, flush=True)
 
 
-def _short(value: Value) -> Value:
-    return value[: _LONGEST - 1] + "…" if isinstance(value, str) and len(value) > _LONGEST else value
+def _shorten_value(value: FieldValue) -> FieldValue:
+    return value[: _MAX_VALUE_LENGTH - 1] + "…" if isinstance(value, str) and len(value) > _MAX_VALUE_LENGTH else value
 
 
-def _text(value: Value) -> str:
+def _quote_value(value: FieldValue) -> str:
     """One word, or quoted: nobody writes a line of her own into the log."""
     if isinstance(value, str) and not (value.isascii() and value.replace("_", "").replace(".", "").isalnum()):
         return json.dumps(value)
     return str(value)
 
 
-def on_grid(seconds: float, grid: Fraction) -> float | None:
+def round_up_to_grid(seconds: float, grid: Fraction) -> float | None:
     """As it may be told: the next multiple of the grid; nothing where there is none.
 
-    >>> on_grid(0.3, Fraction(0)), on_grid(0.3, Fraction(1, 4)), on_grid(0.0, Fraction(1, 4))
+    >>> round_up_to_grid(0.3, Fraction(0)), round_up_to_grid(0.3, Fraction(1, 4)), round_up_to_grid(0.0, Fraction(1, 4))
     (None, 0.5, 0.25)
     """
     return float(max(1, math.ceil(seconds / grid)) * grid) if grid else None

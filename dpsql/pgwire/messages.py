@@ -1,8 +1,8 @@
 """What a client says: bytes of one message to a frozen value.
 
 >>> read_message(b"Q", b"SELECT 1\\0")
-Query(sql='SELECT 1')
->>> read_startup((80877102).to_bytes(4, "big") + (7).to_bytes(4, "big") + b"keys")
+SimpleQuery(sql='SELECT 1')
+>>> read_startup_packet((80877102).to_bytes(4, "big") + (7).to_bytes(4, "big") + b"keys")
 CancelRequest(process=7, secret=b'keys')
 """
 
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from dpsql.pgwire.frames import ProtocolViolation, Reader
+from dpsql.pgwire.frames import ProtocolViolation, MessageReader
 
-CANCEL, SSL, GSSENC = 80877102, 80877103, 80877104
+CANCEL_REQUEST_CODE, SSL_REQUEST_CODE, GSSENC_REQUEST_CODE = 80877102, 80877103, 80877104
 """Codes in the place of a version."""
 
 
@@ -41,11 +41,11 @@ class CancelRequest:
     secret: bytes
 
 
-Startup = StartupMessage | SSLRequest | GSSENCRequest | CancelRequest
+StartupPacket = StartupMessage | SSLRequest | GSSENCRequest | CancelRequest
 
 
 @dataclass(frozen=True)
-class Query:
+class SimpleQuery:
     sql: str
 
 
@@ -134,8 +134,8 @@ class FunctionCall:
     """Refused: a function is called in a SELECT."""
 
 
-Message = (
-    Query
+FrontendMessage = (
+    SimpleQuery
     | Parse
     | Bind
     | Describe
@@ -152,97 +152,97 @@ Message = (
 )
 
 
-def read_startup(body: bytes) -> Startup:
+def read_startup_packet(body: bytes) -> StartupPacket:
     """The first message of a connection, which has no type."""
-    reader = Reader(body)
-    code = reader.uint32()
+    reader = MessageReader(body)
+    code = reader.read_uint32()
     match code:
         case 80877103:
-            reader.end()
+            reader.check_end()
             return SSLRequest()
         case 80877104:
-            reader.end()
+            reader.check_end()
             return GSSENCRequest()
         case 80877102:
-            return _cancel(reader)
+            return _read_cancel_request(reader)
         case _ if code >> 16 == 3:
-            return StartupMessage((3, code & 0xFFFF), _pairs(reader))
+            return StartupMessage((3, code & 0xFFFF), _read_parameters(reader))
         case _:
             major, minor = code >> 16, code & 0xFFFF
-            why = f"unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.0"
-            raise ProtocolViolation(why, sqlstate="0A000")
+            reason = f"unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.0"
+            raise ProtocolViolation(reason, sqlstate="0A000")
 
 
-def _cancel(reader: Reader) -> CancelRequest:
-    process, secret = reader.uint32(), reader.rest()
+def _read_cancel_request(reader: MessageReader) -> CancelRequest:
+    process, secret = reader.read_uint32(), reader.read_rest()
     if not 4 <= len(secret) <= 256:
         raise ProtocolViolation("invalid length of cancel key")
     return CancelRequest(process, secret)
 
 
-def _pairs(reader: Reader) -> dict[str, str]:
+def _read_parameters(reader: MessageReader) -> dict[str, str]:
     """Names and values, and a zero byte behind the last; a name that comes again counts the last time."""
     pairs: dict[str, str] = {}
-    while name := reader.text():
-        pairs[name] = reader.text()
-    reader.end()
+    while name := reader.read_text():
+        pairs[name] = reader.read_text()
+    reader.check_end()
     return pairs
 
 
-def read_message(kind: bytes, body: bytes) -> Message:
+def read_message(kind: bytes, body: bytes) -> FrontendMessage:
     """A message of a client that has started."""
-    parse = _PARSERS.get(kind)
+    parse = _MESSAGE_READERS.get(kind)
     if parse is None:
         raise ProtocolViolation(f"invalid frontend message type {kind[0]}")
-    reader = Reader(body)
+    reader = MessageReader(body)
     message = parse(reader)
-    reader.end()
+    reader.check_end()
     return message
 
 
-def _counted(reader: Reader) -> int:
+def _read_count(reader: MessageReader) -> int:
     """A number of things: two bytes, without a sign."""
-    return reader.int16() & 0xFFFF
+    return reader.read_int16() & 0xFFFF
 
 
-def _parse(reader: Reader) -> Parse:
-    name, sql = reader.text(), reader.text()
-    return Parse(name, sql, tuple(reader.uint32() for _ in range(_counted(reader))))
+def _read_parse(reader: MessageReader) -> Parse:
+    name, sql = reader.read_text(), reader.read_text()
+    return Parse(name, sql, tuple(reader.read_uint32() for _ in range(_read_count(reader))))
 
 
-def _bind(reader: Reader) -> Bind:
-    portal, statement = reader.text(), reader.text()
-    formats = tuple(reader.int16() for _ in range(_counted(reader)))
-    values = tuple(reader.sized() for _ in range(_counted(reader)))
-    return Bind(portal, statement, formats, values, tuple(reader.int16() for _ in range(_counted(reader))))
+def _read_bind(reader: MessageReader) -> Bind:
+    portal, statement = reader.read_text(), reader.read_text()
+    formats = tuple(reader.read_int16() for _ in range(_read_count(reader)))
+    values = tuple(reader.read_sized() for _ in range(_read_count(reader)))
+    return Bind(portal, statement, formats, values, tuple(reader.read_int16() for _ in range(_read_count(reader))))
 
 
-def _named(reader: Reader, message: str) -> tuple[str, str]:
-    kind = reader.byte()
+def _read_target(reader: MessageReader, message: str) -> tuple[str, str]:
+    kind = reader.read_byte()
     if kind not in (b"S", b"P"):
         raise ProtocolViolation(f"invalid {message} message subtype {kind[0]}")
-    return kind.decode("ascii"), reader.text()
+    return kind.decode("ascii"), reader.read_text()
 
 
-def _function_call(reader: Reader) -> FunctionCall:
-    reader.rest()
+def _read_function_call(reader: MessageReader) -> FunctionCall:
+    reader.read_rest()
     return FunctionCall()
 
 
-_PARSERS: dict[bytes, Callable[[Reader], Message]] = {
-    b"Q": lambda reader: Query(reader.text()),
-    b"P": _parse,
-    b"B": _bind,
-    b"D": lambda reader: Describe(*_named(reader, "DESCRIBE")),
-    b"E": lambda reader: Execute(reader.text(), reader.int32()),
-    b"C": lambda reader: Close(*_named(reader, "CLOSE")),
+_MESSAGE_READERS: dict[bytes, Callable[[MessageReader], FrontendMessage]] = {
+    b"Q": lambda reader: SimpleQuery(reader.read_text()),
+    b"P": _read_parse,
+    b"B": _read_bind,
+    b"D": lambda reader: Describe(*_read_target(reader, "DESCRIBE")),
+    b"E": lambda reader: Execute(reader.read_text(), reader.read_int32()),
+    b"C": lambda reader: Close(*_read_target(reader, "CLOSE")),
     b"H": lambda reader: Flush(),
     b"S": lambda reader: Sync(),
     b"X": lambda reader: Terminate(),
-    b"p": lambda reader: Password(reader.rest()),
-    b"d": lambda reader: CopyData(reader.rest()),
+    b"p": lambda reader: Password(reader.read_rest()),
+    b"d": lambda reader: CopyData(reader.read_rest()),
     b"c": lambda reader: CopyDone(),
-    b"f": lambda reader: CopyFail(reader.text()),
-    b"F": _function_call,
+    b"f": lambda reader: CopyFail(reader.read_text()),
+    b"F": _read_function_call,
 }
-KINDS = frozenset(_PARSERS)
+MESSAGE_TYPES = frozenset(_MESSAGE_READERS)

@@ -25,23 +25,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dpsql import errors
-from dpsql.figures import NOTHING, CellError, Charge
-from dpsql.plain import from_plain, tell, to_plain, told
+from dpsql.figures import NO_CHARGE, CellError, Charge
+from dpsql.plain import from_json, dumps, to_json, loads
 from dpsql.span import Span
 from dpsql.types import Type
 
 if TYPE_CHECKING:
-    from dpsql.session import Answer
+    from dpsql.session import StatementResult
 
-PARAMETER = "_dpsql.client"
+STARTUP_PARAMETER = "_dpsql.client"
 """The startup parameter by which a client asks for these; `on` switches them on."""
-SERVER = "dpsql.server"
+SERVER_STATUS = "dpsql.server"
 """The ParameterStatus by which a server says that it has them."""
-CODE = "01DP1"
+NOTICE_SQLSTATE = "01DP1"
 """The SQLSTATE of these notices: a warning, of the class that PostgreSQL leaves to implementations."""
-MESSAGE = "dpsql"
-MARK = "dpsql:"
-CHUNK = 500
+NOTICE_MESSAGE = "dpsql"
+NAME_PREFIX = "dpsql:"
+CELLS_PER_NOTICE = 500
 """Cells in one notice: some 50 kB, however long the answer is. Only lists can make it longer; a Detail is never cut."""
 
 Cells = Sequence[tuple[CellError | None, ...]]
@@ -51,7 +51,7 @@ Cells = Sequence[tuple[CellError | None, ...]]
 
 
 @dataclass(frozen=True)
-class Server:
+class ServerInfo:
     """What a server says of itself and of the login."""
 
     version: str
@@ -59,46 +59,46 @@ class Server:
     user: str | None
 
 
-def write_server(server: Server) -> str:
-    return _text(to_plain(server))
+def encode_server_info(server: ServerInfo) -> str:
+    return _encode_json(to_json(server))
 
 
-def read_server(text: str) -> Server:
+def decode_server_info(text: str) -> ServerInfo:
     """ValueError where this is no server of ours."""
-    return from_plain(Server, read_json(text))
+    return from_json(ServerInfo, read_json(text))
 
 
 # --- what holds for one statement ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Wishes:
+class StatementOptions:
     settings: tuple[tuple[str, str], ...] = ()
     free: bool = False
 
 
-def write_name(wishes: Wishes) -> str:
+def encode_statement_name(options: StatementOptions) -> str:
     """
-    >>> write_name(Wishes((("epsilon", "0.1"),), free=True))
+    >>> encode_statement_name(StatementOptions((("epsilon", "0.1"),), free=True))
     'dpsql:{"settings":[["epsilon","0.1"]],"free":true}'
-    >>> write_name(Wishes())
+    >>> encode_statement_name(StatementOptions())
     ''
     """
-    return "" if wishes == Wishes() else MARK + _text(to_plain(wishes))
+    return "" if options == StatementOptions() else NAME_PREFIX + _encode_json(to_json(options))
 
 
-def read_name(name: str) -> Wishes:
-    """What `write_name` wrote; nothing where the name is an ordinary one.
+def decode_statement_name(name: str) -> StatementOptions:
+    """What `encode_statement_name` wrote; nothing where the name is an ordinary one.
 
-    >>> read_name('dpsql:{"settings":[["epsilon","0.1"]],"free":true}')
-    Wishes(settings=(('epsilon', '0.1'),), free=True)
-    >>> read_name("a_cursor")
-    Wishes(settings=(), free=False)
+    >>> decode_statement_name('dpsql:{"settings":[["epsilon","0.1"]],"free":true}')
+    StatementOptions(settings=(('epsilon', '0.1'),), free=True)
+    >>> decode_statement_name("a_cursor")
+    StatementOptions(settings=(), free=False)
     """
-    if not name.startswith(MARK):
-        return Wishes()
+    if not name.startswith(NAME_PREFIX):
+        return StatementOptions()
     try:
-        return from_plain(Wishes, read_json(name.removeprefix(MARK)))
+        return from_json(StatementOptions, read_json(name.removeprefix(NAME_PREFIX)))
     except ValueError:
         raise errors.ProgrammingError("the name of a statement cannot be read", sqlstate="08P01") from None
 
@@ -106,44 +106,44 @@ def read_name(name: str) -> Wishes:
 # --- answers and errors ----------------------------------------------------------------------------------------------
 
 
-def answer_notices(answer: Answer, charge: Charge, left: str | None) -> Iterator[str]:
+def encode_answer_notices(answer: StatementResult, charge: Charge, remaining: str | None) -> Iterator[str]:
     """The Details of an answer's notices: first what is told of it, then error bars, and values that the wire has no
     type for, by columns and in chunks."""
-    yield _text({
-        "charge": to_plain(charge),
+    yield _encode_json({
+        "charge": to_json(charge),
         "command": answer.command,
-        "columns": [[one.name, to_plain(one.type), one.spelling] for one in answer.columns],
+        "columns": [[item.name, to_json(item.type), item.spelling] for item in answer.columns],
         "rows": len(answer.rows),
         "notices": list(answer.notices),
-        "receipts": [[one.account, one.number, one.hash] for one in answer.receipts],
-        "left": left,
+        "receipts": [[item.account, item.number, item.hash] for item in answer.receipts],
+        "left": remaining,
     })  # fmt: skip
-    for place, column in enumerate(answer.columns):
-        for start in range(0, len(answer.rows), CHUNK):
-            bars = [row[place] for row in answer.errors[start : start + CHUNK]]
+    for index, column in enumerate(answer.columns):
+        for start in range(0, len(answer.rows), CELLS_PER_NOTICE):
+            bars = [row[index] for row in answer.errors[start : start + CELLS_PER_NOTICE]]
             if any(bar is not None for bar in bars):
-                yield _text({"column": place, "from": start, "bars": [_bar(bar) for bar in bars]})
+                yield _encode_json({"column": index, "from": start, "bars": [_encode_error_bar(bar) for bar in bars]})
             if column.type is None:
-                values = [tell(row[place]) for row in answer.rows[start : start + CHUNK]]
-                yield _text({"column": place, "from": start, "values": values})
+                values = [dumps(row[index]) for row in answer.rows[start : start + CELLS_PER_NOTICE]]
+                yield _encode_json({"column": index, "from": start, "values": values})
 
 
-def error_notice(error: Exception, charge: Charge) -> str:
+def encode_error_notice(error: Exception, charge: Charge) -> str:
     """Of an error that is not one of ours nothing is told but the charge: its text may hold rows."""
-    told = error if isinstance(error, errors.Error) else errors.InternalError("internal error")
-    known = {"error": type(told).__name__, "span": to_plain(told.span), "detail": told.detail}
-    return _text({"charge": to_plain(charge), **known})
+    public_error = error if isinstance(error, errors.Error) else errors.InternalError("internal error")
+    error_fields = {"error": type(public_error).__name__, "span": to_json(public_error.span), "detail": public_error.detail}
+    return _encode_json({"charge": to_json(charge), **error_fields})
 
 
-def progress_notice(delivered: int, releases: int) -> str:
-    return _text({"progress": [delivered, releases]})
+def encode_progress_notice(delivered: int, releases: int) -> str:
+    return _encode_json({"progress": [delivered, releases]})
 
 
 @dataclass
-class Told:
+class StatementMetadata:
     """What the notices of one statement have told so far."""
 
-    charge: Charge = NOTHING
+    charge: Charge = NO_CHARGE
     command: str | None = None
     columns: tuple[tuple[str, Type | None, str], ...] = ()
     notices: tuple[str, ...] = ()
@@ -162,52 +162,52 @@ class Told:
     values: dict[tuple[int, int], Any] = field(default_factory=dict)
     """By row and column, where the wire has no type for the column."""
 
-    def add(self, detail: str) -> None:
+    def add_notice(self, detail: str) -> None:
         """Read one more notice; ValueError where it cannot be one."""
         plain = read_json(detail)
         try:
-            self._add(plain)
+            self._apply_notice(plain)
         except (KeyError, TypeError, AttributeError, IndexError, RecursionError):
             raise ValueError("a notice of another form") from None
 
-    def _add(self, plain: Mapping[str, Any]) -> None:
+    def _apply_notice(self, plain: Mapping[str, Any]) -> None:
         if "progress" in plain:
-            self.progress = from_plain(_PAIR, plain["progress"])
+            self.progress = from_json(_PROGRESS_TYPE, plain["progress"])
         if "charge" in plain:
-            self.charge = from_plain(Charge, plain["charge"])
+            self.charge = from_json(Charge, plain["charge"])
         if "error" in plain:
-            self.error, self.span = str(plain["error"]), from_plain(_SPAN, plain["span"])
-            self.detail = from_plain(_WORDS, plain["detail"])
+            self.error, self.span = str(plain["error"]), from_json(_SPAN_TYPE, plain["span"])
+            self.detail = from_json(_TEXT_TYPE, plain["detail"])
         if "columns" in plain:
-            self.columns = from_plain(_COLUMNS, plain["columns"])
-            self.command, self.left = str(plain["command"]), from_plain(_WORDS, plain["left"])
-            self.notices = tuple(str(one) for one in plain["notices"])
-            self.receipts = from_plain(_RECEIPTS, plain["receipts"])
-            self.rows = from_plain(int, plain["rows"])
-        for place, bar in enumerate(plain.get("bars", ()), start=plain.get("from", 0)):
+            self.columns = from_json(_COLUMNS_TYPE, plain["columns"])
+            self.command, self.left = str(plain["command"]), from_json(_TEXT_TYPE, plain["left"])
+            self.notices = tuple(str(notice) for notice in plain["notices"])
+            self.receipts = from_json(_RECEIPTS_TYPE, plain["receipts"])
+            self.rows = from_json(int, plain["rows"])
+        for row, bar in enumerate(plain.get("bars", ()), start=plain.get("from", 0)):
             if bar is not None:
-                self.bars[self._cell(place, plain["column"])] = CellError(*map(told, bar))
-        for place, value in enumerate(plain.get("values", ()), start=plain.get("from", 0)):
-            self.values[self._cell(place, plain["column"])] = told(value)
+                self.bars[self._check_cell(row, plain["column"])] = CellError(*map(loads, bar))
+        for row, value in enumerate(plain.get("values", ()), start=plain.get("from", 0)):
+            self.values[self._check_cell(row, plain["column"])] = loads(value)
 
-    def _cell(self, row: int, column: int) -> tuple[int, int]:
+    def _check_cell(self, row: int, column: int) -> tuple[int, int]:
         if 0 <= row < self.rows and 0 <= column < len(self.columns):
             return row, column
         raise ValueError("a cell that the answer does not have")
 
-    def bars_of(self, row: int) -> tuple[CellError | None, ...]:
+    def error_bars_of(self, row: int) -> tuple[CellError | None, ...]:
         return tuple(self.bars.get((row, column)) for column in range(len(self.columns)))
 
 
-_PAIR: Any = tuple[int, int]
-_SPAN: Any = Span | None
-_WORDS: Any = str | None
-_COLUMNS: Any = tuple[tuple[str, Type | None, str], ...]
-_RECEIPTS: Any = tuple[tuple[str, int, str], ...]
+_PROGRESS_TYPE: Any = tuple[int, int]
+_SPAN_TYPE: Any = Span | None
+_TEXT_TYPE: Any = str | None
+_COLUMNS_TYPE: Any = tuple[tuple[str, Type | None, str], ...]
+_RECEIPTS_TYPE: Any = tuple[tuple[str, int, str], ...]
 
 
-def _bar(bar: CellError | None) -> Any:
-    return None if bar is None else [tell(bar.stderr), tell(bar.low), tell(bar.high)]
+def _encode_error_bar(bar: CellError | None) -> Any:
+    return None if bar is None else [dumps(bar.stderr), dumps(bar.low), dumps(bar.high)]
 
 
 def read_json(text: str | bytes) -> Any:
@@ -218,5 +218,5 @@ def read_json(text: str | bytes) -> Any:
         raise ValueError("lists in lists without end") from None
 
 
-def _text(plain: object) -> str:
+def _encode_json(plain: object) -> str:
     return json.dumps(plain, separators=(",", ":"))

@@ -6,24 +6,24 @@ import base64
 import hmac
 import secrets
 
-NONCE = 18
+NONCE_BYTES = 18
 """Bytes of a login's nonce, as PostgreSQL has."""
 
 
-def login_nonce() -> str:
+def generate_login_nonce() -> str:
     """Printable, and without the comma that divides SCRAM's messages."""
-    return base64.b64encode(secrets.token_bytes(NONCE)).decode("ascii")
+    return base64.b64encode(secrets.token_bytes(NONCE_BYTES)).decode("ascii")
 
 
-def process_number() -> int:
+def generate_process_id() -> int:
     """Of a connection, in place of a process: a positive 31-bit number that tells nothing of how many there were."""
     return secrets.randbelow((1 << 31) - 1) + 1
 
 
-def cancel_key() -> bytes:
+def generate_cancel_key() -> bytes:
     return secrets.token_bytes(4)  # protocol 3.0 has no more room
 
 
-def are_equal(one: bytes, other: bytes) -> bool:
+def are_equal(left: bytes, right: bytes) -> bool:
     """In a time that does not tell how far they agree."""
-    return hmac.compare_digest(one, other)
+    return hmac.compare_digest(left, right)

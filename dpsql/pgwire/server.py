@@ -19,23 +19,23 @@ from pathlib import Path
 
 from dpsql.errors import Error, InterfaceError, OperationalError
 from dpsql.pgwire import tls
-from dpsql.pgwire.databases import Databases, Served, open_served, warm
-from dpsql.pgwire.failures import Failures
-from dpsql.pgwire.link import Link
-from dpsql.pgwire.login import Rules
-from dpsql.pgwire.logs import Log
-from dpsql.pgwire.metrics import Metrics
-from dpsql.pgwire.turns import Turns
-from dpsql.pgwire.visit import Bounds, House, Visit
-from dpsql.session import run_apart
+from dpsql.pgwire.databases import ServedDatabases, ServedDatabase, open_served_database, warm_up_database
+from dpsql.pgwire.failures import LoginThrottle
+from dpsql.pgwire.link import ClientStream
+from dpsql.pgwire.login import LoginRules
+from dpsql.pgwire.logs import EventLog
+from dpsql.pgwire.metrics import ServerMetrics
+from dpsql.pgwire.turns import FairScheduler
+from dpsql.pgwire.visit import ServerLimits, ServerContext, ClientConnection
+from dpsql.session import start_worker_pool
 
-BACKLOG = 512
-FORCED_SECONDS = 10.0
+LISTEN_BACKLOG = 512
+FORCED_STOP_SECONDS = 10.0
 """For threads to leave once nobody waits for them any more."""
 
 
 @dataclass(frozen=True)
-class Options:
+class ServerOptions:
     """Where to listen, how, and what clients may use. A port of 0 is any that is free."""
 
     hosts: tuple[str, ...] = ("127.0.0.1",)
@@ -47,10 +47,10 @@ class Options:
     allow_plain: bool = False
     threads: int = 64
     grace_seconds: float = 30.0
-    bounds: Bounds = field(default_factory=Bounds)
+    bounds: ServerLimits = field(default_factory=ServerLimits)
 
 
-def check(options: Options) -> None:
+def check_options(options: ServerOptions) -> None:
     """Before anything is opened."""
     if options.require_tls and options.certificate is None:
         raise InterfaceError("TLS can be required only where there is a certificate", hint="Name it by --tls-cert.")
@@ -65,21 +65,21 @@ def check(options: Options) -> None:
 class Server:
     """Of one event loop, in which all but `request_stop` is called."""
 
-    def __init__(self, options: Options, served: Sequence[Served], log: Log, metrics: Metrics | None = None) -> None:
+    def __init__(self, options: ServerOptions, served: Sequence[ServedDatabase], log: EventLog, metrics: ServerMetrics | None = None) -> None:
         self.options, self.log = options, log
-        self.metrics = metrics or Metrics()
-        self.databases = Databases(served)
-        self._certificate = tls.load(options.certificate, options.key) if options.certificate is not None else None
+        self.metrics = metrics or ServerMetrics()
+        self.databases = ServedDatabases(served)
+        self._certificate = tls.load_certificate(options.certificate, options.key) if options.certificate is not None else None
         self._pool = ThreadPoolExecutor(options.threads, thread_name_prefix="dpsql-statement")
-        self.house = House(
-            self.databases, Turns(options.threads), self._pool, Failures(), log, self.metrics,
-            options.bounds, self._rules,
+        self.house = ServerContext(
+            self.databases, FairScheduler(options.threads), self._pool, LoginThrottle(), log, self.metrics,
+            options.bounds, self._login_rules,
         )  # fmt: skip
-        self.metrics.now = self._gauges
+        self.metrics.now = self._read_gauges
         self.ports: tuple[int, ...] = ()
         self.stopping = self.forced = False
         self._listening: list[asyncio.AbstractServer] = []
-        self._visits: dict[asyncio.Task[None], Visit] = {}
+        self._visits: dict[asyncio.Task[None], ClientConnection] = {}
         self._reloading: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop
         self._stop: asyncio.Event
@@ -94,41 +94,41 @@ class Server:
         port = self.options.port
         for host in self.options.hosts:
             try:
-                listening = await self._loop.create_server(self._link, host, port, backlog=BACKLOG)
+                listening = await self._loop.create_server(self._make_stream, host, port, backlog=LISTEN_BACKLOG)
             except OSError as error:
-                await self._close_listening()
-                raise _cannot_listen(f"{host}:{port}", error) from None
+                await self._close_listeners()
+                raise _listen_error(f"{host}:{port}", error) from None
             self._listening.append(listening)
             port = port or listening.sockets[0].getsockname()[1]
         self.ports = (port,)
         if self.options.folder is not None:
-            self._listening.append(await self._socket(self.options.folder / f".s.PGSQL.{port}"))
+            self._listening.append(await self._listen_on_socket(self.options.folder / f".s.PGSQL.{port}"))
 
     @property
     def port(self) -> int:
         return self.ports[0]
 
-    def also_close(self, listening: asyncio.AbstractServer) -> None:
+    def add_listener(self, listening: asyncio.AbstractServer) -> None:
         """With its own, when it stops."""
         self._listening.append(listening)
 
-    async def _socket(self, path: Path) -> asyncio.AbstractServer:
-        if _answers(path):
+    async def _listen_on_socket(self, path: Path) -> asyncio.AbstractServer:
+        if _is_listening(path):
             raise OperationalError(f'another server listens at "{path}"', sqlstate="55006")
         try:
-            listening = await self._loop.create_unix_server(self._link, str(path), backlog=BACKLOG)
+            listening = await self._loop.create_unix_server(self._make_stream, str(path), backlog=LISTEN_BACKLOG)
             path.chmod(0o777)  # as PostgreSQL does: a password is asked for here too
             return listening
         except OSError as error:
-            raise _cannot_listen(str(path), error) from None
+            raise _listen_error(str(path), error) from None
 
     def handle_signals(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
-            self._loop.add_signal_handler(number, self._signaled, number)
+            self._loop.add_signal_handler(number, self._handle_signal, number)
         if hasattr(signal, "SIGHUP"):
             self._loop.add_signal_handler(signal.SIGHUP, self.reload)
 
-    def _signaled(self, number: int) -> None:
+    def _handle_signal(self, number: int) -> None:
         self.log.info("signal", signal=signal.Signals(number).name)
         (self._force if self._stop.is_set() else self._stop).set()
 
@@ -138,23 +138,23 @@ class Server:
 
     async def serve(self) -> None:
         """Until it is stopped; then those who wait for an answer get it, and the others are sent away."""
-        warming = [self._loop.run_in_executor(None, warm, one) for one in self.databases]
+        warming = [self._loop.run_in_executor(None, warm_up_database, database) for database in self.databases]
         await self._stop.wait()
         await asyncio.gather(*warming, return_exceptions=True)
         self.stopping = True
-        await self._close_listening()
+        await self._close_listeners()
         self.log.info("stopping", connections=len(self.house.visits))
-        for task, visit in list(self._visits.items()):
-            if visit.process in self.house.visits:
-                visit.stop()
+        for task, connection in list(self._visits.items()):
+            if connection.process in self.house.visits:
+                connection.request_stop()
             else:
                 task.cancel()
-        if not await self._all_left(self.options.grace_seconds):
+        if not await self._wait_for_clients(self.options.grace_seconds):
             self.forced = True
             self.log.warning("ending connections that still wait", connections=len(self._visits))
-            for visit in self._visits.values():
-                visit.end()
-            await self._all_left(FORCED_SECONDS)
+            for connection in self._visits.values():
+                connection.abort_connection()
+            await self._wait_for_clients(FORCED_STOP_SECONDS)
         if self._reloading is not None:
             await self._reloading
 
@@ -164,73 +164,73 @@ class Server:
         self.databases.close(self.forced)
         self.log.info("stopped")
 
-    async def _all_left(self, seconds: float) -> bool:
+    async def _wait_for_clients(self, seconds: float) -> bool:
         forced = self._loop.create_task(self._force.wait())
         try:
             end = self._loop.time() + seconds
-            while self._visits and not self._force.is_set() and (rest := end - self._loop.time()) > 0:
-                await asyncio.wait({*self._visits, forced}, timeout=rest, return_when=asyncio.FIRST_COMPLETED)
+            while self._visits and not self._force.is_set() and (remaining := end - self._loop.time()) > 0:
+                await asyncio.wait({*self._visits, forced}, timeout=remaining, return_when=asyncio.FIRST_COMPLETED)
             return not self._visits
         finally:
             self._force.clear()
             forced.cancel()
 
-    async def _close_listening(self) -> None:
-        for one in self._listening:
-            for each in getattr(one, "sockets", ()):
-                if each.family == getattr(socket, "AF_UNIX", None):
+    async def _close_listeners(self) -> None:
+        for listener in self._listening:
+            for bound_socket in getattr(listener, "sockets", ()):
+                if bound_socket.family == getattr(socket, "AF_UNIX", None):
                     with suppress(OSError):
-                        os.unlink(each.getsockname())
-            one.close()
+                        os.unlink(bound_socket.getsockname())
+            listener.close()
         self._listening.clear()
 
     # --- clients -----------------------------------------------------------------------------------------------------
 
-    def _link(self) -> Link:
-        return Link(self._met)
+    def _make_stream(self) -> ClientStream:
+        return ClientStream(self._accept_client)
 
-    def _met(self, link: Link) -> None:
-        visit = Visit(link, self.house)
-        task = visit.begin()
-        self._visits[task] = visit
+    def _accept_client(self, stream: ClientStream) -> None:
+        connection = ClientConnection(stream, self.house)
+        task = connection.start_task()
+        self._visits[task] = connection
         task.add_done_callback(lambda ended: self._visits.pop(ended, None))
 
-    def _rules(self) -> Rules:
-        return Rules(self._certificate, self.options.require_tls)
+    def _login_rules(self) -> LoginRules:
+        return LoginRules(self._certificate, self.options.require_tls)
 
-    def _gauges(self) -> Iterator[tuple[str, dict[str, str], float]]:
-        house = self.house
+    def _read_gauges(self) -> Iterator[tuple[str, dict[str, str], float]]:
+        context = self.house
         for name in self.databases.names:
-            yield "dpsql_connections", {"database": name}, house.connected(name)
-        yield "dpsql_logins_pending", {}, house.pending.taken
-        yield "dpsql_statements_running", {}, house.turns.taken
-        yield "dpsql_statements_waiting", {}, house.turns.waiting
-        yield "dpsql_threads", {}, house.turns.places
+            yield "dpsql_connections", {"database": name}, context.count_connections(name)
+        yield "dpsql_logins_pending", {}, context.pending.used_slots
+        yield "dpsql_statements_running", {}, context.turns.used_slots
+        yield "dpsql_statements_waiting", {}, context.turns.waiting_count
+        yield "dpsql_threads", {}, context.turns.places
 
     # --- reading again -----------------------------------------------------------------------------------------------
 
     def reload(self) -> None:
         """Certificate, schemas and data versions. What cannot be read stays as it was."""
         if self._reloading is None or self._reloading.done():
-            self._reloading = self._loop.create_task(self._reload())
+            self._reloading = self._loop.create_task(self._reload_databases())
 
-    async def _reload(self) -> None:
+    async def _reload_databases(self) -> None:
         if self.options.certificate is not None:
             try:
-                self._certificate = tls.load(self.options.certificate, self.options.key)
+                self._certificate = tls.load_certificate(self.options.certificate, self.options.key)
             except Error as error:
                 self.log.error("the certificate could not be read again", reason=error.message)
         for old in list(self.databases):
             try:
-                new = await asyncio.to_thread(open_served, old.path, os.environ)
+                new = await asyncio.to_thread(open_served_database, old.path, os.environ)
             except Exception as error:
                 reason = error.message if isinstance(error, Error) else type(error).__name__
                 self.log.error("a schema could not be read again", database=old.name, reason=reason)
                 continue
-            await asyncio.to_thread(warm, new)
-            self.databases.replace(old, new)
-            for who in new.logins.without:
-                self.log.warning("cannot log in", database=new.name, reason=who)
+            await asyncio.to_thread(warm_up_database, new)
+            self.databases.replace_database(old, new)
+            for reason_text in new.logins.without:
+                self.log.warning("cannot log in", database=new.name, reason=reason_text)
             self.log.info("read again", database=new.name, version=new.dataset.resolved.version)
 
 
@@ -243,12 +243,12 @@ def run_server(server: Server, ready: Callable[[], Awaitable[None]]) -> None:
         await ready()
         await server.serve()
 
-    apart = run_apart(server.options.bounds.answer_bytes)
+    worker_processes = start_worker_pool(server.options.bounds.answer_bytes)
     try:
         asyncio.run(main())
     finally:
         server.close()
-        apart.close()
+        worker_processes.close()
 
 
 def _is_loopback(host: str) -> bool:
@@ -258,16 +258,16 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _cannot_listen(where: str, error: OSError) -> Error:
+def _listen_error(where: str, error: OSError) -> Error:
     hint = "Another program listens there: name another --port; 0 takes any that is free."
     return OperationalError(f"cannot listen at {where}: {error.strerror}", hint=hint if error.errno == 98 else None)
 
 
-def _answers(path: Path) -> bool:
+def _is_listening(path: Path) -> bool:
     """Whether a socket is another server's that still runs."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as trying:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
-            trying.connect(str(path))
+            probe.connect(str(path))
             return True
         except OSError:
             return False

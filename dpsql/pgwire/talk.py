@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from time import monotonic
 
 from dpsql.errors import EngineFailed, Error, InternalError, QueryCanceled
-from dpsql.figures import NOTHING
+from dpsql.figures import NO_CHARGE
 from dpsql.pgwire import meta
-from dpsql.pgwire.answering import Prepared
-from dpsql.pgwire.conversation import Conversation
-from dpsql.pgwire.databases import Served
-from dpsql.pgwire.messages import Message
-from dpsql.pgwire.telling import structured_notice
-from dpsql.session import Answer, Charge, OutputColumn, Parameter, Session, Ticket
+from dpsql.pgwire.answering import PreparedStatementInfo
+from dpsql.pgwire.conversation import ProtocolHandler
+from dpsql.pgwire.databases import ServedDatabase
+from dpsql.pgwire.messages import FrontendMessage
+from dpsql.pgwire.telling import encode_structured_notice
+from dpsql.session import StatementResult, Charge, OutputColumn, Parameter, Session, StatementHandle
 from dpsql.types import Type
 
 
 @dataclass(frozen=True)
-class Told:
+class StatementReport:
     """`outcome` is one of `metrics.OUTCOMES`; `kind` the word of a command tag, where it came to one."""
 
     kind: str | None
@@ -34,14 +34,14 @@ class Told:
     """Who was charged, where it is not the login's own."""
 
 
-Tell = Callable[[Told], None]
+StatementReporter = Callable[[StatementReport], None]
 
 
-class Watched:
+class MonitoredSession:
     """The session, whose `execute` is told of."""
 
-    def __init__(self, session: Session, tell: Tell) -> None:
-        self._session, self._tell = session, tell
+    def __init__(self, session: Session, report: StatementReporter) -> None:
+        self._session, self._tell = session, report
         self.cancel_next = False
         """Whether a cancel has come before the statement had its turn: it is not begun then, and nothing is charged."""
 
@@ -71,15 +71,15 @@ class Watched:
         parameters: Sequence[Parameter] = (),
         *,
         settings: Mapping[str, str] | None = None,
-        ticket: Ticket | None = None,
-    ) -> Answer:
+        ticket: StatementHandle | None = None,
+    ) -> StatementResult:
         """Those without a ticket are no statements of the client's: they begin and end transactions around hers."""
         if ticket is None:
             return self._session.execute(sql, parameters, settings=settings)
         if self.cancel_next:
             self._session.cancel(ticket)
         account = self._session.acts_for
-        began, kind, outcome, sqlstate, charge = monotonic(), None, "failed", None, NOTHING
+        start_time, kind, outcome, sqlstate, charge = monotonic(), None, "failed", None, NO_CHARGE
         try:
             answer = self._session.execute(sql, parameters, settings=settings, ticket=ticket)
             charge = self._session.charged
@@ -89,11 +89,11 @@ class Watched:
             outcome, sqlstate, charge = outcome_of(error), error.sqlstate, error.charge
             raise
         finally:
-            self._tell(Told(kind, outcome, sqlstate, charge, monotonic() - began, account))
+            self._tell(StatementReport(kind, outcome, sqlstate, charge, monotonic() - start_time, account))
 
     def prepare(
         self, sql: str, types: Sequence[Type | None] = (), *, settings: Mapping[str, str] | None = None
-    ) -> Prepared:
+    ) -> PreparedStatementInfo:
         return self._session.prepare(sql, types, settings=settings)
 
     def describe(
@@ -101,7 +101,7 @@ class Watched:
     ) -> Sequence[OutputColumn]:
         return self._session.describe(sql, parameters, settings=settings)
 
-    def cancel(self, ticket: Ticket | None = None) -> None:
+    def cancel(self, ticket: StatementHandle | None = None) -> None:
         self._session.cancel(ticket)
 
     def left_text(self) -> str | None:
@@ -118,32 +118,32 @@ def outcome_of(error: Error) -> str:
             return "refused"
 
 
-class Talk:
+class ClientSession:
     """One client's session and her conversation with it."""
 
-    def __init__(self, session: Session, tell: Tell, bug: Callable[[BaseException], None], structured: bool) -> None:
-        self._watched = Watched(session, tell)
-        self._conversation = Conversation(self._watched, structured=structured, log=bug)
+    def __init__(self, session: Session, report: StatementReporter, log_error: Callable[[BaseException], None], structured: bool) -> None:
+        self._watched = MonitoredSession(session, report)
+        self._conversation = ProtocolHandler(self._watched, structured=structured, log=log_error)
         self._told_progress = (0, 0)
         self.tells_progress = structured
         """Whether the client wants to be told, while a statement runs, how far it is."""
 
-    def progress(self) -> bytes:
+    def next_progress_notice(self) -> bytes:
         """Of the statement under way, if there is news: how many of its releases are there, of how many.
 
         Privacy: a release is there when its run is seen to have ended, which is on the grid of `min_latency`.
         """
-        now = self._conversation.progress
-        if now in ((0, 0), self._told_progress):
+        progress = self._conversation.progress
+        if progress in ((0, 0), self._told_progress):
             return b""
-        self._told_progress = now
-        return structured_notice(meta.progress_notice(*now))
+        self._told_progress = progress
+        return encode_structured_notice(meta.encode_progress_notice(*progress))
 
-    def greeting(self) -> bytes:
-        return self._conversation.greeting()
+    def make_greeting(self) -> bytes:
+        return self._conversation.make_greeting()
 
-    def answer(self, message: Message) -> Iterator[bytes]:
-        return self._conversation.answer(message)
+    def handle_message(self, message: FrontendMessage) -> Iterator[bytes]:
+        return self._conversation.handle_message(message)
 
     def cancel(self, waiting: bool) -> None:
         """From any thread. `waiting`: what the client has sent last has not had its turn."""
@@ -152,21 +152,21 @@ class Talk:
         else:
             self._conversation.cancel()
 
-    def turn_is_over(self) -> None:
+    def end_turn(self) -> None:
         self._watched.cancel_next = False
         self._told_progress = (0, 0)
 
 
-def open_talk(
-    served: Served,
+def open_client_session(
+    served: ServedDatabase,
     user: str,
     process: int,
     settings: Mapping[str, str],
     parameters: Mapping[str, str],
-    tell: Tell,
-    bug: Callable[[BaseException], None],
-) -> Talk:
+    report: StatementReporter,
+    log_error: Callable[[BaseException], None],
+) -> ClientSession:
     """A session on the data that all share. Raises what is wrong with the settings that the client connects with."""
-    memory = served.memory(user, settings.get("role", ""))
-    session = Session(served.dataset, user, opened_with=settings, memory=memory, process=process)
-    return Talk(session, tell, bug, parameters.get(meta.PARAMETER, "").lower() == "on")
+    cache = served.get_session_cache(user, settings.get("role", ""))
+    session = Session(served.dataset, user, opened_with=settings, memory=cache, process=process)
+    return ClientSession(session, report, log_error, parameters.get(meta.STARTUP_PARAMETER, "").lower() == "on")

@@ -1,6 +1,6 @@
 """TLS between bytes of the network and bytes of the protocol, without I/O; and the server's certificate.
 
-TLS 1.2 and later. The certificate can be changed while the server runs: who connects after `load` gets the new one.
+TLS 1.2 and later. The certificate can be changed while the server runs: who connects after `load_certificate` gets the new one.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 
 from dpsql.errors import OperationalError
 
-ALPN = "postgresql"
-FIRST_BYTE = 0x16
+ALPN_PROTOCOL = "postgresql"
+HANDSHAKE_FIRST_BYTE = 0x16
 """Of a TLS handshake: a client that begins with TLS at once sends it."""
-_READ = 256 * 1024
+_READ_BYTES = 256 * 1024
 
 # The hash of a certificate's signature, by its object identifier in DER (RFC 5929: MD5 and SHA-1 become SHA-256).
-_HASHES = {
+_SIGNATURE_HASHES = {
     "2a864886f70d010104": "sha256",  # md5WithRSA
     "2a864886f70d010105": "sha256",  # sha1WithRSA
     "2a864886f70d01010b": "sha256",
@@ -34,17 +34,17 @@ _HASHES = {
 
 @dataclass(frozen=True)
 class Certificate:
-    """`end_point` is what logins are bound to; None for signatures whose hash is not known, such as Ed25519's."""
+    """`hash_certificate` is what logins are bound to; None for signatures whose hash is not known, such as Ed25519's."""
 
     context: ssl.SSLContext
     end_point: bytes | None
 
 
-def load(certificate: Path, key: Path | None) -> Certificate:
+def load_certificate(certificate: Path, key: Path | None) -> Certificate:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
-    context.set_alpn_protocols([ALPN])
+    context.set_alpn_protocols([ALPN_PROTOCOL])
     try:
         context.load_cert_chain(certificate, key)
         text = certificate.read_text(encoding="ascii", errors="replace")
@@ -54,29 +54,29 @@ def load(certificate: Path, key: Path | None) -> Certificate:
             f'the certificate "{certificate}" cannot be used', detail=f"{reason}.".replace("..", "."),
             hint="It needs a certificate in PEM, and its key, without a password, in the same file or by --tls-key.",
         ) from None  # fmt: skip
-    return Certificate(context, end_point(text))
+    return Certificate(context, hash_certificate(text))
 
 
-def end_point(pem: str) -> bytes | None:
+def hash_certificate(pem: str) -> bytes | None:
     """The hash of the first certificate, `tls-server-end-point` of RFC 5929."""
     start, end = pem.find("-----BEGIN CERTIFICATE-----"), pem.find("-----END CERTIFICATE-----")
     if start < 0 or end < start:
         return None
     der = ssl.PEM_cert_to_DER_cert(pem[start:end] + "-----END CERTIFICATE-----")
-    name = _HASHES.get(_signed_by(der))
+    name = _SIGNATURE_HASHES.get(_signature_algorithm(der))
     return None if name is None else hashlib.new(name, der).digest()
 
 
-def _signed_by(der: bytes) -> str:
+def _signature_algorithm(der: bytes) -> str:
     """The object identifier of the signature: Certificate is SEQUENCE {what is signed, SEQUENCE {identifier …}, …}."""
-    inside, _ = _content(der, 0)
-    _, after = _content(der, inside)
-    algorithm, _ = _content(der, after)
-    identifier, end = _content(der, algorithm)
+    inside, _ = _find_der_content(der, 0)
+    _, after = _find_der_content(der, inside)
+    algorithm, _ = _find_der_content(der, after)
+    identifier, end = _find_der_content(der, algorithm)
     return der[identifier:end].hex()
 
 
-def _content(der: bytes, at: int) -> tuple[int, int]:
+def _find_der_content(der: bytes, at: int) -> tuple[int, int]:
     """Where the content of the element at `at` begins and ends."""
     size, start = der[at + 1], at + 2
     if size & 0x80:
@@ -85,7 +85,7 @@ def _content(der: bytes, at: int) -> tuple[int, int]:
     return start, start + size
 
 
-class Tls:
+class TlsConnection:
     """One connection's TLS. `receive` takes bytes of the network and gives those of the client; what is to be sent
     comes from `outgoing`."""
 
@@ -104,7 +104,7 @@ class Tls:
     def version(self) -> str | None:
         return self._tls.version()
 
-    def receive(self, data: bytes) -> bytes:
+    def receive_data(self, data: bytes) -> bytes:
         """Raises ssl.SSLError where the other side does not speak TLS."""
         self._in.write(data)
         if not self.ready:
@@ -113,18 +113,18 @@ class Tls:
                 self.ready = True
             except ssl.SSLWantReadError:
                 return b""
-        found = []
+        parts = []
         try:
-            while part := self._tls.read(_READ):
-                found.append(part)
+            while part := self._tls.read(_READ_BYTES):
+                parts.append(part)
             self.ended = True
         except ssl.SSLWantReadError:
             pass
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
             self.ended = True
-        return b"".join(found)
+        return b"".join(parts)
 
-    def send(self, data: bytes) -> None:
+    def send_data(self, data: bytes) -> None:
         self._tls.write(data)
 
     def close(self) -> None:
@@ -132,5 +132,5 @@ class Tls:
         with suppress(ssl.SSLError):
             self._tls.unwrap()
 
-    def outgoing(self) -> bytes:
+    def take_outgoing(self) -> bytes:
         return self._out.read()

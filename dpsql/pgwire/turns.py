@@ -15,51 +15,51 @@ from dataclasses import dataclass
 
 
 @dataclass(eq=False)
-class _Waiting:
+class _WaitingStatement:
     account: str
     turn: asyncio.Future[None]
 
 
-class Turns:
+class FairScheduler:
     """Of one event loop; `places` is the number of threads."""
 
     def __init__(self, places: int) -> None:
         self.places = places
         self.held: Counter[str] = Counter()
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[_WaitingStatement] = []
 
     @property
-    def taken(self) -> int:
+    def used_slots(self) -> int:
         return self.held.total()
 
     @property
-    def waiting(self) -> int:
+    def waiting_count(self) -> int:
         return len(self._waiting)
 
-    def may_take(self, account: str) -> bool:
-        free_of_others = self.places - (self.taken - self.held[account])
-        return self.taken < self.places and self.held[account] < (free_of_others + 1) // 2
+    def can_acquire(self, account: str) -> bool:
+        free_of_others = self.places - (self.used_slots - self.held[account])
+        return self.used_slots < self.places and self.held[account] < (free_of_others + 1) // 2
 
-    def take_now(self, account: str) -> bool:
+    def try_acquire(self, account: str) -> bool:
         """Whether there was a place; who has one gives it back by `leave`."""
-        if not self.may_take(account):
+        if not self.can_acquire(account):
             return False
         self.held[account] += 1
         return True
 
     @asynccontextmanager
-    async def turn(self, account: str) -> AsyncIterator[None]:
-        await self._take(account)
+    async def hold_slot(self, account: str) -> AsyncIterator[None]:
+        await self._acquire_slot(account)
         try:
             yield
         finally:
-            self.leave(account)
+            self.release_slot(account)
 
-    async def _take(self, account: str) -> None:
-        if not any(one.account == account for one in self._waiting) and self.may_take(account):
+    async def _acquire_slot(self, account: str) -> None:
+        if not any(other.account == account for other in self._waiting) and self.can_acquire(account):
             self.held[account] += 1
             return
-        waiting = _Waiting(account, asyncio.get_running_loop().create_future())
+        waiting = _WaitingStatement(account, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         try:
             await waiting.turn
@@ -67,21 +67,21 @@ class Turns:
             if waiting in self._waiting:
                 self._waiting.remove(waiting)
             else:  # it was given the turn, and leaves without having used it
-                self.leave(account)
+                self.release_slot(account)
             raise
 
-    def leave(self, account: str) -> None:
+    def release_slot(self, account: str) -> None:
         self.held[account] -= 1
         if not self.held[account]:
             del self.held[account]
-        self._give()
+        self._wake_waiting()
 
-    def _give(self) -> None:
-        while (chosen := self._next()) is not None:
+    def _wake_waiting(self) -> None:
+        while (chosen := self._next_waiting()) is not None:
             self._waiting.remove(chosen)
             self.held[chosen.account] += 1
             chosen.turn.set_result(None)
 
-    def _next(self) -> _Waiting | None:
-        allowed = [one for one in self._waiting if self.may_take(one.account)]
-        return min(allowed, key=lambda one: self.held[one.account], default=None)
+    def _next_waiting(self) -> _WaitingStatement | None:
+        allowed = [candidate for candidate in self._waiting if self.can_acquire(candidate.account)]
+        return min(allowed, key=lambda candidate: self.held[candidate.account], default=None)

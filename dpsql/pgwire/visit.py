@@ -22,35 +22,35 @@ from typing import TypeVar
 
 from dpsql.errors import Error, InternalError, OperationalError
 from dpsql.pgwire import replies
-from dpsql.pgwire.databases import Databases, Served
+from dpsql.pgwire.databases import ServedDatabases, ServedDatabase
 from dpsql.pgwire.errors import error_fields
-from dpsql.pgwire.failures import Failures
+from dpsql.pgwire.failures import LoginThrottle
 from dpsql.pgwire.frames import ProtocolViolation
-from dpsql.pgwire.link import Gone, Link
-from dpsql.pgwire.login import Rules, WrongLogin, log_in, start
-from dpsql.pgwire.logs import Log, on_grid
-from dpsql.pgwire.messages import CancelRequest, Flush, Message, Query, StartupMessage, Sync, Terminate
-from dpsql.pgwire.metrics import Metrics
-from dpsql.pgwire.nonces import are_equal, cancel_key, process_number
-from dpsql.pgwire.protocol import Protocol
-from dpsql.pgwire.startup import settings_of
-from dpsql.pgwire.talk import Talk, Told, open_talk
-from dpsql.pgwire.turns import Turns
+from dpsql.pgwire.link import ClientGone, ClientStream
+from dpsql.pgwire.login import LoginRules, LoginFailed, authenticate_client, negotiate_startup
+from dpsql.pgwire.logs import EventLog, round_up_to_grid
+from dpsql.pgwire.messages import CancelRequest, Flush, FrontendMessage, SimpleQuery, StartupMessage, Sync, Terminate
+from dpsql.pgwire.metrics import ServerMetrics
+from dpsql.pgwire.nonces import are_equal, generate_cancel_key, generate_process_id
+from dpsql.pgwire.protocol import FrontendDecoder
+from dpsql.pgwire.startup import startup_settings_of
+from dpsql.pgwire.talk import ClientSession, StatementReport, open_client_session
+from dpsql.pgwire.turns import FairScheduler
 
-CHUNK = 64 * 1024
+WRITE_CHUNK_BYTES = 64 * 1024
 """Bytes of answers that are gathered before they are written."""
-BATCH = 256
+MAX_BATCH_MESSAGES = 256
 """Messages that are answered in one turn: a client may send any number at once."""
-PROGRESS_SECONDS = 0.25
+PROGRESS_INTERVAL_SECONDS = 0.25
 """Between two looks at how far a statement is."""
-UNFINISHED_SECONDS = 120.0
+UNFINISHED_MESSAGE_SECONDS = 120.0
 """For the next bytes of a message that has begun."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Bounds:
+class ServerLimits:
     """What clients may use. Seconds that are 0 have no end."""
 
     connections: int = 500
@@ -65,48 +65,48 @@ class Bounds:
 
 
 @dataclass(eq=False)
-class House:
+class ServerContext:
     """What all visits share; of the event loop."""
 
-    databases: Databases
-    turns: Turns
+    databases: ServedDatabases
+    turns: FairScheduler
     pool: Executor
-    failures: Failures
-    log: Log
-    metrics: Metrics
-    bounds: Bounds
-    rules: Callable[[], Rules]
+    failures: LoginThrottle
+    log: EventLog
+    metrics: ServerMetrics
+    bounds: ServerLimits
+    rules: Callable[[], LoginRules]
 
     def __post_init__(self) -> None:
-        self.visits: dict[int, Visit] = {}  # those that are logged in, by process number
-        self.pending = Turns(self.bounds.pending)
+        self.visits: dict[int, ClientConnection] = {}  # those that are logged in, by process number
+        self.pending = FairScheduler(self.bounds.pending)
         self.buffered = 0
 
-    def told(self, visit: Visit, told: Told) -> None:
-        self.metrics.statements[visit.database, told.outcome] += 1
-        charge = told.charge
+    def record_statement(self, connection: ClientConnection, report: StatementReport) -> None:
+        self.metrics.statements[connection.database, report.outcome] += 1
+        charge = report.charge
         self.log.info(
-            "statement", user=visit.user, account=told.account, database=visit.database, kind=told.kind,
-            outcome=told.outcome, sqlstate=told.sqlstate, charged_epsilon=float(charge.epsilon) if charge else None,
-            charged_delta=float(charge.delta) if charge else None, seconds=on_grid(told.seconds, visit.grid),
+            "statement", user=connection.user, account=report.account, database=connection.database, kind=report.kind,
+            outcome=report.outcome, sqlstate=report.sqlstate, charged_epsilon=float(charge.epsilon) if charge else None,
+            charged_delta=float(charge.delta) if charge else None, seconds=round_up_to_grid(report.seconds, connection.grid),
         )  # fmt: skip
 
-    def connected(self, database: str | None = None, user: str | None = None) -> int:
+    def count_connections(self, database: str | None = None, user: str | None = None) -> int:
         return sum(
-            (database is None or one.database == database) and (user is None or one.user == user)
-            for one in self.visits.values()
+            (database is None or connection.database == database) and (user is None or connection.user == user)
+            for connection in self.visits.values()
         )
 
 
-class Visit:
-    def __init__(self, link: Link, house: House) -> None:
-        self.link, self.house = link, house
-        self.process, self.key = process_number(), cancel_key()
+class ClientConnection:
+    def __init__(self, stream: ClientStream, context: ServerContext) -> None:
+        self.link, self.house = stream, context
+        self.process, self.key = generate_process_id(), generate_cancel_key()
         self.database = self.user = ""
         self.grid = Fraction(0)
         self._loop = asyncio.get_running_loop()
-        self._protocol = Protocol(house.bounds.message_bytes)
-        self._talk: Talk | None = None
+        self._protocol = FrontendDecoder(context.bounds.message_bytes)
+        self._talk: ClientSession | None = None
         self._counted = 0
         self._idle = False
         self._waiting = False  # for a turn
@@ -115,208 +115,208 @@ class Visit:
 
     # --- from outside ------------------------------------------------------------------------------------------------
 
-    def begin(self) -> asyncio.Task[None]:
-        self.link.left = self.detach
-        self._task = asyncio.get_running_loop().create_task(self._run())
+    def start_task(self) -> asyncio.Task[None]:
+        self.link.left = self.detach_statement
+        self._task = asyncio.get_running_loop().create_task(self._run_connection())
         return self._task
 
-    def detach(self) -> None:
+    def detach_statement(self) -> None:
         """From a statement that is under way, if one is, or that waits for its turn."""
         if self._talk is not None and not self._idle:
             self._talk.cancel(self._waiting)
 
-    def stop(self) -> None:
+    def request_stop(self) -> None:
         """Who waits for nothing is sent away; who waits for an answer, after it."""
         self._stopping = True
         if self._idle and self._task is not None:
             self._task.cancel()
 
-    def end(self) -> None:
+    def abort_connection(self) -> None:
         """Now."""
-        self.stop()
-        self.detach()
+        self.request_stop()
+        self.detach_statement()
         self.link.abort()
 
     # --- its life ----------------------------------------------------------------------------------------------------
 
-    async def _run(self) -> None:
-        house = self.house
-        house.metrics.connections += 1
+    async def _run_connection(self) -> None:
+        context = self.house
+        context.metrics.connections += 1
         try:
-            await self._met()
-        except Gone:
+            await self._admit_client()
+        except ClientGone:
             pass
         except ProtocolViolation as error:
-            house.metrics.violations += 1
-            house.log.info("protocol violation", address=self.link.address, user=self.user or None,
+            context.metrics.violations += 1
+            context.log.info("protocol violation", address=self.link.address, user=self.user or None,
                            reason=error.message, sqlstate=error.sqlstate)  # fmt: skip
-            self._send_away(error)
+            self._send_fatal_error(error)
         except Error as error:
-            if not isinstance(error, WrongLogin):  # which is told of by itself
+            if not isinstance(error, LoginFailed):  # which is told of by itself
                 event = "login refused" if self._talk is None else "sent away"
-                house.log.info(event, address=self.link.address, user=self.user or None,
+                context.log.info(event, address=self.link.address, user=self.user or None,
                                database=self.database or None, sqlstate=error.sqlstate)  # fmt: skip
-            self._send_away(error)
+            self._send_fatal_error(error)
         except asyncio.CancelledError:
-            self._send_away(OperationalError("terminating connection due to administrator command", sqlstate="57P01"))
+            self._send_fatal_error(OperationalError("terminating connection due to administrator command", sqlstate="57P01"))
         except Exception as error:
-            self._tell_bug(error)
-            self._send_away(InternalError("internal error"))
+            self._log_bug(error)
+            self._send_fatal_error(InternalError("internal error"))
         finally:
-            house.buffered -= self._counted
+            context.buffered -= self._counted
             self.link.close()
 
-    async def _met(self) -> None:
-        place = self.link.address
-        if not self.house.pending.take_now(place):
+    async def _admit_client(self) -> None:
+        address = self.link.address
+        if not self.house.pending.try_acquire(address):
             self.house.metrics.logins["refused"] += 1
-            raise _too_many("sorry, too many clients already")
+            raise _too_many_clients_error("sorry, too many clients already")
         try:
-            served = await self._logged_in()
+            served = await self._log_in_client()
         finally:
-            self.house.pending.leave(place)
+            self.house.pending.release_slot(address)
         if served is None:
             return
         try:
-            await self._serve()
+            await self._serve_messages()
         finally:
             del self.house.visits[self.process]
-            self.house.databases.leave(served)
-            self.house.log.info("disconnected", user=self.user, database=self.database, address=place)
+            self.house.databases.remove_client(served)
+            self.house.log.info("disconnected", user=self.user, database=self.database, address=address)
 
-    async def _logged_in(self) -> Served | None:
+    async def _log_in_client(self) -> ServedDatabase | None:
         """None: it was no connection but a request to cancel one."""
-        began, outcome = monotonic(), "refused"
+        start_time, outcome = monotonic(), "refused"
         try:
             async with asyncio.timeout(self.house.bounds.login_seconds):
-                message = await start(self.link, self._protocol, self.house.rules())
+                message = await negotiate_startup(self.link, self._protocol, self.house.rules())
                 if isinstance(message, CancelRequest):
-                    self._cancel(message)
+                    self._handle_cancel_request(message)
                     outcome = ""
                     return None
-                served = await self._welcomed(message)
+                served = await self._open_session(message)
                 outcome = "accepted"
                 return served
         except TimeoutError:
             outcome = "timeout"
             self.house.log.info("login timeout", address=self.link.address, user=self.user or None)
-            raise Gone from None
-        except WrongLogin as error:
+            raise ClientGone from None
+        except LoginFailed as error:
             outcome = "failed"
             self.house.log.warning("login failed", address=self.link.address, user=self.user, database=self.database,
                                    sqlstate=error.sqlstate)  # fmt: skip
             raise
-        except Gone:
+        except ClientGone:
             outcome = ""
             raise
         finally:
             if outcome:
-                self.house.metrics.logged_in(outcome, monotonic() - began)
+                self.house.metrics.record_login(outcome, monotonic() - start_time)
 
-    def _cancel(self, message: CancelRequest) -> None:
+    def _handle_cancel_request(self, message: CancelRequest) -> None:
         """Never answered: who asks learns nothing of whether there was something to cancel."""
         self.house.metrics.cancels += 1
-        visit = self.house.visits.get(message.process)
-        key = visit.key if visit is not None else self.key
-        if are_equal(key, message.secret) and visit is not None:
-            self.house.log.info("canceled", user=visit.user, database=visit.database)
-            visit.detach()
+        connection = self.house.visits.get(message.process)
+        key = connection.key if connection is not None else self.key
+        if are_equal(key, message.secret) and connection is not None:
+            self.house.log.info("canceled", user=connection.user, database=connection.database)
+            connection.detach_statement()
 
-    async def _welcomed(self, message: StartupMessage) -> Served:
-        house = self.house
+    async def _open_session(self, message: StartupMessage) -> ServedDatabase:
+        context = self.house
         self.user, self.database = message.parameters.get("user", ""), message.parameters.get("database", "")
-        opening, served = await log_in(self.link, self._protocol, message, house.databases, house.failures)
-        self.user, self.database = opening.user, opening.database
-        if len(house.visits) >= house.bounds.connections:
-            raise _too_many("sorry, too many clients already")
-        if house.connected(user=opening.user) >= house.bounds.connections_of_user:
-            raise _too_many(f'too many connections for role "{opening.user}"')
-        house.visits[self.process] = self
+        request, served = await authenticate_client(self.link, self._protocol, message, context.databases, context.failures)
+        self.user, self.database = request.user, request.database
+        if len(context.visits) >= context.bounds.connections:
+            raise _too_many_clients_error("sorry, too many clients already")
+        if context.count_connections(user=request.user) >= context.bounds.connections_of_user:
+            raise _too_many_clients_error(f'too many connections for role "{request.user}"')
+        context.visits[self.process] = self
         self.grid = served.dataset.schema.limits.min_latency
-        house.databases.enter(served)
+        context.databases.add_client(served)
         try:
-            settings = settings_of(message.parameters, opening)
-            self._talk = await self._on_thread(
-                lambda: open_talk(
-                    served, opening.user, self.process, settings, message.parameters, self._tell, self._tell_bug
+            settings = startup_settings_of(message.parameters, request)
+            self._talk = await self._run_on_thread(
+                lambda: open_client_session(
+                    served, request.user, self.process, settings, message.parameters, self._report_statement, self._log_bug
                 )
             )
         except BaseException:
-            del house.visits[self.process]
-            house.databases.leave(served)
+            del context.visits[self.process]
+            context.databases.remove_client(served)
             raise
         key = replies.backend_key_data(self.process, self.key)
-        self.link.write(self._talk.greeting() + key + replies.ready_for_query("I"))
-        self._protocol.login_is_over()
-        house.log.info("connected", user=self.user, database=self.database, address=self.link.address,
+        self.link.write(self._talk.make_greeting() + key + replies.ready_for_query("I"))
+        self._protocol.allow_long_messages()
+        context.log.info("connected", user=self.user, database=self.database, address=self.link.address,
                        tls=self.link.tls.version if self.link.tls is not None else None)  # fmt: skip
         return served
 
     # --- statements --------------------------------------------------------------------------------------------------
 
-    async def _serve(self) -> None:
+    async def _serve_messages(self) -> None:
         while True:
-            messages = await self._messages()
-            talk = self._talk
-            assert talk is not None
-            work, more = self._answers(talk, messages), True
+            messages = await self._next_messages()
+            session = self._talk
+            assert session is not None
+            work, more = self._answer_messages(session, messages), True
             while more and not self.link.gone:
-                data, more = await self._with_progress(talk, partial(_gathered, work))
+                data, more = await self._run_with_progress(session, partial(_gather_chunk, work))
                 if data:
                     self.link.write(data)
                     await self.link.drain(self.house.bounds.write_seconds or None)
-            talk.turn_is_over()
+            session.end_turn()
             if self.link.gone or isinstance(messages[-1], Terminate):
                 return
 
-    async def _with_progress(self, talk: Talk, work: Callable[[], T]) -> T:
+    async def _run_with_progress(self, session: ClientSession, work: Callable[[], T]) -> T:
         """On a thread; who wants it is told meanwhile how far it is. What was written before are whole messages."""
-        telling = self._loop.create_task(self._tell_progress(talk)) if talk.tells_progress else None
+        reporter = self._loop.create_task(self._report_progress(session)) if session.tells_progress else None
         try:
-            return await self._on_thread(work)
+            return await self._run_on_thread(work)
         finally:
-            if telling is not None:
-                telling.cancel()
+            if reporter is not None:
+                reporter.cancel()
 
-    async def _tell_progress(self, talk: Talk) -> None:
+    async def _report_progress(self, session: ClientSession) -> None:
         while not self.link.gone:
-            await asyncio.sleep(PROGRESS_SECONDS)
-            if news := talk.progress():
-                self.link.write(news)
+            await asyncio.sleep(PROGRESS_INTERVAL_SECONDS)
+            if notice := session.next_progress_notice():
+                self.link.write(notice)
 
     @staticmethod
-    def _answers(talk: Talk, messages: Sequence[Message]) -> Iterator[tuple[bytes, bool]]:
+    def _answer_messages(session: ClientSession, messages: Sequence[FrontendMessage]) -> Iterator[tuple[bytes, bool]]:
         """Bytes, and whether the client waits for them."""
         for message in messages:
             if isinstance(message, Terminate):
                 return
-            for data in talk.answer(message):
+            for data in session.handle_message(message):
                 yield data, False
-            yield b"", isinstance(message, Query | Sync | Flush)
+            yield b"", isinstance(message, SimpleQuery | Sync | Flush)
 
-    async def _messages(self) -> list[Message]:
+    async def _next_messages(self) -> list[FrontendMessage]:
         """Those that are here, at least one; none stands behind the end."""
-        found: list[Message] = []
+        messages: list[FrontendMessage] = []
         while True:
-            while len(found) < BATCH and (message := self._protocol.next_message()) is not None:
-                found.append(message)
+            while len(messages) < MAX_BATCH_MESSAGES and (message := self._protocol.next_message()) is not None:
+                messages.append(message)
                 if isinstance(message, Terminate):
                     break
             self._count_buffered()
-            if found:
-                return found
-            await self._read()
+            if messages:
+                return messages
+            await self._read_data()
 
-    async def _read(self) -> None:
+    async def _read_data(self) -> None:
         bounds = self.house.bounds
-        begun = self._protocol.waiting > 0
-        seconds = UNFINISHED_SECONDS if begun else bounds.idle_seconds or None
+        begun = self._protocol.buffered_bytes > 0
+        seconds = UNFINISHED_MESSAGE_SECONDS if begun else bounds.idle_seconds or None
         self._idle = True
         try:
             if self._stopping:
                 raise asyncio.CancelledError
             async with asyncio.timeout(seconds):
-                data = await self.link.read(self._protocol.room)
+                data = await self.link.read(self._protocol.free_bytes)
         except TimeoutError:
             raise OperationalError(
                 "terminating connection due to idle-session timeout" if not begun else "a message was left unfinished",
@@ -324,64 +324,64 @@ class Visit:
             ) from None
         finally:
             self._idle = False
-        self._protocol.receive(data)
+        self._protocol.receive_data(data)
 
     def _count_buffered(self) -> None:
         """Of all clients, what has come of messages that are not complete."""
-        waiting = self._protocol.waiting
+        waiting = self._protocol.buffered_bytes
         self.house.buffered += waiting - self._counted
         self._counted = waiting
-        if self.house.buffered > self.house.bounds.buffered_bytes and waiting > CHUNK:
+        if self.house.buffered > self.house.bounds.buffered_bytes and waiting > WRITE_CHUNK_BYTES:
             raise OperationalError("out of memory", detail="Too many long messages at once.", sqlstate="53200")
 
-    async def _on_thread(self, work: Callable[[], T]) -> T:
+    async def _run_on_thread(self, work: Callable[[], T]) -> T:
         """In this account's turn. Never left before the thread has: two threads in one session would mix it up."""
         self._waiting = True
         try:
-            async with self.house.turns.turn(f"{self.database} {self.user}"):
+            async with self.house.turns.hold_slot(f"{self.database} {self.user}"):
                 self._waiting = False
                 if self.link.gone:
-                    raise Gone
+                    raise ClientGone
                 return await asyncio.get_running_loop().run_in_executor(self.house.pool, work)
         finally:
             self._waiting = False
 
-    def _tell(self, told: Told) -> None:
+    def _report_statement(self, report: StatementReport) -> None:
         """From the statement's thread."""
-        house, loop = self.house, self._loop
+        context, loop = self.house, self._loop
         with suppress(RuntimeError):  # the loop has ended, with all who would read it
-            loop.call_soon_threadsafe(house.told, self, told)
+            loop.call_soon_threadsafe(context.record_statement, self, report)
 
-    def _tell_bug(self, error: BaseException) -> None:
+    def _log_bug(self, error: BaseException) -> None:
         """Where it happened, and no word of what it says: that may hold rows."""
-        self.house.log.error("internal error", error=type(error).__name__, where=_where(error), user=self.user)
+        self.house.log.error("internal error", error=type(error).__name__, where=_error_location(error), user=self.user)
 
-    def _send_away(self, error: Error) -> None:
-        with suppress(Gone):
-            self.link.write(fatal(error))
+    def _send_fatal_error(self, error: Error) -> None:
+        with suppress(ClientGone):
+            self.link.write(encode_fatal_error(error))
 
 
-def _gathered(work: Iterator[tuple[bytes, bool]]) -> tuple[bytes, bool]:
+def _gather_chunk(work: Iterator[tuple[bytes, bool]]) -> tuple[bytes, bool]:
     """What is to be written next, and whether more may follow."""
-    found, size = [], 0
-    for data, wanted in work:
-        found.append(data)
+    parts, size = [], 0
+    for data, is_awaited in work:
+        parts.append(data)
         size += len(data)
-        if wanted or size >= CHUNK:
-            return b"".join(found), True
-    return b"".join(found), False
+        if is_awaited or size >= WRITE_CHUNK_BYTES:
+            return b"".join(parts), True
+    return b"".join(parts), False
 
 
-def _too_many(message: str) -> Error:
+def _too_many_clients_error(message: str) -> Error:
     return OperationalError(message, hint="Try again when others have left.", sqlstate="53300")
 
 
-def _where(error: BaseException) -> str:
+def _error_location(error: BaseException) -> str:
     """The last of our own lines that it passed."""
     frames = [frame for frame in extract_tb(error.__traceback__) if f"{sep}dpsql{sep}" in frame.filename]
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
 
 
-def fatal(error: Error) -> bytes:
+def encode_fatal_error(error: Error) -> bytes:
     """An error that ends the connection."""
     return replies.error_response(error_fields(error, "FATAL"))

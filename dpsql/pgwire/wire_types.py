@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Protocol
 
-from dpsql.catalog.pg_types import pg_type, type_modifier
-from dpsql.lex import Kind, tokens
+from dpsql.catalog.pg_types import pg_type_of, type_modifier
+from dpsql.lex import TokenKind, split_tokens
 from dpsql.types import (
     BIGINT,
     BOOLEAN,
@@ -41,7 +41,7 @@ class WireType:
 
 _NUMERIC = parse_type("numeric")  # a number whose digits nobody told
 
-_BASES = (
+_BASE_TYPES = (
     (WireType(16, "bool", 1, "boolean", BOOLEAN), 1000),
     (WireType(17, "bytea", -1, "bytea"), 1001),
     (WireType(18, "char", 1, '"char"', TEXT), 1002),
@@ -74,27 +74,27 @@ _BASES = (
     (WireType(3802, "jsonb", -1, "jsonb", TEXT), 3807),
     (WireType(4089, "regnamespace", 4, "regnamespace"), 4090),
 )
-_ARRAYS = tuple(WireType(oid, f"_{one.name}", -1, f"{one.spelled}[]", None, one) for one, oid in _BASES if oid)
-BY_OID = {one.oid: one for one in (*(base for base, _ in _BASES), *_ARRAYS)}
-BY_OID[22] = WireType(22, "int2vector", -1, "int2vector", None, BY_OID[21])
-BY_OID[30] = WireType(30, "oidvector", -1, "oidvector", None, BY_OID[26])
-BY_NAME = {one.name: one for one in BY_OID.values()}
-VECTORS = frozenset({"int2vector", "oidvector"})
+_ARRAY_TYPES = tuple(WireType(oid, f"_{one.name}", -1, f"{one.spelled}[]", None, one) for one, oid in _BASE_TYPES if oid)
+TYPES_BY_OID = {one.oid: one for one in (*(base for base, _ in _BASE_TYPES), *_ARRAY_TYPES)}
+TYPES_BY_OID[22] = WireType(22, "int2vector", -1, "int2vector", None, TYPES_BY_OID[21])
+TYPES_BY_OID[30] = WireType(30, "oidvector", -1, "oidvector", None, TYPES_BY_OID[26])
+TYPES_BY_NAME = {one.name: one for one in TYPES_BY_OID.values()}
+VECTOR_NAMES = frozenset({"int2vector", "oidvector"})
 
-TEXT_TYPE, JSON_TYPE = BY_NAME["text"], BY_NAME["json"]
+TEXT_TYPE, JSON_TYPE = TYPES_BY_NAME["text"], TYPES_BY_NAME["json"]
 
 # What the catalog says that PostgreSQL has and dpsql's own types have not.
-_CATALOG = frozenset({"name", "oid", "char", "xid", "regproc", "regclass", "regtype", "regnamespace", "int2vector",
+_CATALOG_NAMES = frozenset({"name", "oid", "char", "xid", "regproc", "regclass", "regtype", "regnamespace", "int2vector",
                       "oidvector", "pg_node_tree", "aclitem", "json", "jsonb", "bytea", "timetz"})  # fmt: skip
 # DuckDB's words for types that are another one's on the wire.
-_SPELLED = {
+_DUCKDB_NAMES = {
     "blob": "bytea", "uhugeint": "numeric", "bignum": "numeric", "varint": "numeric",
     "timestamp_s": "timestamp", "timestamp_ms": "timestamp", "timestamp_ns": "timestamp",
     "time with time zone": "timetz", "time_ns": "time",
 }  # fmt: skip
 
 
-class Spelled(Protocol):
+class SpelledColumn(Protocol):
     """A column of an answer."""
 
     @property
@@ -105,77 +105,77 @@ class Spelled(Protocol):
     def spelling(self) -> str: ...
 
 
-def column_type(column: Spelled) -> tuple[WireType, int]:
+def column_wire_type(column: SpelledColumn) -> tuple[WireType, int]:
     """The type of a column, and its modifier."""
     spelling = column.spelling.lower()
-    if spelling in _CATALOG or (spelling.endswith("[]") and spelling[:-2] in _CATALOG):
-        return spelled_type(spelling), -1
+    if spelling in _CATALOG_NAMES or (spelling.endswith("[]") and spelling[:-2] in _CATALOG_NAMES):
+        return wire_type_of_spelling(spelling), -1
     if column.type is not None:
-        return BY_OID[pg_type(column.type).oid], type_modifier(column.type)
-    return spelled_type(column.spelling), -1
+        return TYPES_BY_OID[pg_type_of(column.type).oid], type_modifier(column.type)
+    return wire_type_of_spelling(column.spelling), -1
 
 
-def spelled_type(spelling: str) -> WireType:
+def wire_type_of_spelling(spelling: str) -> WireType:
     """The type that DuckDB, or the catalog, spells so. Lists of plain values are arrays; what has more inside is JSON;
     of the rest only the text is told.
 
-    >>> spelled_type("DOUBLE[]").name, spelled_type("INTEGER[][]").name, spelled_type("MAP(VARCHAR, BIGINT)").name
+    >>> wire_type_of_spelling("DOUBLE[]").name, wire_type_of_spelling("INTEGER[][]").name, wire_type_of_spelling("MAP(VARCHAR, BIGINT)").name
     ('_float8', 'json', 'json')
     """
     folded = " ".join(spelling.strip('"').lower().split())
     inner = re.fullmatch(r"(.+?)\[\d*\]", folded)
     if inner is not None:
-        element = spelled_type(inner[1])
-        arrays = {one.element.oid: one for one in _ARRAYS if one.element is not None}
+        element = wire_type_of_spelling(inner[1])
+        arrays = {array.element.oid: array for array in _ARRAY_TYPES if array.element is not None}
         return JSON_TYPE if element.element is not None or element is JSON_TYPE else arrays.get(element.oid, TEXT_TYPE)
     if folded.startswith(("struct(", "tuple(", "map(", "union(", "row(")) or folded.endswith("]"):
         return JSON_TYPE
-    known = parse_type(folded)
-    if known is not None:
-        return BY_OID[pg_type(known).oid]
-    return BY_NAME.get(_SPELLED.get(folded, folded), TEXT_TYPE)
+    session_type = parse_type(folded)
+    if session_type is not None:
+        return TYPES_BY_OID[pg_type_of(session_type).oid]
+    return TYPES_BY_NAME.get(_DUCKDB_NAMES.get(folded, folded), TEXT_TYPE)
 
 
-def parameter_type(oid: int) -> WireType | None:
+def parameter_wire_type(oid: int) -> WireType | None:
     """What a client says that a parameter is; None where it leaves that to us."""
-    return None if oid in (0, 705) else BY_OID.get(oid) or WireType(oid, "other", -1, f"with the number {oid}")
+    return None if oid in (0, 705) else TYPES_BY_OID.get(oid) or WireType(oid, "other", -1, f"with the number {oid}")
 
 
-def type_of(wire: WireType | None) -> Type | None:
+def to_session_type(wire: WireType | None) -> Type | None:
     """For a session that infers types: None where nothing is told."""
     return None if wire is None else wire.type
 
 
-def cast_types(sql: str) -> dict[int, WireType]:
+def find_cast_types(sql: str) -> dict[int, WireType]:
     """Types of parameters that are cast by a name of PostgreSQL's, by their numbers: what we have no type for is told
     as it was asked.
 
-    >>> {number: wire.name for number, wire in cast_types("SELECT $1::oid[], $2 :: pg_catalog.name, '$3::oid'").items()}
+    >>> {number: wire.name for number, wire in find_cast_types("SELECT $1::oid[], $2 :: pg_catalog.name, '$3::oid'").items()}
     {1: '_oid', 2: 'name'}
-    >>> {number: wire.name for number, wire in cast_types('SELECT $1::CHAR, $2::"char"').items()}
+    >>> {number: wire.name for number, wire in find_cast_types('SELECT $1::CHAR, $2::"char"').items()}
     {1: 'bpchar', 2: 'char'}
-    >>> cast_types("SELECT $1::timestamp with time zone, $2::time(3)")  # more words may follow, which the session reads
+    >>> find_cast_types("SELECT $1::timestamp with time zone, $2::time(3)")  # more words may follow, which the session reads
     {}
     """
     if "::" not in sql:
         return {}
-    words = [token for token in tokens(sql) if token.kind not in (Kind.SPACE, Kind.COMMENT)]
-    found: dict[int, WireType] = {}
-    for place, token in enumerate(words):
-        texts = [one.text.lower() for one in words[place + 1 : place + 7]]
-        if token.kind is Kind.PARAMETER and token.text[1:].isdigit() and texts[:1] == ["::"]:
-            named = texts[3:] if texts[1:3] == ["pg_catalog", "."] else texts[1:]
-            word = {"char": "bpchar", '"char"': "char"}.get("".join(named[:1]), "".join(named[:1]))
-            name = f"_{word}" if named[1:3] == ["[", "]"] else word
-            if name in BY_NAME and word not in ("timestamp", "time"):
-                found.setdefault(int(token.text[1:]), BY_NAME[name])
-    return found
+    words = [token for token in split_tokens(sql) if token.kind not in (TokenKind.SPACE, TokenKind.COMMENT)]
+    types: dict[int, WireType] = {}
+    for index, token in enumerate(words):
+        texts = [following.text.lower() for following in words[index + 1 : index + 7]]
+        if token.kind is TokenKind.PARAMETER and token.text[1:].isdigit() and texts[:1] == ["::"]:
+            type_tokens = texts[3:] if texts[1:3] == ["pg_catalog", "."] else texts[1:]
+            word = {"char": "bpchar", '"char"': "char"}.get("".join(type_tokens[:1]), "".join(type_tokens[:1]))
+            name = f"_{word}" if type_tokens[1:3] == ["[", "]"] else word
+            if name in TYPES_BY_NAME and word not in ("timestamp", "time"):
+                types.setdefault(int(token.text[1:]), TYPES_BY_NAME[name])
+    return types
 
 
-def own_wire_type(type_: Type, array: bool = False) -> WireType:
+def to_wire_type(type_: Type, array: bool = False) -> WireType:
     """
-    >>> own_wire_type(BIGINT).name, own_wire_type(BIGINT, array=True).name
+    >>> to_wire_type(BIGINT).name, to_wire_type(BIGINT, array=True).name
     ('int8', '_int8')
     """
-    plain = BY_OID[pg_type(type_).oid]
-    return BY_NAME[f"_{plain.name}"] if array else plain
+    scalar = TYPES_BY_OID[pg_type_of(type_).oid]
+    return TYPES_BY_NAME[f"_{scalar.name}"] if array else scalar

@@ -140,11 +140,11 @@ class MomentBundle:
         return True
 
 
-MOST_WIDE = 1 << 22
+MAX_WIDTH = 1 << 22
 """Steps between the bounds of a value that is squared: W^2 times a weight of 2^16 is at most 2^60, within BIGINT."""
 
 
-def width(value: Quantise) -> int:
+def step_width(value: Quantise) -> int:
     return value.upper - value.lower
 
 
@@ -165,7 +165,7 @@ class VarianceBundle:
     shift: int = 0
 
     def __post_init__(self) -> None:
-        if not 1 <= width(self.value) <= MOST_WIDE:
+        if not 1 <= step_width(self.value) <= MAX_WIDTH:
             raise ValueError("values that are squared have bounds that are apart, by at most 2^22 steps")
 
     @property
@@ -177,24 +177,24 @@ class VarianceBundle:
         return (self.value,)
 
     @property
-    def wide(self) -> int:
-        return width(self.value)
+    def max_width(self) -> int:
+        return step_width(self.value)
 
     @property
     def grid(self) -> Fraction:
-        return Fraction(1, self.wide**2)
+        return Fraction(1, self.max_width**2)
 
     @property
     def row_l1(self) -> int:
-        return 2 * self.wide**2
+        return 2 * self.max_width**2
 
     @property
     def row_l2_squared(self) -> int:
-        return 2 * self.wide**4
+        return 2 * self.max_width**4
 
     @property
     def row_linf(self) -> int:
-        return self.wide**2
+        return self.max_width**2
 
     @property
     def non_negative(self) -> bool:
@@ -220,7 +220,7 @@ class CovarianceBundle:
     shift: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.scales) < 1 or self.wide > MOST_WIDE:
+        if min(self.scales) < 1 or self.max_width > MAX_WIDTH:
             raise ValueError("values that are multiplied have bounds that are apart by at most 2^22 steps")
 
     @property
@@ -232,24 +232,24 @@ class CovarianceBundle:
         return (self.first, self.second)
 
     @property
-    def wide(self) -> int:
-        return max(self.scales[0] * width(self.first), self.scales[1] * width(self.second), 1)
+    def max_width(self) -> int:
+        return max(self.scales[0] * step_width(self.first), self.scales[1] * step_width(self.second), 1)
 
     @property
     def grid(self) -> Fraction:
-        return Fraction(1, self.wide**2)
+        return Fraction(1, self.max_width**2)
 
     @property
     def row_l1(self) -> int:
-        return 5 * self.wide**2
+        return 5 * self.max_width**2
 
     @property
     def row_l2_squared(self) -> int:
-        return 5 * self.wide**4
+        return 5 * self.max_width**4
 
     @property
     def row_linf(self) -> int:
-        return self.wide**2
+        return self.max_width**2
 
     @property
     def non_negative(self) -> bool:

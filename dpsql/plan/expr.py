@@ -19,7 +19,7 @@ WEIGHT = "_weight"
 ROW = "_row"
 """Where each row is its own unit and blocks are made: a hash of the row as its table holds it."""
 
-ONE = 1 << 16
+ROW_WEIGHT = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -37,23 +37,23 @@ class Literal:
     type: Type
 
     def __post_init__(self) -> None:
-        if not _holds(self.type, self.value):
+        if not _fits_type(self.type, self.value):
             raise DataError(f"a number is beyond what {self.type} holds", sqlstate="22003")
         # 1 == True == 1.0 in Python; a literal of another type must never pass for this one.
         if isinstance(self.value, bool) != (self.type.kind is Kind.BOOLEAN) and self.value is not None:
             raise TypeError(f"{self.value!r} is not a literal of type {self.type}")
 
 
-def _holds(type_: Type, value: Scalar | None) -> bool:
+def _fits_type(type_: Type, value: Scalar | None) -> bool:
     if isinstance(value, Decimal) and type_.kind is Kind.DECIMAL:
         return bool(abs(value) < Decimal(10) ** ((type_.precision or 0) - (type_.scale or 0)))
-    if not isinstance(value, int) or not (type_.is_integer or type_.is_span):
+    if not isinstance(value, int) or not (type_.is_integer or type_.is_microsecond_interval):
         return True
-    least, most = integer_range(BIGINT if type_.is_span else type_)
-    return least <= value <= most
+    lowest, highest = integer_range(BIGINT if type_.is_microsecond_interval else type_)
+    return lowest <= value <= highest
 
 
-def _same_types(left: Type, right: Type) -> None:
+def _require_same_types(left: Type, right: Type) -> None:
     """An engine's implicit cast raises on some values, so both sides have one type; whole numbers widen safely."""
     if left != right and not (left.is_integer and right.is_integer and Kind.HUGEINT not in (left.kind, right.kind)):
         raise TypeError(f"{left} is compared with {right}")
@@ -66,7 +66,7 @@ class Compare:
     right: Expr
 
     def __post_init__(self) -> None:
-        _same_types(self.left.type, self.right.type)
+        _require_same_types(self.left.type, self.right.type)
 
     @property
     def type(self) -> Type:
@@ -116,7 +116,7 @@ class InList:
 
     def __post_init__(self) -> None:
         for value in self.values:
-            _same_types(self.arg.type, value.type)
+            _require_same_types(self.arg.type, value.type)
 
     @property
     def type(self) -> Type:
@@ -216,7 +216,7 @@ class InHole:
     domain: Domain  # of the list's values
 
     def __post_init__(self) -> None:
-        _same_types(self.arg.type, self.domain.type)
+        _require_same_types(self.arg.type, self.domain.type)
 
     @property
     def type(self) -> Type:
@@ -246,14 +246,14 @@ TRUE = Literal(True, BOOLEAN)
 FALSE = Literal(False, BOOLEAN)
 
 
-def conjuncts(condition: Expr) -> tuple[Expr, ...]:
+def split_conjuncts(condition: Expr) -> tuple[Expr, ...]:
     """The parts of a condition that must all hold, nested ANDs flattened."""
     if isinstance(condition, And):
-        return tuple(part for arg in condition.args for part in conjuncts(arg))
+        return tuple(part for arg in condition.args for part in split_conjuncts(arg))
     return (condition,)
 
 
-def conjunction(parts: tuple[Expr, ...]) -> Expr:
+def join_conjuncts(parts: tuple[Expr, ...]) -> Expr:
     if not parts:
         return TRUE
     return parts[0] if len(parts) == 1 else And(parts)

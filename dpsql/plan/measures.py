@@ -273,8 +273,8 @@ class ConjugatePosterior:
     text: str = field(default="…", compare=False)
 
     @property
-    def said(self) -> str:
-        return f"{self.family}_posterior_{self.part}:{_arguments(self.prior, self.confidence)}"
+    def signature(self) -> str:
+        return f"{self.family}_posterior_{self.part}:{_format_arguments(self.prior, self.confidence)}"
 
 
 @dataclass(frozen=True)
@@ -293,11 +293,11 @@ class SharesPosterior:
         return "map"
 
     @property
-    def said(self) -> str:
-        return f"dirichlet_posterior_{self.part}:{_arguments(self.prior, self.confidence)}"
+    def signature(self) -> str:
+        return f"dirichlet_posterior_{self.part}:{_format_arguments(self.prior, self.confidence)}"
 
 
-def _arguments(prior: tuple[tuple[str, Fraction], ...], confidence: Fraction) -> str:
+def _format_arguments(prior: tuple[tuple[str, Fraction], ...], confidence: Fraction) -> str:
     return ",".join(f"{name}={number}" for name, number in (*prior, ("confidence", confidence)))
 
 
@@ -327,7 +327,7 @@ def container_of(measure: Measure) -> Literal["list", "map"] | None:
     return measure.container if isinstance(measure, Quantile | Frequent | Best | Posterior | SharesPosterior) else None
 
 
-def stands_apart(measure: Measure) -> bool:
+def needs_own_step(measure: Measure) -> bool:
     """Whether a measure is a step of its own, and no cells of the step that has the groups."""
     if isinstance(measure, Blockwise):
         return measure.combine == "median"

@@ -13,7 +13,7 @@ from math import prod
 from dpsql.plan.bundles import Bundle
 from dpsql.plan.expr import ROW, UID, WEIGHT, Expr
 from dpsql.plan.measures import Measure
-from dpsql.plan.relations import Field, Named, Rows, RowsHole, distinct, is_public, row_fields
+from dpsql.plan.relations import Field, Named, Rows, RowsHole, require_distinct_names, is_public, row_fields
 from dpsql.plan.statistics import Blocks
 from dpsql.schema.domain import Scalar
 from dpsql.types import BIGINT
@@ -33,7 +33,7 @@ class Aggregate:
     sets: tuple[frozenset[str], ...] = ()
 
     def __post_init__(self) -> None:
-        distinct([key.name for key in self.keys])
+        require_distinct_names([key.name for key in self.keys])
         if not {name for names in self.sets for name in names} <= {key.name for key in self.keys}:
             raise ValueError("a grouping set is made of keys")
 
@@ -95,9 +95,9 @@ class Sum:
     bundles: tuple[Bundle, ...]
 
     def __post_init__(self) -> None:
-        if not {f.name for f in fields(self.input)}.issuperset(self.keys):
+        if not {f.name for f in node_fields(self.input)}.issuperset(self.keys):
             raise ValueError("a key is not a column of the input")
-        distinct([cell for bundle in self.bundles for cell in bundle.cells])
+        require_distinct_names([cell for bundle in self.bundles for cell in bundle.cells])
 
     @property
     def weighted(self) -> bool:
@@ -156,7 +156,7 @@ class SumBlocks:
     cell: str
 
     def __post_init__(self) -> None:
-        _check_blocks(self.input, self.keys)
+        _check_block_rows(self.input, self.keys)
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -177,7 +177,7 @@ class CountBlocks:
     cell: str
 
     def __post_init__(self) -> None:
-        _check_blocks(self.input, self.groups)
+        _check_block_rows(self.input, self.groups)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -188,7 +188,7 @@ class CountBlocks:
         return (self.cell,)
 
 
-def _check_blocks(rows: Rows, keys: tuple[str, ...]) -> None:
+def _check_block_rows(rows: Rows, keys: tuple[str, ...]) -> None:
     names = {f.name for f in row_fields(rows)}
     if not names.issuperset(keys) or not names & {UID, ROW}:
         raise ValueError("blocks are made of units, by their ids or, where rows are units, by the rows")
@@ -209,7 +209,7 @@ class ListedRows:
         if any(len(row) != len(self.keys) for row in self.rows):
             raise ValueError("each listed group has a value for each key")
         # Typed, because 1 == True == 1.0 in Python.
-        distinct([str([(type(value).__name__, value) for value in row]) for row in self.rows])
+        require_distinct_names([str([(type(value).__name__, value) for value in row]) for row in self.rows])
 
     @property
     def count(self) -> int:
@@ -267,7 +267,7 @@ class Listed:
     factors: tuple[Factor, ...]
 
     def __post_init__(self) -> None:
-        distinct([f.name for f in self.keys])
+        require_distinct_names([f.name for f in self.keys])
 
     @property
     def keys(self) -> tuple[Field, ...]:
@@ -299,7 +299,7 @@ class Gather:
         covered += list(self.selection.keys) if self.selection else []
         if sorted(covered) != sorted(f.name for f in self.keys):
             raise ValueError("each key is either listed or selected")
-        distinct([cell for part in self.all_parts for cell in cells_of(part)])
+        require_distinct_names([cell for part in self.all_parts for cell in cells_of(part)])
 
     @property
     def all_parts(self) -> tuple[Part, ...]:
@@ -337,20 +337,20 @@ def cells_of(part: Part) -> tuple[str, ...]:
     return part.cells
 
 
-def fields(node: Node) -> tuple[Field, ...]:
+def node_fields(node: Node) -> tuple[Field, ...]:
     """The columns that a node gives out, the unit's id among them where rows belong to units."""
     if isinstance(node, Weigh):
         return (*row_fields(node.input), Field(WEIGHT, BIGINT))
     if isinstance(node, Distinct):
-        kept = (*node.keys, *node.columns)
-        return tuple(f for f in row_fields(node.input) if f.name in kept)
+        names = (*node.keys, *node.columns)
+        return tuple(f for f in row_fields(node.input) if f.name in names)
     if isinstance(node, Aggregate):
         return tuple(Field(key.name, key.expr.type) for key in node.keys)
     if isinstance(node, CountBlocks):
-        inputs = {f.name: f for f in fields(node.input)}
+        inputs = {f.name: f for f in node_fields(node.input)}
         return (*(inputs[key] for key in node.groups), Field(node.bin, BIGINT), Field(node.cell, BIGINT))
     if isinstance(node, Sum | CountUnits | SumBlocks):
-        inputs = {f.name: f for f in fields(node.input)}
+        inputs = {f.name: f for f in node_fields(node.input)}
         return tuple(inputs[key] for key in node.keys) + tuple(Field(cell, BIGINT) for cell in cells_of(node))
     if isinstance(node, Gather):
         return node.keys + tuple(Field(cell, BIGINT) for part in node.all_parts for cell in cells_of(part))
@@ -360,4 +360,4 @@ def fields(node: Node) -> tuple[Field, ...]:
 
 
 def has_unit(node: Node) -> bool:
-    return any(f.name == UID for f in fields(node))
+    return any(f.name == UID for f in node_fields(node))

@@ -16,7 +16,7 @@ from dpsql.schema.domain import Domain
 from dpsql.schema.model import Source
 from dpsql.types import BIGINT, BOOLEAN, Type
 
-SET = "_set"
+SET_COLUMN = "_set"
 """The column that `Expand` adds: the number of the grouping set."""
 
 
@@ -160,7 +160,7 @@ class Project:
     columns: tuple[Named, ...]
 
     def __post_init__(self) -> None:
-        distinct([column.name for column in self.columns])
+        require_distinct_names([column.name for column in self.columns])
 
 
 class JoinKind(Enum):
@@ -183,7 +183,7 @@ class Join:
     by_unit: bool = False
 
     def __post_init__(self) -> None:
-        distinct([f.name for f in (*row_fields(self.left), *row_fields(self.right)) if f.name != UID])
+        require_distinct_names([f.name for f in (*row_fields(self.left), *row_fields(self.right)) if f.name != UID])
         if self.condition.type != BOOLEAN:
             raise TypeError("a join's condition is a boolean")
         if is_public(self.left) and not is_public(self.right):
@@ -215,7 +215,7 @@ class Mark:
     by_unit: bool = False
 
     def __post_init__(self) -> None:
-        distinct([f.name for f in (*row_fields(self.left), *row_fields(self.right)) if f.name != UID] + [self.name])
+        require_distinct_names([f.name for f in (*row_fields(self.left), *row_fields(self.right)) if f.name != UID] + [self.name])
         if is_public(self.left):
             raise ValueError("rows that are marked belong to units")
         if self.by_unit and not (has_uid(self.left) and has_uid(self.right)):
@@ -248,7 +248,7 @@ class PerUnit:
     measures: tuple[UnitMeasure, ...]
 
     def __post_init__(self) -> None:
-        distinct([key.name for key in self.keys] + [measure.name for measure in self.measures])
+        require_distinct_names([key.name for key in self.keys] + [measure.name for measure in self.measures])
         if not has_uid(self.input):
             raise ValueError("these rows have no unit to group by")
 
@@ -298,8 +298,8 @@ class SetOperation:
     right: Rows
 
     def __post_init__(self) -> None:
-        ours, theirs = row_fields(self.left), row_fields(self.right)
-        if [f.type for f in ours] != [f.type for f in theirs]:
+        left_fields, right_fields = row_fields(self.left), row_fields(self.right)
+        if [f.type for f in left_fields] != [f.type for f in right_fields]:
             raise TypeError("both sides of a set operation have the same types")
         if is_public(self.left) or is_public(self.right):
             raise ValueError("set operations are of private rows")
@@ -340,33 +340,33 @@ def row_fields(node: Rows) -> tuple[Field, ...]:
     """The columns that a relation gives out, the unit's id first where rows belong to units."""
     match node:
         case Table():
-            return _uid(node.unit) + tuple(f for _, f in node.columns)
+            return _uid_field(node.unit) + tuple(f for _, f in node.columns)
         case PublicTable():
             return tuple(f for _, f in node.columns)
         case RowsHole():
             return node.columns
         case Scan():
             types = tuple(Field(column.name, column.domain.type) for column in node.columns)
-            return _uid(node.unit.type if node.unit else None) + types
+            return _uid_field(node.unit.type if node.unit else None) + types
         case PublicScan():
             return tuple(Field(column.name, column.domain.type) for column in node.columns)
         case Filter():
             return row_fields(node.input)
         case Project():
-            return _uid_of(node.input) + tuple(Field(column.name, column.expr.type) for column in node.columns)
+            return _uid_fields_of(node.input) + tuple(Field(column.name, column.expr.type) for column in node.columns)
         case Join():
             return row_fields(node.left) + tuple(f for f in row_fields(node.right) if f.name != UID)
         case Mark():
             return (*row_fields(node.left), Field(node.name, BOOLEAN))
         case PerUnit():
             keys = tuple(Field(key.name, key.expr.type) for key in node.keys)
-            return _uid_of(node.input) + keys + tuple(Field(m.name, m.type) for m in node.measures)
+            return _uid_fields_of(node.input) + keys + tuple(Field(m.name, m.type) for m in node.measures)
         case UnitWindow():
             return (*row_fields(node.input), Field(node.name, node.type))
         case SetOperation():
             return row_fields(node.left)
         case Expand():
-            return (*row_fields(node.input), Field(SET, BIGINT))
+            return (*row_fields(node.input), Field(SET_COLUMN, BIGINT))
 
 
 def has_uid(node: Rows) -> bool:
@@ -387,14 +387,14 @@ def is_public(node: Rows) -> bool:
             return is_public(node.left)
 
 
-def distinct(names: list[str]) -> None:
+def require_distinct_names(names: list[str]) -> None:
     if len(set(names)) != len(names):
         raise ValueError(f"names repeat: {names}")
 
 
-def _uid(type_: Type | None) -> tuple[Field, ...]:
+def _uid_field(type_: Type | None) -> tuple[Field, ...]:
     return () if type_ is None else (Field(UID, type_),)
 
 
-def _uid_of(node: Rows) -> tuple[Field, ...]:
+def _uid_fields_of(node: Rows) -> tuple[Field, ...]:
     return tuple(f for f in row_fields(node) if f.name == UID)

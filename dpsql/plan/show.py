@@ -63,31 +63,31 @@ from dpsql.plan.relations import (
 )
 from dpsql.plan.show_expr import show_domain, show_expr, show_scalar
 from dpsql.plan.statistics import Blocks, Statistic
-from dpsql.plan.walk import inputs, measure_args, walk_rows
+from dpsql.plan.walk import node_inputs, measure_args, walk_rows
 from dpsql.schema.model import EngineTable, Source
 
 INDENT = "  "
-MOST_LISTED = 12
+MAX_LISTED = 12
 """Public groups that are written out; of longer lists the first and last are."""
 
 
-def show(node: Node) -> str:
+def show_plan(node: Node) -> str:
     """The tree below a node, one line each, and a line each for what a node holds a list of."""
-    return "\n".join(_lines(node, ""))
+    return "\n".join(_node_lines(node, ""))
 
 
-def _lines(node: Node, indent: str) -> list[str]:
-    head, *details = _node(node)
+def _node_lines(node: Node, indent: str) -> list[str]:
+    head, *details = _describe_node(node)
     lines = [indent + head] + [f"{indent}{INDENT}- {detail}" for detail in details]
-    for child in inputs(node):
-        lines += _lines(child, indent + INDENT)
+    for child in node_inputs(node):
+        lines += _node_lines(child, indent + INDENT)
     return lines
 
 
 # --- operators -------------------------------------------------------------------------------------------------------
 
 
-def _node(node: Node) -> list[str]:
+def _describe_node(node: Node) -> list[str]:
     """The operator itself, then its details."""
     match node:
         case Table():
@@ -97,14 +97,14 @@ def _node(node: Node) -> list[str]:
         case Filter():
             return [f"Filter {show_expr(node.condition)}"]
         case Project():
-            return [f"Project {', '.join(_named(column.name, column.expr) for column in node.columns)}".rstrip()]
+            return [f"Project {', '.join(_show_named(column.name, column.expr) for column in node.columns)}".rstrip()]
         case Join():
             by_unit = ", units equated" if node.by_unit else ""
             return [f"Join {node.kind.value} on {show_expr(node.condition)}{by_unit}"]
         case PublicTable():
             return [f"Public {node.table}: {', '.join(f.name for _, f in node.columns)}"]
         case PublicScan():
-            return [f"Scan public {_source(node.source)}, {node.rows} rows", *map(_scan_column, node.columns)]
+            return [f"Scan public {_show_source(node.source)}, {node.rows} rows", *map(_show_scan_column, node.columns)]
         case RowsHole():
             return [f"Hole {node.hole} of at most {node.most} rows: {', '.join(f.name for f in node.columns)}"]
         case Mark():
@@ -112,10 +112,10 @@ def _node(node: Node) -> list[str]:
             by_unit = ", units equated" if node.by_unit else ""
             return [f"Mark {node.name}:{test or ' exists'} where {show_expr(node.condition)}{by_unit}"]
         case PerUnit():
-            keys = ", ".join(["the unit", *(_named(key.name, key.expr) for key in node.keys)])
-            return [f"Each{_by(keys)}", *(_unit_measure(measure) for measure in node.measures)]
+            keys = ", ".join(["the unit", *(_show_named(key.name, key.expr) for key in node.keys)])
+            return [f"Each{_by_clause(keys)}", *(_show_unit_measure(measure) for measure in node.measures)]
         case UnitWindow():
-            return [f"Window {node.name} = {_window(node)}"]
+            return [f"Window {node.name} = {_show_window(node)}"]
         case SetOperation():
             return [node.kind.value.capitalize()]
         case Expand():
@@ -123,65 +123,65 @@ def _node(node: Node) -> list[str]:
             return [f"Expand to the grouping sets {sets}"]
         case Distinct():
             limit = "" if node.limit is None else f", at most {node.limit} for each unit"
-            return [f"Distinct {', '.join(node.columns)}{_by(', '.join(node.keys))}{limit}"]
+            return [f"Distinct {', '.join(node.columns)}{_by_clause(', '.join(node.keys))}{limit}"]
         case Aggregate():
-            keys = ", ".join(_named(key.name, key.expr) for key in node.keys)
-            return [f"Aggregate{_by(keys)}", *(show_measure(measure) for measure in node.measures)]
+            keys = ", ".join(_show_named(key.name, key.expr) for key in node.keys)
+            return [f"Aggregate{_by_clause(keys)}", *(show_measure(measure) for measure in node.measures)]
         case Scan():
-            return _scan(node)
+            return _show_scan(node)
         case Weigh():
-            return [f"Weigh each unit as at most {node.rows} rows, {node.norm.value} norm{_by(', '.join(node.keys))}"]
+            return [f"Weigh each unit as at most {node.rows} rows, {node.norm.value} norm{_by_clause(', '.join(node.keys))}"]
         case Sum():
-            return [f"Sum{_by(', '.join(node.keys))}", *(_bundle(bundle) for bundle in node.bundles)]
+            return [f"Sum{_by_clause(', '.join(node.keys))}", *(_show_bundle(bundle) for bundle in node.bundles)]
         case CountUnits():
-            return [_count_units(node)]
+            return [_show_count_units(node)]
         case SumBlocks() | CountBlocks():
             what = "SumBlocks" if isinstance(node, SumBlocks) else "CountBlocks"
-            return [f"{what} {node.cell}{_by(', '.join(node.keys))}: {_blocks(node.blocks)}"]
+            return [f"{what} {node.cell}{_by_clause(', '.join(node.keys))}: {_show_blocks(node.blocks)}"]
         case Gather():
-            return _gather(node)
+            return _show_gather(node)
         case Tally():
             return [f"Tally of {', '.join(node.part.keys)}"]
         case _:
             assert_never(node)
 
 
-def _unit_measure(measure: UnitMeasure) -> str:
+def _show_unit_measure(measure: UnitMeasure) -> str:
     return f"{measure.name} = {measure.function}({'*' if measure.arg is None else show_expr(measure.arg)})"
 
 
-def _window(node: UnitWindow) -> str:
+def _show_window(node: UnitWindow) -> str:
     parts = [*(show_expr(expr) for expr in node.partition)]
     order = [f"{show_expr(o.expr)}{' desc' if o.descending else ''}" for o in node.order]
     over = f"by {', '.join(['the unit', *parts])}" + (f" order by {', '.join(order)}" if order else "")
     return f"{node.function}({', '.join(map(show_expr, node.args))}) {over}{' ' + node.frame if node.frame else ''}"
 
 
-def _by(keys: str) -> str:
+def _by_clause(keys: str) -> str:
     return f" by {keys}" if keys else ""
 
 
-def _named(name: str, expr: Expr) -> str:
+def _show_named(name: str, expr: Expr) -> str:
     text = show_expr(expr)
     return name if text == name else f"{name} = {text}"
 
 
-def _scan(scan: Scan) -> list[str]:
+def _show_scan(scan: Scan) -> list[str]:
     facts = ", one row per unit" if scan.unit_is_unique else ""
-    unit = "each row is a unit" if scan.unit is None else f"unit {_unit(scan.unit)}{facts}"
-    return [f"Scan {_source(scan.source)} ({unit})", *(_scan_column(column) for column in scan.columns)]
+    unit = "each row is a unit" if scan.unit is None else f"unit {_show_unit_path(scan.unit)}{facts}"
+    return [f"Scan {_show_source(scan.source)} ({unit})", *(_show_scan_column(column) for column in scan.columns)]
 
 
-def _unit(unit: UnitId) -> str:
-    path = "".join(f"{hop.column.source} -> {_source(hop.source)}.{hop.key.source}, " for hop in unit.hops)
+def _show_unit_path(unit: UnitId) -> str:
+    path = "".join(f"{hop.column.source} -> {_show_source(hop.source)}.{hop.key.source}, " for hop in unit.hops)
     return f"{path}{unit.column.source}"
 
 
-def _source(source: Source) -> str:
+def _show_source(source: Source) -> str:
     return ".".join(source.name) if isinstance(source, EngineTable) else ", ".join(source.patterns)
 
 
-def _scan_column(column: ScanColumn) -> str:
+def _show_scan_column(column: ScanColumn) -> str:
     words = [column.source if column.source == column.name else f"{column.name} = {column.source}"]
     words.append(show_domain(column.domain))
     if column.physical != column.domain.type:
@@ -197,41 +197,41 @@ def _scan_column(column: ScanColumn) -> str:
     return ", ".join(words)
 
 
-def _count_units(part: CountUnits) -> str:
+def _show_count_units(part: CountUnits) -> str:
     kind = "rows, one per unit" if part.one_row else "units"
     limit = "" if part.limit is None else f", at most {part.limit} groups each"
     weighted = ", weighted" if part.weighted else ""
-    return f"CountUnits {part.cell}{_by(', '.join(part.keys))}: {kind}{limit}{weighted}"
+    return f"CountUnits {part.cell}{_by_clause(', '.join(part.keys))}: {kind}{limit}{weighted}"
 
 
-def _blocks(blocks: Blocks) -> str:
+def _show_blocks(blocks: Blocks) -> str:
     steps = f"{blocks.lower} to {blocks.upper} in {blocks.steps} steps"
-    return f"{blocks.count} blocks, {steps}: {_statistic(blocks.statistic)}"
+    return f"{blocks.count} blocks, {steps}: {_show_statistic(blocks.statistic)}"
 
 
-def _statistic(statistic: Statistic) -> str:
+def _show_statistic(statistic: Statistic) -> str:
     """For example a1 of a1 = mad(cost)."""
-    parts = ((one, "*" if one.arg is None else show_expr(one.arg)) for one in statistic.aggregates)
-    named = (f"{one.name} = {one.function}({arg})" + f" at {one.fraction}" * bool(one.fraction) for one, arg in parts)
+    parts = ((aggregate, "*" if aggregate.arg is None else show_expr(aggregate.arg)) for aggregate in statistic.aggregates)
+    named = (f"{aggregate.name} = {aggregate.function}({arg})" + f" at {aggregate.fraction}" * bool(aggregate.fraction) for aggregate, arg in parts)
     return f"{show_expr(statistic.result)} of {', '.join(named)}"
 
 
-def _gather(gather: Gather) -> list[str]:
-    lines = ["Gather" + _by(", ".join(f"{key.name} {key.type}" for key in gather.keys))]
+def _show_gather(gather: Gather) -> list[str]:
+    lines = ["Gather" + _by_clause(", ".join(f"{key.name} {key.type}" for key in gather.keys))]
     if gather.listed is not None and gather.keys:
-        lines.append(_listed(gather.listed))
+        lines.append(_show_listed(gather.listed))
     if gather.selection is not None:
         lines.append(f"selected {', '.join(gather.selection.keys)}: by {gather.selection.cell}")
     return lines
 
 
-def _listed(listed: Listed) -> str:
-    return "; ".join(map(_factor, listed.factors))
+def _show_listed(listed: Listed) -> str:
+    return "; ".join(map(_show_factor, listed.factors))
 
 
-def _factor(listed: Factor) -> str:
+def _show_factor(listed: Factor) -> str:
     if isinstance(listed, ListedHole):
-        named = [_public_source(node) for node in walk_rows(listed.rows)]
+        named = [_public_source_name(node) for node in walk_rows(listed.rows)]
         sources = ", ".join(name for name in named if name is not None)
         return f"listed {', '.join(key.name for key in listed.keys)}, at most {listed.count} groups: from {sources}"
     if isinstance(listed, ListedRange):
@@ -239,12 +239,12 @@ def _factor(listed: Factor) -> str:
     rows = [", ".join(show_scalar(value) for value in row) for row in listed.rows]
     if len(listed.keys) > 1:
         rows = [f"({row})" for row in rows]
-    shown = rows if len(rows) <= MOST_LISTED else [*rows[:2], "…", rows[-1]]
+    shown = rows if len(rows) <= MAX_LISTED else [*rows[:2], "…", rows[-1]]
     text = f"listed {', '.join(key.name for key in listed.keys)}, {len(rows)} groups: {', '.join(shown)}".rstrip(": ")
     return text if listed.where is None else f"{text}, where {show_expr(listed.where)}"
 
 
-def _public_source(node: Rows) -> str | None:
+def _public_source_name(node: Rows) -> str | None:
     if isinstance(node, RowsHole):
         return f"the hole {node.hole}"
     return node.table if isinstance(node, PublicScan) else None
@@ -282,7 +282,7 @@ def show_measure(measure: Measure) -> str:
             return f"{measure.shape} {args}" + ("" if measure.most is None else f", {measure.most} at most")
         case Blockwise():
             clipped = f"clipped to [{measure.lower}, {measure.upper}]"
-            return f"{measure.combine} of {measure.blocks} blocks, {clipped}: {_statistic(measure.statistic)}"
+            return f"{measure.combine} of {measure.blocks} blocks, {clipped}: {_show_statistic(measure.statistic)}"
         case Best():
             many = f", {measure.most} at most" if measure.is_list else ""
             return f"best {show_expr(measure.arg)} by {show_measure(measure.score)}{many}"
@@ -290,12 +290,12 @@ def show_measure(measure: Measure) -> str:
             prior = f"prior {measure.alpha}, {measure.beta}, {measure.first} thousandths from the ends"
             return f"posterior {args}, {measure.draws} draws{' as a list' if measure.is_list else ''}, {prior}"
         case ConjugatePosterior() | SharesPosterior():
-            return f"{measure.said} {args}"
+            return f"{measure.signature} {args}"
         case _:
             assert_never(measure)
 
 
-def _bundle(bundle: Bundle) -> str:
+def _show_bundle(bundle: Bundle) -> str:
     shift = f", divided by 2^{bundle.shift}" if bundle.shift else ""
     match bundle:
         case CountBundle():
@@ -309,9 +309,9 @@ def _bundle(bundle: Bundle) -> str:
         case VarianceBundle():
             return f"{', '.join(bundle.cells)}: squares of {show_expr(bundle.value)}{shift}"
         case CovarianceBundle():
-            one, other = (
+            first, second = (
                 f"{show_expr(value)} (times {scale})" for value, scale in zip(bundle.values, bundle.scales, strict=True)
             )
-            return f"{', '.join(bundle.cells)}: products of {one} and {other}{shift}"
+            return f"{', '.join(bundle.cells)}: products of {first} and {second}{shift}"
         case _:
             assert_never(bundle)

@@ -36,20 +36,20 @@ def show_expr(expr: Expr) -> str:
         case Literal():
             return "null" if expr.value is None else show_scalar(expr.value)
         case Compare():
-            return f"{_inner(expr.left)} {expr.op} {_inner(expr.right)}"
+            return f"{_show_operand(expr.left)} {expr.op} {_show_operand(expr.right)}"
         case And():
-            return " and ".join(_inner(arg) for arg in expr.args)
+            return " and ".join(_show_operand(arg) for arg in expr.args)
         case Or():
-            return " or ".join(_inner(arg) for arg in expr.args)
+            return " or ".join(_show_operand(arg) for arg in expr.args)
         case Not():
-            return f"not {_inner(expr.arg)}"
+            return f"not {_show_operand(expr.arg)}"
         case IsNull():
-            return f"{_inner(expr.arg)} is null"
+            return f"{_show_operand(expr.arg)} is null"
         case InList():
-            return f"{_inner(expr.arg)} in ({', '.join(show_expr(value) for value in expr.values)})"
+            return f"{_show_operand(expr.arg)} in ({', '.join(show_expr(value) for value in expr.values)})"
         case Arithmetic():
             wide = ":wide" if expr.type.is_integer and not expr.fits else ""
-            return f"{_inner(expr.left)} {expr.op}{wide} {_inner(expr.right)}"
+            return f"{_show_operand(expr.left)} {expr.op}{wide} {_show_operand(expr.right)}"
         case Case():
             branches = (f"when {show_expr(when)} then {show_expr(then)}" for when, then in expr.branches)
             return f"case {' '.join(branches)} else {show_expr(expr.otherwise)} end"
@@ -64,12 +64,12 @@ def show_expr(expr: Expr) -> str:
         case InHole():
             return f"{show_expr(expr.arg)} in ${expr.hole}"
         case Quantise():
-            return f"{_inner(expr.arg)} in steps of {expr.grid}, {expr.lower} to {expr.upper}"
+            return f"{_show_operand(expr.arg)} in steps of {expr.grid}, {expr.lower} to {expr.upper}"
         case _:
             assert_never(expr)
 
 
-def _inner(expr: Expr) -> str:
+def _show_operand(expr: Expr) -> str:
     """An operand, in parentheses where it is an operator itself."""
     text = show_expr(expr)
     return f"({text})" if isinstance(expr, Compare | And | Or | Not | IsNull | InList | Arithmetic | Quantise) else text
@@ -80,7 +80,7 @@ def show_domain(domain: Domain) -> str:
     if domain.values is not None:
         text += " of " + ", ".join(show_scalar(value) for value in domain.values)
     elif domain.lower is not None or domain.upper is not None:
-        text += f" [{_bound(domain.lower, domain.type)}, {_bound(domain.upper, domain.type)}]"
+        text += f" [{_show_bound(domain.lower, domain.type)}, {_show_bound(domain.upper, domain.type)}]"
     return text if domain.nullable else f"{text} not null"
 
 
@@ -92,13 +92,13 @@ def show_scalar(value: Scalar | None) -> str:
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
 
 
-def _bound(number: Fraction | None, type_: Type) -> str:
+def _show_bound(number: Fraction | None, type_: Type) -> str:
     """Dates and times as such, where the calendar has them."""
     if number is None:
         return "…"
     step = dt.timedelta(days=1) if type_.kind is Kind.DATE else dt.timedelta(microseconds=1)
     try:
-        at = EPOCH + int(number) * step if type_.is_time else None
+        bound_time = EPOCH + int(number) * step if type_.is_time else None
     except OverflowError:
-        at = None
-    return str(number) if at is None else str(at.date() if type_.kind is Kind.DATE else at)
+        bound_time = None
+    return str(number) if bound_time is None else str(bound_time.date() if type_.kind is Kind.DATE else bound_time)

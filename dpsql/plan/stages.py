@@ -13,13 +13,13 @@ from dpsql.plan.relations import Field
 from dpsql.schema.domain import Domain, Scalar
 from dpsql.types import Type
 
-MOST_ROWS = 1_000
+MAX_PARAMETER_ROWS = 1_000
 """Rows of a hole: also what it counts as wherever a size is asked at compile time."""
 
-VALUE = "value"
+VALUE_KEY = "value"
 """The key that the values of a column are, where they are counted or compared by a score."""
 
-MOST_LENGTH = 1_024
+MAX_PARAMETER_LENGTH = 1_024
 """Characters of a text in a hole; longer ones are NULL."""
 
 

@@ -35,19 +35,19 @@ BlockFunction = Literal[
     "kurtosis_pop",
 ]
 
-OF_VALUES: frozenset[str] = frozenset({"count", "count_distinct", "entropy"})
+VALUE_FUNCTIONS: frozenset[str] = frozenset({"count", "count_distinct", "entropy"})
 """Of values of any type, which are only told apart; all others are of numbers, on their grid."""
 
-SQUARED: frozenset[str] = frozenset({"var_pop", "var_samp", "stddev_pop", "stddev_samp"})
-CUBED: frozenset[str] = frozenset({"skewness", "kurtosis", "kurtosis_pop"})
-CENTRED = SQUARED | CUBED
+SQUARED_FUNCTIONS: frozenset[str] = frozenset({"var_pop", "var_samp", "stddev_pop", "stddev_samp"})
+CUBED_FUNCTIONS: frozenset[str] = frozenset({"skewness", "kurtosis", "kurtosis_pop"})
+CENTRED_FUNCTIONS = SQUARED_FUNCTIONS | CUBED_FUNCTIONS
 """Of powers of distances from the block's mean, rounded to a whole step."""
 
-WIDEST_SQUARED = 1 << 30
-WIDEST_CUBED = 1 << 20
+MAX_SQUARED_WIDTH = 1 << 30
+MAX_CUBED_WIDTH = 1 << 20
 """Steps between the bounds: the squares, or fourth powers, of 2^40 rows then add up within 128 bits."""
 
-MOST_BLOCKS = 10_000
+MAX_BLOCKS = 10_000
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Statistic:
     result: Expr
 
     def __post_init__(self) -> None:
-        if not self.aggregates or len({one.name for one in self.aggregates}) < len(self.aggregates):
+        if not self.aggregates or len({aggregate.name for aggregate in self.aggregates}) < len(self.aggregates):
             raise ValueError("a statistic is of aggregates with names of their own")
 
 

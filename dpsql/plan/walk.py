@@ -65,11 +65,11 @@ from dpsql.plan.relations import (
     UnitWindow,
 )
 from dpsql.plan.statistics import Statistic
-from dpsql.pulse import beat
+from dpsql.pulse import checkpoint
 
 
-def children(expr: Expr) -> tuple[Expr, ...]:
-    beat()
+def child_exprs(expr: Expr) -> tuple[Expr, ...]:
+    checkpoint()
     match expr:
         case Column() | Literal() | HoleValue():
             return ()
@@ -85,19 +85,19 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             assert_never(expr)
 
 
-def walk(expr: Expr) -> Iterator[Expr]:
+def walk_exprs(expr: Expr) -> Iterator[Expr]:
     yield expr
-    for child in children(expr):
-        yield from walk(child)
+    for child in child_exprs(expr):
+        yield from walk_exprs(child)
 
 
 def columns_of(expr: Expr) -> frozenset[str]:
-    return frozenset(part.name for part in walk(expr) if isinstance(part, Column))
+    return frozenset(part.name for part in walk_exprs(expr) if isinstance(part, Column))
 
 
 def map_expr(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """The expression with `change` applied to every part, children first."""
-    beat()
+    checkpoint()
     match expr:
         case Column() | Literal() | HoleValue():
             return change(expr)
@@ -129,7 +129,7 @@ def measure_args(measure: Measure) -> tuple[Expr, ...]:
         case Quantile() | Extreme() | Frequent() | Posterior() | SharesPosterior():
             return (measure.arg,)
         case Blockwise():
-            return tuple(one.arg for one in measure.statistic.aggregates if one.arg is not None)
+            return tuple(aggregate.arg for aggregate in measure.statistic.aggregates if aggregate.arg is not None)
         case Best():
             return (measure.arg, *measure_args(measure.score))
         case _:
@@ -160,7 +160,7 @@ def map_measure(measure: Measure, change: Callable[[Expr], Expr]) -> Measure:
 
 def map_statistic(statistic: Statistic, change: Callable[[Expr], Expr]) -> Statistic:
     """The statistic of other arguments; its result reads the aggregates, and stays."""
-    changed = (one if one.arg is None else replace(one, arg=change(one.arg)) for one in statistic.aggregates)
+    changed = (aggregate if aggregate.arg is None else replace(aggregate, arg=change(aggregate.arg)) for aggregate in statistic.aggregates)
     return replace(statistic, aggregates=tuple(changed))
 
 
@@ -182,7 +182,7 @@ def row_inputs(node: Rows) -> tuple[Rows, ...]:
             assert_never(node)
 
 
-def inputs(node: Node) -> tuple[Node, ...]:
+def node_inputs(node: Node) -> tuple[Node, ...]:
     if isinstance(node, Gather):
         return node.all_parts
     if isinstance(node, Tally):
@@ -194,7 +194,7 @@ def inputs(node: Node) -> tuple[Node, ...]:
 
 def walk_nodes(node: Node) -> Iterator[Node]:
     yield node
-    for child in inputs(node):
+    for child in node_inputs(node):
         yield from walk_nodes(child)
 
 

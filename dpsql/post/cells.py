@@ -11,7 +11,7 @@ import numpy as np
 
 from dpsql.plan.recipes import Terms
 from dpsql.post.duals import Dual, Floats
-from dpsql.post.latent import Noise
+from dpsql.post.latent import SumNoise
 from dpsql.privacy.mechanisms import Laplace, Mechanism, interval_factor, scale_of, standard_error
 from dpsql.privacy.release import Release
 
@@ -28,48 +28,48 @@ class NoisyCells:
 
     def __post_init__(self) -> None:
         spec = self.release.spec
-        mechanisms = {place: bundle.mechanism for bundle in spec.bundles for place in bundle.columns}
-        for cell, place in self.places.items():
-            if place in mechanisms:
-                self.mechanisms[cell] = mechanisms[place]
-                self.noise[cell] = standard_error(mechanisms[place]) * float(spec.grids[place])
-                self.factors[cell] = interval_factor(mechanisms[place])
+        mechanisms = {index: bundle.mechanism for bundle in spec.bundles for index in bundle.columns}
+        for cell, index in self.places.items():
+            if index in mechanisms:
+                self.mechanisms[cell] = mechanisms[index]
+                self.noise[cell] = standard_error(mechanisms[index]) * float(spec.grids[index])
+                self.factors[cell] = interval_factor(mechanisms[index])
 
-    def dual(self, terms: Terms) -> Dual:
+    def to_dual(self, terms: Terms) -> Dual:
         groups = len(self.release.keys)
         value, gradient = np.zeros(groups), {}
         for cell, coefficient in terms:
-            place = self.places[cell]
-            value = value + self.release.cells[place] * float(coefficient * self.release.spec.grids[place])
+            index = self.places[cell]
+            value = value + self.release.cells[index] * float(coefficient * self.release.spec.grids[index])
             gradient[cell] = np.full(groups, float(coefficient))
         return Dual(value, gradient)
 
-    def exact(self, terms: Terms) -> list[Fraction]:
-        places = [self.places[cell] for cell, _ in terms]
+    def exact_sums(self, terms: Terms) -> list[Fraction]:
+        indexes = [self.places[cell] for cell, _ in terms]
         grids = self.release.spec.grids
-        weights = [coefficient * grids[p] for (_, coefficient), p in zip(terms, places, strict=True)]
-        rows = zip(*(self.release.cells[place].tolist() for place in places), strict=True) if places else None
+        weights = [coefficient * grids[p] for (_, coefficient), p in zip(terms, indexes, strict=True)]
+        rows = zip(*(self.release.cells[index].tolist() for index in indexes), strict=True) if indexes else None
         if rows is None:
             return [Fraction(0)] * len(self.release.keys)
         return [sum((w * c for w, c in zip(weights, row, strict=True)), Fraction(0)) for row in rows]
 
-    def factor(self, dual: Dual) -> float:
+    def widest_factor(self, dual: Dual) -> float:
         return max((self.factors[cell] for cell in dual.gradient), default=0.0)
 
-    def noise_of(self, terms: Terms) -> Noise:
+    def noise_of(self, terms: Terms) -> SumNoise:
         """That of the only cell; of several, a Gaussian of the same variance."""
         if len(terms) == 1:
             cell, coefficient = terms[0]
             mechanism, grid = self.mechanisms[cell], self.release.spec.grids[self.places[cell]]
-            return Noise(isinstance(mechanism, Laplace), float(abs(coefficient) * grid * scale_of(mechanism)))
+            return SumNoise(isinstance(mechanism, Laplace), float(abs(coefficient) * grid * scale_of(mechanism)))
         grids = self.release.spec.grids
         parts = (float(coefficient * grids[self.places[c]]) * standard_error(self.mechanisms[c])
                  for c, coefficient in terms)  # fmt: skip
-        return Noise(False, math.hypot(*parts))
+        return SumNoise(False, math.hypot(*parts))
 
     def half_width(self, dual: Dual) -> Floats:
-        return self.factor(dual) * dual.stderr(self.noise)
+        return self.widest_factor(dual) * dual.stderr(self.noise)
 
 
-def noisy_cells(release: Release, columns: tuple[str, ...]) -> NoisyCells:
-    return NoisyCells(release, {name: place for place, name in enumerate(columns)})
+def noisy_cells_of(release: Release, columns: tuple[str, ...]) -> NoisyCells:
+    return NoisyCells(release, {name: index for index, name in enumerate(columns)})

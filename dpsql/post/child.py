@@ -18,21 +18,21 @@ from dpsql.errors import Error
 from dpsql.post import sandbox
 from dpsql.schema.model import Schema
 
-MOST = 1_500 << 20
+MAX_EXTRA_MEMORY = 1_500 << 20
 """Bytes of memory beyond those of the process before its first statement."""
-MOST_OF_AN_ANSWER = 128 << 20
-_LENGTH = struct.Struct("!Q")
+MAX_ANSWER_BYTES = 128 << 20
+_FRAME_HEADER = struct.Struct("!Q")
 
 
 def main() -> None:
     # What DuckDB itself might write must not stand between answers.
     incoming, outgoing = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    sandbox.run_here("SELECT 1", (), 10)
+    sandbox.run_in_process("SELECT 1", (), 10)
     limit_memory()
     schemas: dict[int, Schema] = {}
-    while (asked := read_frame(incoming)) is not None:
-        write_frame(outgoing, _answer(asked, schemas))
+    while (request := read_frame(incoming)) is not None:
+        write_frame(outgoing, _handle_request(request, schemas))
 
 
 def limit_memory() -> None:
@@ -40,57 +40,57 @@ def limit_memory() -> None:
     try:
         import resource
 
-        with open("/proc/self/statm", encoding="ascii") as told:
-            now = int(told.read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (now + MOST, now + MOST))
+        with open("/proc/self/statm", encoding="ascii") as statm:
+            current = int(statm.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (current + MAX_EXTRA_MEMORY, current + MAX_EXTRA_MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     except (ImportError, OSError, ValueError):
         return
 
 
-def _answer(asked: bytes, schemas: dict[int, Schema]) -> bytes:
+def _handle_request(request: bytes, schemas: dict[int, Schema]) -> bytes:
     """Plain values only: the parent reads nothing else. A schema comes with the first question about it."""
     try:
-        answer = pickle.dumps(("ok", _told(pickle.loads(asked), schemas)), pickle.HIGHEST_PROTOCOL)  # of the parent
+        answer = pickle.dumps(("ok", _execute_request(pickle.loads(request), schemas)), pickle.HIGHEST_PROTOCOL)  # of the parent
     except Error as error:
-        known = (type(error).__name__, error.message, error.detail, error.hint, error.sqlstate)
-        return pickle.dumps(("error", known))
+        fields = (type(error).__name__, error.message, error.detail, error.hint, error.sqlstate)
+        return pickle.dumps(("error", fields))
     except MemoryError:
         return pickle.dumps(("memory", None))
-    return answer if len(answer) <= MOST_OF_AN_ANSWER else pickle.dumps(("large", None))
+    return answer if len(answer) <= MAX_ANSWER_BYTES else pickle.dumps(("large", None))
 
 
-def _told(asked: tuple[Any, ...], schemas: dict[int, Schema]) -> object:
-    match asked:
+def _execute_request(request: tuple[Any, ...], schemas: dict[int, Schema]) -> object:
+    match request:
         case ("run", sql, tables, timeout):
-            found = sandbox.run_here(sql, tables, timeout)
-            return [(one.name, one.spelling) for one in found.columns], found.rows
+            result = sandbox.run_in_process(sql, tables, timeout)
+            return [(column.name, column.spelling) for column in result.columns], result.rows
         case ("describe", sql, tables, _):
-            return [(one.name, one.spelling) for one in sandbox.describe_here(sql, tables)]
+            return [(column.name, column.spelling) for column in sandbox.describe_in_process(sql, tables)]
         case (kind, number, schema, query, timeout):
             if schema is not None:
                 schemas[number] = schema
             if kind == "describe catalog":
-                return database.describe_here(schemas[number], query)
-            return database.run_here(schemas[number], query, timeout)
+                return database.describe_catalog_in_process(schemas[number], query)
+            return database.run_catalog_in_process(schemas[number], query, timeout)
         case _:
             raise ValueError("an unknown question")
 
 
-def read_frame(stream: IO[bytes], most: int = 1 << 40) -> bytes | None:
+def read_frame(stream: IO[bytes], max_bytes: int = 1 << 40) -> bytes | None:
     """None: the other side is gone, or says too much."""
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
+    head = stream.read(_FRAME_HEADER.size)
+    if len(head) < _FRAME_HEADER.size:
         return None
-    (length,) = _LENGTH.unpack(head)
-    if length > most:
+    (length,) = _FRAME_HEADER.unpack(head)
+    if length > max_bytes:
         return None
     body = stream.read(length)
     return body if len(body) == length else None
 
 
 def write_frame(stream: IO[bytes], body: bytes) -> None:
-    stream.write(_LENGTH.pack(len(body)))
+    stream.write(_FRAME_HEADER.pack(len(body)))
     stream.write(body)
     stream.flush()
 

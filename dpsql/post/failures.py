@@ -9,7 +9,7 @@ import re
 
 from dpsql.errors import DataError, Error, InvalidSyntax, ProgrammingError, UnknownColumn, UnknownFunction, UnknownTable
 
-_KIND = re.compile(r"^[A-Z][A-Za-z-]*( [A-Za-z-]+)* Error: ")  # it says nothing more
+_ERROR_PREFIX = re.compile(r"^[A-Z][A-Za-z-]*( [A-Za-z-]+)* Error: ")  # it says nothing more
 _COLUMN = re.compile(
     r'Referenced column "(?P<name>.+?)" (?:was )?not found|does not have a column named "(?P<own>.+?)"'
     r'|^Column "(?P<output>.+?)" referenced that exists in the SELECT clause'  # as we name the output after it
@@ -19,7 +19,7 @@ _NATURAL = re.compile(r"^No columns found to join on in NATURAL JOIN")
 _TABLE = re.compile(r'Referenced table "(.+?)" not found|Table with name (.+?) does not exist')
 _FUNCTION = re.compile(r"Function with name (.+?) does not exist")
 _CANDIDATES = re.compile(r"Candidate (?:bindings|tables): *:? *(.+)")
-_STATES = (
+_SQLSTATES = (
     (re.compile(r"Ambiguous reference to column name"), "42702"),
     (re.compile(r"must appear in the GROUP BY clause"), "42803"),
     (re.compile(r"cannot contain aggregates|aggregate function calls cannot be nested"), "42803"),
@@ -34,90 +34,90 @@ _CALL = re.compile(
 )
 _TYPE = re.compile(r"Type with name (.+?) does not exist")
 _TEXT = re.compile(r"""Could not convert string ['"](?P<text>.*)['"] to (?P<type>[\w(),]+)""", re.DOTALL)
-_MOMENT = re.compile(
+_DATETIME_FIELD = re.compile(
     r'(?:invalid )?(?P<type>date|timestamp|time) field (?P<what>format|value out of range): "(?P<text>.*?)"'
 )
 _UNIT = re.compile(r'extract specifier "(.+?)" not recognized')
 _OUT_OF_RANGE = re.compile(r"out of range for the destination type (\w+)|^Overflow in \w+ of (\w+)")
-_SPELLED = {
+_POSTGRES_TYPES = {
     "INT8": "smallint", "INT16": "smallint", "INT32": "integer", "INT64": "bigint", "BOOL": "boolean",
     "INTEGER_LITERAL": "integer", "STRING_LITERAL": "unknown", "VARCHAR": "text", "DOUBLE": "double precision",
     "FLOAT": "real", "TIMESTAMP": "timestamp without time zone", "HUGEINT": "numeric", '"NULL"': "unknown",
 }  # fmt: skip
 
 
-def read_failure(kind: str, text: str) -> Error:
+def translate_duckdb_error(kind: str, text: str) -> Error:
     """Of an exception of DuckDB's driver: its class's name, and what it says.
 
-    >>> print(read_failure("BinderException", 'Binder Error: Referenced column "wrd" not found in FROM clause!'))
+    >>> print(translate_duckdb_error("BinderException", 'Binder Error: Referenced column "wrd" not found in FROM clause!'))
     column "wrd" does not exist
     """
     # DuckDB points into the text with our part in front, which the reader has not written.
     lines = [line for line in text.split("\n\nLINE ")[0].splitlines() if line.strip()]
-    message = _KIND.sub("", lines[0].rstrip(".!")) if lines else kind
+    message = _ERROR_PREFIX.sub("", lines[0].rstrip(".!")) if lines else kind
     detail = "\n".join(lines[1:]) or None
-    return _unknown_name(message, detail) or _wrong(kind, message, detail)
+    return _unknown_name_error(message, detail) or _other_error(kind, message, detail)
 
 
-def _unknown_name(message: str, detail: str | None) -> Error | None:
+def _unknown_name_error(message: str, detail: str | None) -> Error | None:
     near = _CANDIDATES.search(detail or "")
     hint = f"Perhaps you meant {near[1].strip()}." if near else None
-    if found := _COLUMN.search(message):
-        return UnknownColumn(f'column "{found["name"] or found["own"] or found["output"]}" does not exist', hint=hint)
-    if found := _USING.search(message):
-        side = f"{found[2]} table"
-        return UnknownColumn(f'column "{found[1]}" specified in USING clause does not exist in {side}',
+    if match := _COLUMN.search(message):
+        return UnknownColumn(f'column "{match["name"] or match["own"] or match["output"]}" does not exist', hint=hint)
+    if match := _USING.search(message):
+        side = f"{match[2]} table"
+        return UnknownColumn(f'column "{match[1]}" specified in USING clause does not exist in {side}',
                              hint="Both sides of the join must have it; else write ON.")  # fmt: skip
     if _NATURAL.search(message):
         hint = "Write ON or USING, or CROSS JOIN for every pair of rows."
         return UnknownColumn("the two sides of NATURAL JOIN have no column in common", hint=hint)
-    if found := _TABLE.search(message):
-        return UnknownTable(f'table "{found[1] or found[2]}" does not exist', hint=hint)
-    if found := _FUNCTION.search(message):
-        return UnknownFunction(f'function "{found[1]}" does not exist')
+    if match := _TABLE.search(message):
+        return UnknownTable(f'table "{match[1] or match[2]}" does not exist', hint=hint)
+    if match := _FUNCTION.search(message):
+        return UnknownFunction(f'function "{match[1]}" does not exist')
     return None
 
 
-def _wrong(kind: str, message: str, detail: str | None) -> Error:
-    known = _wrong_call(message, detail) or _wrong_value(message)
-    if known is not None:
-        return known
-    for pattern, state in _STATES:
+def _other_error(kind: str, message: str, detail: str | None) -> Error:
+    error = _unknown_call_error(message, detail) or _invalid_value_error(message)
+    if error is not None:
+        return error
+    for pattern, state in _SQLSTATES:
         if pattern.search(message):
             return ProgrammingError(f"post-processing failed: {message}", detail=detail, sqlstate=state)
-    told = f"post-processing failed: {message}"
+    text = f"post-processing failed: {message}"
     match kind:
         case "ParserException":
-            return InvalidSyntax(told, detail=detail)
+            return InvalidSyntax(text, detail=detail)
         case "OutOfRangeException":
-            return DataError(told, detail=detail, sqlstate="22003")
+            return DataError(text, detail=detail, sqlstate="22003")
         case "ConversionException":
             state = "22003" if "out of range" in message or "Could not cast value" in message else "22P02"
-            return DataError(told, detail=detail, sqlstate=state)
+            return DataError(text, detail=detail, sqlstate=state)
         case "InvalidInputException" if "More than one row" in message:
-            return DataError(told, sqlstate="21000")
+            return DataError(text, sqlstate="21000")
         case "InvalidInputException" if "Could not parse string" in message:
-            return DataError(told, detail=detail, sqlstate="22007")
+            return DataError(text, detail=detail, sqlstate="22007")
         case _:
-            return DataError(told, detail=detail)
+            return DataError(text, detail=detail)
 
 
-def _wrong_call(message: str, detail: str | None) -> Error | None:
+def _unknown_call_error(message: str, detail: str | None) -> Error | None:
     """A function, operator or type that there is not."""
-    if found := _TYPE.search(message):
-        name = found[1].lower() if found[1].isupper() else found[1]  # as words that the parser knows are written
+    if match := _TYPE.search(message):
+        name = match[1].lower() if match[1].isupper() else match[1]  # as words that the parser knows are written
         return ProgrammingError(f'type "{name}" does not exist', sqlstate="42704")
-    found = _CALL.search(message)
-    if found is None:
+    match = _CALL.search(message)
+    if match is None:
         return None
-    name, given = found[1] or found[3], found[2] or found[4] or ""
-    types = [spelled(one) for one in re.split(r", (?![^(]*\))", given) if one]
+    name, arguments = match[1] or match[3], match[2] or match[4] or ""
+    types = [postgres_type_name(argument) for argument in re.split(r", (?![^(]*\))", arguments) if argument]
     hint = "You might need to add explicit type casts."
     if not re.fullmatch(r"\w+", name):
-        shown = f" {_OPERATORS.get(name, name)} ".join(types if len(types) == 2 else ["", *types]).strip()
-        return UnknownFunction(f"operator does not exist: {shown}", detail=detail, hint=hint)
+        expression = f" {_OPERATORS.get(name, name)} ".join(types if len(types) == 2 else ["", *types]).strip()
+        return UnknownFunction(f"operator does not exist: {expression}", detail=detail, hint=hint)
     call = f"{name}({', '.join(types)})"
-    if found[3] is not None:
+    if match[3] is not None:
         return UnknownFunction(f"function {call} is not unique", detail=detail, hint=hint, sqlstate="42725")
     return UnknownFunction(f"function {call} does not exist", detail=detail, hint=hint)
 
@@ -125,36 +125,36 @@ def _wrong_call(message: str, detail: str | None) -> Error | None:
 _OPERATORS = {"~~": "LIKE", "!~~": "NOT LIKE", "~~*": "ILIKE", "!~~*": "NOT ILIKE"}
 
 
-def _wrong_value(message: str) -> Error | None:
+def _invalid_value_error(message: str) -> Error | None:
     """A text that is no value of a type, or a number that does not fit it."""
     detail = f"{message}."
-    if found := _TEXT.search(message):
-        type_ = spelled(found["type"])
-        if type_ in _WHOLE and re.fullmatch(r"\s*[+-]?\d+\s*", found["text"]):
-            return DataError(f'value "{found["text"]}" is out of range for type {type_}', sqlstate="22003")
+    if match := _TEXT.search(message):
+        type_ = postgres_type_name(match["type"])
+        if type_ in _INTEGER_TYPES and re.fullmatch(r"\s*[+-]?\d+\s*", match["text"]):
+            return DataError(f'value "{match["text"]}" is out of range for type {type_}', sqlstate="22003")
         state = "22007" if type_ == "interval" else "22P02"
-        return DataError(f'invalid input syntax for type {type_}: "{found["text"]}"', detail=detail, sqlstate=state)
-    if found := _MOMENT.search(message):
-        if found["what"] == "format" or not re.search(r"\d", found["text"]):
-            words = f'invalid input syntax for type {found["type"]}: "{found["text"]}"'
+        return DataError(f'invalid input syntax for type {type_}: "{match["text"]}"', detail=detail, sqlstate=state)
+    if match := _DATETIME_FIELD.search(message):
+        if match["what"] == "format" or not re.search(r"\d", match["text"]):
+            words = f'invalid input syntax for type {match["type"]}: "{match["text"]}"'
             return DataError(words, detail=detail, sqlstate="22007")
-        return DataError(f'date/time field value out of range: "{found["text"]}"', detail=detail, sqlstate="22008")
-    if found := _UNIT.search(message):
-        return DataError(f'unit "{found[1].lower()}" not recognized', sqlstate="22023")
-    if found := _OUT_OF_RANGE.search(message):
-        return DataError(f"{spelled(found[1] or found[2])} out of range", detail=detail, sqlstate="22003")
+        return DataError(f'date/time field value out of range: "{match["text"]}"', detail=detail, sqlstate="22008")
+    if match := _UNIT.search(message):
+        return DataError(f'unit "{match[1].lower()}" not recognized', sqlstate="22023")
+    if match := _OUT_OF_RANGE.search(message):
+        return DataError(f"{postgres_type_name(match[1] or match[2])} out of range", detail=detail, sqlstate="22003")
     return None
 
 
-_WHOLE = frozenset({"smallint", "integer", "bigint"})
+_INTEGER_TYPES = frozenset({"smallint", "integer", "bigint"})
 
 
-def spelled(type_: str) -> str:
+def postgres_type_name(type_: str) -> str:
     """A type of DuckDB's, as PostgreSQL calls it.
 
-    >>> spelled("VARCHAR"), spelled("DECIMAL(9,2)"), spelled("INTEGER_LITERAL[]"), spelled("DATE")
+    >>> postgres_type_name("VARCHAR"), postgres_type_name("DECIMAL(9,2)"), postgres_type_name("INTEGER_LITERAL[]"), postgres_type_name("DATE")
     ('text', 'numeric', 'integer[]', 'date')
     """
     if type_.endswith("[]"):
-        return spelled(type_[:-2]) + "[]"
-    return "numeric" if type_.startswith("DECIMAL") else _SPELLED.get(type_, type_.lower())
+        return postgres_type_name(type_[:-2]) + "[]"
+    return "numeric" if type_.startswith("DECIMAL") else _POSTGRES_TYPES.get(type_, type_.lower())

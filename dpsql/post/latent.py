@@ -15,12 +15,12 @@ from dpsql.post.duals import Floats
 
 Mask = npt.NDArray[np.bool_]
 
-_REACH = {"laplace": 8.0, "gaussian": 5.0}
+_REACH_IN_SCALES = {"laplace": 8.0, "gaussian": 5.0}
 """How far nodes go, in scales: what lies beyond has a probability below 4e-4 and 1e-6."""
 
 
 @dataclass(frozen=True)
-class Noise:
+class SumNoise:
     """The noise of a sum, in the units of its values. Scale 0: the sum is exact, as it follows from the statement."""
 
     heavy: bool  # Laplace; else Gaussian, as is a sum of several noises
@@ -36,16 +36,16 @@ class Noise:
             return np.zeros_like(x)
         return -np.abs(x) / self.scale if self.heavy else -0.5 * (x / self.scale) ** 2
 
-    def reach(self, apart: Floats) -> Floats:
+    def node_reach(self, apart: Floats) -> Floats:
         """How far from the nearest possible value others matter, where the noisy one lies `apart` from it."""
         if self.heavy:
-            return np.full_like(apart, _REACH["laplace"] * self.scale)
-        far = _REACH["gaussian"] * self.scale
+            return np.full_like(apart, _REACH_IN_SCALES["laplace"] * self.scale)
+        far = _REACH_IN_SCALES["gaussian"] * self.scale
         return np.hypot(apart, far) - apart
 
 
 @dataclass(frozen=True)
-class Nodes:
+class QuadratureNodes:
     """Possible values, the logarithm of the weight of each, and how wide the stretch is that it stands for."""
 
     values: Floats
@@ -53,18 +53,18 @@ class Nodes:
     widths: Floats
 
 
-def few_nodes(noisy: Floats, noise: Noise) -> Nodes:
+def three_point_nodes(noisy: Floats, noise: SumNoise) -> QuadratureNodes:
     """Three values with the noise's mean and variance: for noise that is small beside what it is added to."""
     step = math.sqrt(3.0) * noise.stderr
     values = np.stack([noisy - step, noisy, noisy + step], axis=-1)
     weights = np.broadcast_to(np.log([1 / 6, 2 / 3, 1 / 6]), values.shape)
-    return Nodes(values, weights, np.zeros_like(values))
+    return QuadratureNodes(values, weights, np.zeros_like(values))
 
 
-def many_nodes(noisy: Floats, noise: Noise, low: Floats, high: Floats, each_side: int) -> Nodes:
+def gauss_legendre_nodes(noisy: Floats, noise: SumNoise, low: Floats, high: Floats, each_side: int) -> QuadratureNodes:
     """Gauss-Legendre nodes on both sides of the likeliest value between `low` and `high`, where a density may bend."""
     peak = np.clip(noisy, low, high)
-    reach = noise.reach(np.abs(noisy - peak))
+    reach = noise.node_reach(np.abs(noisy - peak))
     x, weights = np.polynomial.legendre.leggauss(each_side)
     values, widths = [], []
     for start, end in ((np.maximum(low, peak - reach), peak), (peak, np.minimum(high, peak + reach))):
@@ -73,11 +73,11 @@ def many_nodes(noisy: Floats, noise: Noise, low: Floats, high: Floats, each_side
         widths.append(half * weights)
     where, wide = np.concatenate(values, axis=-1), np.concatenate(widths, axis=-1)
     if not noise.scale:
-        return Nodes(where, np.zeros_like(where), np.zeros_like(where))
-    return Nodes(where, noise.log_density(where - noisy[..., None]) + _log(wide), wide)
+        return QuadratureNodes(where, np.zeros_like(where), np.zeros_like(where))
+    return QuadratureNodes(where, noise.log_density(where - noisy[..., None]) + _safe_log(wide), wide)
 
 
-def normalised(log_weights: Floats) -> Floats:
+def normalize_weights(log_weights: Floats) -> Floats:
     """Weights of a group's components, which add up to 1; all axes but the first are components."""
     axes = tuple(range(1, log_weights.ndim))
     shifted = log_weights - np.max(log_weights, axis=axes, keepdims=True)
@@ -87,7 +87,7 @@ def normalised(log_weights: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Gridded:
+class GridDensity:
     """A density on evenly spaced points of each group, not yet normalised."""
 
     points: Floats
@@ -97,7 +97,7 @@ class Gridded:
     def step(self) -> Floats:
         return (self.points[:, 1] - self.points[:, 0])[:, None]
 
-    def masses(self) -> Floats:
+    def point_masses(self) -> Floats:
         """Of the points, by the trapezoid rule, adding up to 1."""
         masses = self.density.copy()
         masses[:, [0, -1]] *= 0.5
@@ -111,20 +111,20 @@ class Gridded:
         area = np.cumsum((density[:, 1:] + density[:, :-1]) / 2, axis=1) * step
         area = np.concatenate([np.zeros_like(step), area], axis=1) - step**2 / 12 * (slope - slope[:, :1])
         area = np.maximum.accumulate(area, axis=1)
-        wanted = probability * area[:, -1]
-        places = np.clip(np.sum(area <= wanted[:, None], axis=1) - 1, 0, density.shape[1] - 2)
-        rows = np.arange(len(places))
-        here, there = area[rows, places], area[rows, places + 1]
-        left, right = density[rows, places], density[rows, places + 1]
+        target = probability * area[:, -1]
+        indexes = np.clip(np.sum(area <= target[:, None], axis=1) - 1, 0, density.shape[1] - 2)
+        rows = np.arange(len(indexes))
+        area_before, area_after = area[rows, indexes], area[rows, indexes + 1]
+        left, right = density[rows, indexes], density[rows, indexes + 1]
         straight = (left + right) / 2 * step[:, 0]
-        gap = np.where(there > here, (wanted - here) / (there - here), 0.0) * straight
+        gap = np.where(area_after > area_before, (target - area_before) / (area_after - area_before), 0.0) * straight
         root = np.sqrt(np.maximum(left**2 + 2 * (right - left) / step[:, 0] * gap, 0.0))
         part = np.where(left + root > 0, 2 * gap / (left + root), 0.0)
-        result: Floats = self.points[rows, places] + np.clip(part, 0.0, step[:, 0])
+        result: Floats = self.points[rows, indexes] + np.clip(part, 0.0, step[:, 0])
         return result
 
 
-def _log(x: Floats) -> Floats:
+def _safe_log(x: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         return np.log(x)
 
@@ -145,7 +145,7 @@ def log_gamma(x: Floats) -> Floats:
     product = low.copy()
     for number in range(1, 8):
         product = product * (low + number)
-    return np.where(small, value - _log(product), value)
+    return np.where(small, value - _safe_log(product), value)
 
 
 def digamma(x: Floats) -> Floats:

@@ -15,33 +15,33 @@ import numpy as np
 
 from dpsql.post.duals import Floats
 from dpsql.post.latent import (
-    Gridded,
+    GridDensity,
     Mask,
-    Nodes,
-    Noise,
+    QuadratureNodes,
+    SumNoise,
     digamma,
-    few_nodes,
+    three_point_nodes,
     log_gamma,
-    many_nodes,
-    normalised,
+    gauss_legendre_nodes,
+    normalize_weights,
     trigamma,
 )
 
-POINTS = 128
+GRID_POINTS = 128
 """Of the grid on which a mixture's density is added up."""
-_AROUND = 9.0
+_GRID_DEVIATIONS = 9.0
 """How many standard deviations to each side it goes."""
-_SHARE_SIDE = 6
-_REST_SIDE, _MEAN_SIDE = 3, 4
+_PROPORTION_NODES = 6
+_REST_NODES, _MEAN_NODES = 3, 4
 """Nodes on each side of a noisy sum."""
-_AT_ONCE = 2_000_000
+_MAX_BATCH_CELLS = 2_000_000
 """Components times points that are worked on together, 16 MB of them."""
-_SURE = 1e9
+_EXACT_FREEDOM = 1e9
 """Degrees of freedom of a variance that is known."""
 
 
 @dataclass(frozen=True)
-class Share:
+class ProportionPosterior:
     """The probability of a one, in each group: the Beta distribution of its mean and variance, and its interval."""
 
     alpha: Floats
@@ -52,7 +52,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Level:
+class MeanPosterior:
     """The mean of a normal distribution; `sigma` is the distribution's own deviation, `n` the rows that the posterior
     is worth: sigma^2 / sd^2."""
 
@@ -81,65 +81,65 @@ class NormalPrior:
 # --- shares ----------------------------------------------------------------------------------------------------------
 
 
-def share(
-    ones: Floats, zeros: Floats, noises: tuple[Noise, Noise], alpha: Floats, beta: Floats, confidence: float
-) -> Share:
+def infer_proportion(
+    ones: Floats, zeros: Floats, noises: tuple[SumNoise, SumNoise], alpha: Floats, beta: Floats, confidence: float
+) -> ProportionPosterior:
     """Of a share with prior Beta(alpha, beta), where noisy `ones` and `zeros` were counted."""
     spread = np.sqrt(np.maximum(ones * zeros / np.maximum(ones + zeros, 1.0), 1.0))
     wide = max(noise.stderr for noise in noises)
     light = (wide < 0.25 * spread) & (np.minimum(ones, zeros) > 6.0 * wide)
     columns = (ones, zeros, alpha, beta)
 
-    def few(one: Floats, zero: Floats, a: Floats, b: Floats) -> tuple[Floats, ...]:
-        return _mixed_shares(few_nodes(one, noises[0]), few_nodes(zero, noises[1]), a, b, confidence)
+    def few(count_ones: Floats, zero: Floats, a: Floats, b: Floats) -> tuple[Floats, ...]:
+        return _mix_proportions(three_point_nodes(count_ones, noises[0]), three_point_nodes(zero, noises[1]), a, b, confidence)
 
-    def many(one: Floats, zero: Floats, a: Floats, b: Floats) -> tuple[Floats, ...]:
+    def many(count_ones: Floats, zero: Floats, a: Floats, b: Floats) -> tuple[Floats, ...]:
         # A sum over whole numbers from 0 is an integral from -1/2.
-        low, high = np.full_like(one, -0.5), np.full_like(one, np.inf)
-        first, second = (many_nodes(n, noise, low, high, _SHARE_SIDE)
-                         for n, noise in zip((one, zero), noises, strict=True))  # fmt: skip
-        return _mixed_shares(first, second, a, b, confidence)
+        low, high = np.full_like(count_ones, -0.5), np.full_like(count_ones, np.inf)
+        first, second = (gauss_legendre_nodes(n, noise, low, high, _PROPORTION_NODES)
+                         for n, noise in zip((count_ones, zero), noises, strict=True))  # fmt: skip
+        return _mix_proportions(first, second, a, b, confidence)
 
-    return Share(*_in_parts(columns, light, few, many, 9, (2 * _SHARE_SIDE) ** 2, 5))
+    return ProportionPosterior(*_evaluate_in_batches(columns, light, few, many, 9, (2 * _PROPORTION_NODES) ** 2, 5))
 
 
-def _mixed_shares(ones: Nodes, zeros: Nodes, alpha: Floats, beta: Floats, confidence: float) -> tuple[Floats, ...]:
+def _mix_proportions(ones: QuadratureNodes, zeros: QuadratureNodes, alpha: Floats, beta: Floats, confidence: float) -> tuple[Floats, ...]:
     k, m = np.maximum(ones.values, 0.0)[:, :, None], np.maximum(zeros.values, 0.0)[:, None, :]
     a, b = alpha[:, None, None] + k, beta[:, None, None] + m
     n, total = k + m, a + b
     # The noise's density, times the beta-binomial probability of k ones in n rows.
     chance = log_gamma(n + 1) - log_gamma(k + 1) - log_gamma(m + 1) + log_gamma(a) + log_gamma(b) - log_gamma(total)
-    weights = normalised(ones.log_weights[:, :, None] + zeros.log_weights[:, None, :] + chance)
+    weights = normalize_weights(ones.log_weights[:, :, None] + zeros.log_weights[:, None, :] + chance)
     mean = a / total
     variance = mean * (1 - mean) / (total + 1)
     # A node stands for a stretch of counts: its component is as wide as its share moves within it.
     moved = ((1 - mean) * ones.widths[:, :, None]) ** 2 + (mean * zeros.widths[:, None, :]) ** 2
     variance = np.minimum(variance + moved / (12 * total**2), 0.5 * mean * (1 - mean))
     size = mean * (1 - mean) / variance - 1
-    middle = _weighed(weights, mean)
-    around = _weighed(weights, variance + (mean - middle[:, None, None]) ** 2)
-    found = _fitted(middle, around)
-    grid = _logits(*found)
+    middle = _weighted_sum(weights, mean)
+    around = _weighted_sum(weights, variance + (mean - middle[:, None, None]) ** 2)
+    beta_parameters = _fit_beta(middle, around)
+    grid = _logit_grid(*beta_parameters)
     groups = len(grid)
     mixed = _beta_mixture((mean * size).reshape(groups, -1), ((1 - mean) * size).reshape(groups, -1),
                           weights.reshape(groups, -1), grid)  # fmt: skip
     ends = (1 - confidence) / 2
-    low, high = (_share_of(mixed.quantile(q)) for q in (ends, 1 - ends))
-    return (*found, middle, low, high)
+    low, high = (_logit_to_proportion(mixed.quantile(q)) for q in (ends, 1 - ends))
+    return (*beta_parameters, middle, low, high)
 
 
-def _fitted(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
+def _fit_beta(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
     size = mean * (1 - mean) / variance - 1
     return mean * size, (1 - mean) * size
 
 
-def _logits(a: Floats, b: Floats) -> Floats:
+def _logit_grid(a: Floats, b: Floats) -> Floats:
     a, b = np.maximum(a, 1e-6), np.maximum(b, 1e-6)
     center, spread = digamma(a) - digamma(b), np.sqrt(trigamma(a) + trigamma(b))
-    return center[:, None] + spread[:, None] * np.linspace(-_AROUND, _AROUND, POINTS)
+    return center[:, None] + spread[:, None] * np.linspace(-_GRID_DEVIATIONS, _GRID_DEVIATIONS, GRID_POINTS)
 
 
-def _beta_mixture(a: Floats, b: Floats, weights: Floats, grid: Floats) -> Gridded:
+def _beta_mixture(a: Floats, b: Floats, weights: Floats, grid: Floats) -> GridDensity:
     """The density of the logit: there it falls to 0 on both sides, whatever the parameters."""
     below, above = -np.logaddexp(0.0, -grid), -np.logaddexp(0.0, grid)
     with np.errstate(divide="ignore"):
@@ -149,20 +149,20 @@ def _beta_mixture(a: Floats, b: Floats, weights: Floats, grid: Floats) -> Gridde
     constant = constant + a * below[:, center, None] + b * above[:, center, None]
     away = np.stack([below - below[:, center, None], above - above[:, center, None]], axis=1)
     exponents = np.stack([a, b], axis=2) @ away + constant[:, :, None]
-    return Gridded(grid, np.sum(np.exp(np.minimum(exponents, 700.0)), axis=1))
+    return GridDensity(grid, np.sum(np.exp(np.minimum(exponents, 700.0)), axis=1))
 
 
-def _share_of(logit: Floats) -> Floats:
+def _logit_to_proportion(logit: Floats) -> Floats:
     return np.exp(-np.logaddexp(0.0, -logit))
 
 
 # --- means -----------------------------------------------------------------------------------------------------------
 
 
-def level(
-    rest: Floats, square: Floats, linear: Floats, noises: tuple[Noise, Noise, Noise], prior: NormalPrior,
+def infer_mean(
+    rest: Floats, square: Floats, linear: Floats, noises: tuple[SumNoise, SumNoise, SumNoise], prior: NormalPrior,
     confidence: float,
-) -> Level:  # fmt: skip
+) -> MeanPosterior:  # fmt: skip
     """Of the mean of a value within [-1, 1], where the sums of 1 - v^2, v^2 and v were made noisy."""
     wide = max(noise.stderr for noise in noises)
     n = np.maximum(rest + square, 1e-9)
@@ -172,30 +172,30 @@ def level(
     light &= square > 4 * wide
 
     def few(r: Floats, q: Floats, s: Floats) -> tuple[Floats, ...]:
-        first, second, third = (few_nodes(noisy, noise) for noisy, noise in zip((r, q, s), noises, strict=True))
+        first, second, third = (three_point_nodes(noisy, noise) for noisy, noise in zip((r, q, s), noises, strict=True))
         logs = (first.log_weights[:, :, None] + second.log_weights[:, None, :])[..., None]
         logs = logs + third.log_weights[:, None, None, :]
-        return _mixed_levels(first.values[:, :, None, None], second.values[:, None, :, None],
+        return _mix_means(first.values[:, :, None, None], second.values[:, None, :, None],
                              third.values[:, None, None, :], logs, np.zeros_like(logs), prior, confidence)  # fmt: skip
 
     def many(r: Floats, q: Floats, s: Floats) -> tuple[Floats, ...]:
-        least, most = np.full_like(r, 1e-9), np.full_like(r, np.inf)
-        first = many_nodes(r, noises[0], least, most, _REST_SIDE)
-        second = many_nodes(q, noises[1], least, most, _MEAN_SIDE)
+        lower, upper = np.full_like(r, 1e-9), np.full_like(r, np.inf)
+        first = gauss_legendre_nodes(r, noises[0], lower, upper, _REST_NODES)
+        second = gauss_legendre_nodes(q, noises[1], lower, upper, _MEAN_NODES)
         rs, qs = np.maximum(first.values, 1e-9)[:, :, None], np.maximum(second.values, 1e-9)[:, None, :]
         bound = np.sqrt((rs + qs) * qs)  # |sum of v| is at most the root of rows times squares
-        third = many_nodes(np.broadcast_to(s[:, None, None], bound.shape), noises[2], -bound, bound, _MEAN_SIDE)
+        third = gauss_legendre_nodes(np.broadcast_to(s[:, None, None], bound.shape), noises[2], -bound, bound, _MEAN_NODES)
         total = (rs + qs)[..., None]
         mean = third.values / total
         moved = third.widths**2 + mean**2 * (first.widths[:, :, None] ** 2 + second.widths[:, None, :] ** 2)[..., None]
         logs = (first.log_weights[:, :, None] + second.log_weights[:, None, :])[..., None] + third.log_weights
-        return _mixed_levels(rs[..., None], qs[..., None], third.values, logs, moved / (12 * total**2),
+        return _mix_means(rs[..., None], qs[..., None], third.values, logs, moved / (12 * total**2),
                              prior, confidence)  # fmt: skip
 
-    return Level(*_in_parts((rest, square, linear), light, few, many, 27, 8 * _REST_SIDE * _MEAN_SIDE**2, 6))
+    return MeanPosterior(*_evaluate_in_batches((rest, square, linear), light, few, many, 27, 8 * _REST_NODES * _MEAN_NODES**2, 6))
 
 
-def _mixed_levels(
+def _mix_means(
     rest: Floats, squared: Floats, linear: Floats, log_weights: Floats, moved: Floats, prior: NormalPrior,
     confidence: float,
 ) -> tuple[Floats, ...]:  # fmt: skip
@@ -213,72 +213,72 @@ def _mixed_levels(
         chance = (degrees / 2 - 1) * np.log(squares) - degrees / 2 * np.log(2.0) - log_gamma(degrees / 2)
         chance = chance + log_gamma(freedom / 2) - freedom / 2 * np.log(total / 2)
         variance = total / freedom
-        own = np.minimum(np.where(freedom > 2, total / np.maximum(freedom - 2, 1e-9), 1.0), 1.0)
+        own_variance = np.minimum(np.where(freedom > 2, total / np.maximum(freedom - 2, 1e-9), 1.0), 1.0)
     else:
-        freedom = np.full_like(rows * mean, _SURE)
+        freedom = np.full_like(rows * mean, _EXACT_FREEDOM)
         chance = -between / (2 * prior.sigma**2)
-        variance = own = np.full_like(rows * mean, prior.sigma**2)
+        variance = own_variance = np.full_like(rows * mean, prior.sigma**2)
     chance = chance - np.log(n) + (0.5 * np.log(n / rows) if prior.n else 0.0)
-    weights = normalised(np.broadcast_to(log_weights + chance, np.broadcast_shapes(log_weights.shape, mean.shape)))
+    weights = normalize_weights(np.broadcast_to(log_weights + chance, np.broadcast_shapes(log_weights.shape, mean.shape)))
     full = weights.shape
-    at, square, freedom = (
+    centers, square, freedom = (
         np.broadcast_to(x, full).reshape(full[0], -1) for x in (center, variance / rows + moved, freedom)
     )
     flat = weights.reshape(full[0], -1)
-    grid = _around(at, square, freedom, flat)
-    mixed = _t_mixture(at, square, freedom, flat, grid)
-    masses = mixed.masses()
+    grid = _mean_grid(centers, square, freedom, flat)
+    mixed = _t_mixture(centers, square, freedom, flat, grid)
+    masses = mixed.point_masses()
     middle = np.sum(masses * grid, axis=1)
     spread = np.sqrt(np.sum(masses * (grid - middle[:, None]) ** 2, axis=1))
-    deviation = np.sqrt(_weighed(weights, np.broadcast_to(own, full)))
+    deviation = np.sqrt(_weighted_sum(weights, np.broadcast_to(own_variance, full)))
     ends = (1 - confidence) / 2
     return middle, spread, deviation, deviation**2 / spread**2, mixed.quantile(ends), mixed.quantile(1 - ends)
 
 
-def _around(center: Floats, square: Floats, freedom: Floats, weights: Floats) -> Floats:
+def _mean_grid(center: Floats, square: Floats, freedom: Floats, weights: Floats) -> Floats:
     """Points around the mixture's mean, within what a mean can be."""
     heavy = np.where(freedom > 4, freedom / np.maximum(freedom - 2, 1.0), 3.0)
     center = np.clip(center, -1.0, 1.0)
     middle = np.sum(weights * center, axis=1)
     spread = np.sqrt(np.sum(weights * (square * heavy + (center - middle[:, None]) ** 2), axis=1))
     spread = np.clip(spread, 1e-9, 1.0)
-    low, high = np.maximum(middle - _AROUND * spread, -1.0), np.minimum(middle + _AROUND * spread, 1.0)
-    points: Floats = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, POINTS)
+    low, high = np.maximum(middle - _GRID_DEVIATIONS * spread, -1.0), np.minimum(middle + _GRID_DEVIATIONS * spread, 1.0)
+    points: Floats = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, GRID_POINTS)
     return points
 
 
-def _t_mixture(center: Floats, square: Floats, freedom: Floats, weights: Floats, grid: Floats) -> Gridded:
+def _t_mixture(center: Floats, square: Floats, freedom: Floats, weights: Floats, grid: Floats) -> GridDensity:
     half = (freedom + 1) / 2
     with np.errstate(divide="ignore"):
         constant = np.log(weights) + log_gamma(half) - log_gamma(freedom / 2) - 0.5 * np.log(freedom * square)
     away = (grid[:, None, :] - center[:, :, None]) ** 2 / (freedom * square)[:, :, None]
     exponents = constant[:, :, None] - half[:, :, None] * np.log1p(away)
     exponents -= np.max(exponents, axis=(1, 2), keepdims=True)
-    return Gridded(grid, np.sum(np.exp(exponents), axis=1))
+    return GridDensity(grid, np.sum(np.exp(exponents), axis=1))
 
 
 # --- groups at a time ------------------------------------------------------------------------------------------------
 
-Part = Callable[..., tuple[Floats, ...]]
+MixtureFunction = Callable[..., tuple[Floats, ...]]
 
 
-def _in_parts(
-    columns: Sequence[Floats], light: Mask, few: Part, many: Part, few_size: int, many_size: int, results: int
+def _evaluate_in_batches(
+    columns: Sequence[Floats], light: Mask, few: MixtureFunction, many: MixtureFunction, few_size: int, many_size: int, results: int
 ) -> list[Floats]:
     """What `few` says of the groups with little noise and `many` of the others; NaN where it is no number."""
     answers = [np.full(len(columns[0]), np.nan) for _ in range(results)]
-    known = np.all([np.isfinite(column) for column in columns], axis=0)
+    finite = np.all([np.isfinite(column) for column in columns], axis=0)
     with np.errstate(all="ignore"):
-        for chosen, work, size in ((light & known, few, few_size), (~light & known, many, many_size)):
-            places, length = np.flatnonzero(chosen), max(1, _AT_ONCE // (size * POINTS))
-            for start in range(0, len(places), length):
-                some = places[start : start + length]
-                for answer, part in zip(answers, work(*(column[some] for column in columns)), strict=True):
-                    answer[some] = part
+        for chosen, work, size in ((light & finite, few, few_size), (~light & finite, many, many_size)):
+            indexes, length = np.flatnonzero(chosen), max(1, _MAX_BATCH_CELLS // (size * GRID_POINTS))
+            for start in range(0, len(indexes), length):
+                batch = indexes[start : start + length]
+                for answer, part in zip(answers, work(*(column[batch] for column in columns)), strict=True):
+                    answer[batch] = part
     sound = np.all([np.isfinite(answer) for answer in answers], axis=0)
     return [np.where(sound, answer, np.nan) for answer in answers]
 
 
-def _weighed(weights: Floats, values: Floats) -> Floats:
+def _weighted_sum(weights: Floats, values: Floats) -> Floats:
     total: Floats = np.sum(weights * values, axis=tuple(range(1, weights.ndim)))
     return total

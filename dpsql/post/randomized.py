@@ -17,31 +17,31 @@ from dpsql.exact import Row
 from dpsql.post.duals import Floats
 from dpsql.schema.model import Randomized
 
-Blocks = npt.NDArray[np.intp]
+AnswerBlocks = npt.NDArray[np.intp]
 """Places of groups: in each row those of all answers to one question, the other keys being equal."""
 
 
 @dataclass(frozen=True)
-class Undoing:
+class ResponseInverse:
     """The inverse of the randomizing of some keys of a release's groups."""
 
-    parts: tuple[tuple[Randomized, Blocks], ...]
+    parts: tuple[tuple[Randomized, AnswerBlocks], ...]
 
-    def sums(self, recorded: Floats) -> Floats:
+    def debias_sums(self, recorded: Floats) -> Floats:
         """Figures that add up over rows, of true answers; unbiased."""
-        for how, blocks in self.parts:
-            own, others = _inverse(how)
-            recorded = _along(recorded, blocks, own, others)
+        for response, blocks in self.parts:
+            diagonal, others = _inverse_entries(response)
+            recorded = _apply_inverse(recorded, blocks, diagonal, others)
         return recorded
 
-    def squares(self, recorded: Floats) -> Floats:
+    def propagate_variance(self, recorded: Floats) -> Floats:
         """The same with the squares of the inverse's entries: what it makes of variances of independent figures."""
-        for how, blocks in self.parts:
-            own, others = _inverse(how)
-            recorded = _along(recorded, blocks, own * own, others * others)
+        for response, blocks in self.parts:
+            diagonal, others = _inverse_entries(response)
+            recorded = _apply_inverse(recorded, blocks, diagonal * diagonal, others * others)
         return recorded
 
-    def chance(self, counts: Floats) -> Floats:
+    def response_variance(self, counts: Floats) -> Floats:
         """The variance that the randomizing itself gives to each debiased count.
 
         A row adds the entry A of the inverse at its recorded answer, whose mean is 1 in the group of its true answer
@@ -49,29 +49,29 @@ class Undoing:
         key that is Y p(1 - p) + (n - Y) q(1 - q), over (p - q)^2, with Y of n rows in the group.
         """
         seen = np.maximum(counts, 0.0)
-        return np.maximum(self.squares(seen) - self.sums(seen), 0.0)
+        return np.maximum(self.propagate_variance(seen) - self.debias_sums(seen), 0.0)
 
 
-def undoing(groups: Sequence[Row], keys: Sequence[tuple[int, Randomized]]) -> Undoing:
-    return Undoing(tuple((how, _blocks(groups, place, len(how.values))) for place, how in keys))
+def invert_response(groups: Sequence[Row], keys: Sequence[tuple[int, Randomized]]) -> ResponseInverse:
+    return ResponseInverse(tuple((response, _group_blocks(groups, index, len(response.values))) for index, response in keys))
 
 
-def _blocks(groups: Sequence[Row], place: int, answers: int) -> Blocks:
+def _group_blocks(groups: Sequence[Row], index: int, answers: int) -> AnswerBlocks:
     """NULL was not randomized; nor is there an answer in the rows of a grouping set without the key."""
-    found: dict[Row, list[int]] = {}
+    blocks: dict[Row, list[int]] = {}
     for number, group in enumerate(groups):
-        if group[place] is not None:
-            found.setdefault((*group[:place], *group[place + 1 :]), []).append(number)
-    if any(len(block) != answers for block in found.values()):
+        if group[index] is not None:
+            blocks.setdefault((*group[:index], *group[index + 1 :]), []).append(number)
+    if any(len(block) != answers for block in blocks.values()):
         raise InternalError("the groups of a randomized key are not all there")
-    return np.array(list(found.values()), np.intp).reshape(-1, answers)
+    return np.array(list(blocks.values()), np.intp).reshape(-1, answers)
 
 
-def _inverse(how: Randomized) -> tuple[float, float]:
-    return (1.0 - how.other) / how.told, -how.other / how.told
+def _inverse_entries(response: Randomized) -> tuple[float, float]:
+    return (1.0 - response.other_probability) / response.signal_weight, -response.other_probability / response.signal_weight
 
 
-def _along(values: Floats, blocks: Blocks, own: float, others: float) -> Floats:
+def _apply_inverse(values: Floats, blocks: AnswerBlocks, diagonal: float, others: float) -> Floats:
     result, parts = values.copy(), values[blocks]
-    result[blocks] = (own - others) * parts + others * parts.sum(axis=1, keepdims=True)
+    result[blocks] = (diagonal - others) * parts + others * parts.sum(axis=1, keepdims=True)
     return result

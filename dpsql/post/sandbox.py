@@ -30,21 +30,21 @@ from typing import Any, Protocol
 
 import duckdb
 
-from dpsql.engines.duckdb import identifier, in_utc, lock, types_of
-from dpsql.engines.intervals import from_parts, holds_intervals, parts_asked
-from dpsql.engines.watch import Watch
+from dpsql.engines.duckdb import quote_identifier, rows_to_utc, lock_configuration, column_types_of
+from dpsql.engines.intervals import intervals_from_parts, has_intervals, select_interval_parts
+from dpsql.engines.watch import DeadlineWatcher
 from dpsql.errors import Error, InternalError, LimitExceeded, OperationalError
 from dpsql.exact import Row
-from dpsql.intervals import interval_words
-from dpsql.post.arrays import ArrayTable, list_of
-from dpsql.post.failures import read_failure
+from dpsql.intervals import format_interval_words
+from dpsql.post.arrays import ArrayTable, list_type_of
+from dpsql.post.failures import translate_duckdb_error
 from dpsql.types import Type, parse_type
 
 MAX_ROWS = 1_000_000
-MEMORY = "1GB"
+MEMORY_LIMIT = "1GB"
 
 _SETTINGS: tuple[tuple[str, object], ...] = (
-    ("memory_limit", MEMORY),
+    ("memory_limit", MEMORY_LIMIT),
     ("temp_directory", ""),  # nothing is written, not even for want of memory
     ("autoload_known_extensions", False),
     ("autoinstall_known_extensions", False),
@@ -79,7 +79,7 @@ class ReleasedTable:
             raise ValueError("a released table has one value for each row and column")
 
 
-Table = ReleasedTable | ArrayTable
+SandboxTable = ReleasedTable | ArrayTable
 
 
 @dataclass(frozen=True)
@@ -92,131 +92,131 @@ class OutputColumn:
 
 
 @dataclass(frozen=True)
-class Rows:
+class QueryRows:
     columns: tuple[OutputColumn, ...]
     rows: list[Row]
 
 
-class Place(Protocol):
+class SandboxExecutor(Protocol):
     """Where statements are post-processed instead of here: `children`, for a server."""
 
-    def run(self, sql: str, tables: Sequence[Table], timeout: float) -> Rows: ...
-    def describe(self, sql: str, tables: Sequence[Table]) -> tuple[OutputColumn, ...]: ...
+    def run_query(self, sql: str, tables: Sequence[SandboxTable], timeout: float) -> QueryRows: ...
+    def describe_query(self, sql: str, tables: Sequence[SandboxTable]) -> tuple[OutputColumn, ...]: ...
 
 
-_elsewhere: Place | None = None
-_asker: ContextVar[str] = ContextVar("asker", default="")
+_executor: SandboxExecutor | None = None
+_account: ContextVar[str] = ContextVar("asker", default="")
 
 
 @contextmanager
 def on_behalf_of(account: str) -> Iterator[None]:
     """Whose statements are post-processed within: who waits for a place waits behind her own."""
-    before = _asker.set(account)
+    before = _account.set(account)
     try:
         yield
     finally:
-        _asker.reset(before)
+        _account.reset(before)
 
 
-def asker() -> str:
-    return _asker.get()
+def current_account() -> str:
+    return _account.get()
 
 
-def run_elsewhere(place: Place | None) -> None:
+def set_executor(executor: SandboxExecutor | None) -> None:
     """From now on, in this process; None: here again."""
-    global _elsewhere
-    _elsewhere = place
+    global _executor
+    _executor = executor
 
 
-def run(sql: str, tables: Sequence[Table], timeout: float) -> Rows:
+def run_query(sql: str, tables: Sequence[SandboxTable], timeout: float) -> QueryRows:
     """Run one SELECT over releases; at most `timeout` seconds and MAX_ROWS rows."""
-    return run_here(sql, tables, timeout) if _elsewhere is None else _elsewhere.run(sql, tables, timeout)
+    return run_in_process(sql, tables, timeout) if _executor is None else _executor.run_query(sql, tables, timeout)
 
 
-def describe(sql: str, tables: Sequence[Table]) -> tuple[OutputColumn, ...]:
-    """The columns that `run` would give, whatever the rows: they are not looked at, and may be empty."""
-    return describe_here(sql, tables) if _elsewhere is None else _elsewhere.describe(sql, tables)
+def describe_query(sql: str, tables: Sequence[SandboxTable]) -> tuple[OutputColumn, ...]:
+    """The columns that `run_query` would give, whatever the rows: they are not looked at, and may be empty."""
+    return describe_in_process(sql, tables) if _executor is None else _executor.describe_query(sql, tables)
 
 
-def run_here(sql: str, tables: Sequence[Table], timeout: float) -> Rows:
-    text, parameters = _with_releases(sql, tables), [one for table in tables for one in _parameters(table)]
-    with _cursor(timeout) as cursor:
+def run_in_process(sql: str, tables: Sequence[SandboxTable], timeout: float) -> QueryRows:
+    text, parameters = _prepend_releases(sql, tables), [parameter for table in tables for parameter in _table_parameters(table)]
+    with _open_cursor(timeout) as cursor:
         for table in tables:
             if isinstance(table, ArrayTable):
-                cursor.register(table.view, dict(table.scanned))
-        result = cursor.execute(_single_select(text), parameters or None)
-        columns = tuple(column_of(str(name), str(type_)) for name, type_, *_ in result.description or ())
+                cursor.register(table.view_name, dict(table.raw_arrays))
+        result = cursor.execute(_require_single_select(text), parameters or None)
+        columns = tuple(output_column_of(str(name), str(type_)) for name, type_, *_ in result.description or ())
         rows = result.fetchmany(MAX_ROWS + 1)
         if len(rows) > MAX_ROWS:
             raise LimitExceeded(f"the answer has more than {MAX_ROWS:,} rows", hint="Add a LIMIT.")
-        types = types_of(result)
-        if holds_intervals(types):
-            again = cursor.execute(_single_select(parts_asked(text, types)), parameters or None)
-            rows = from_parts(again.fetchall(), types)
-        return Rows(columns, in_utc(rows, types))
+        types = column_types_of(result)
+        if has_intervals(types):
+            parts = cursor.execute(_require_single_select(select_interval_parts(text, types)), parameters or None)
+            rows = intervals_from_parts(parts.fetchall(), types)
+        return QueryRows(columns, rows_to_utc(rows, types))
 
 
-def describe_here(sql: str, tables: Sequence[Table]) -> tuple[OutputColumn, ...]:
+def describe_in_process(sql: str, tables: Sequence[SandboxTable]) -> tuple[OutputColumn, ...]:
     tables = [ReleasedTable(table.name, table.columns, [[] for _ in table.columns]) for table in tables]
-    text = _with_releases(sql, tables)
-    _single_select(text)
-    with _cursor(timeout=10) as cursor:
+    text = _prepend_releases(sql, tables)
+    _require_single_select(text)
+    with _open_cursor(timeout=10) as cursor:
         described = cursor.execute(f"DESCRIBE {text}", [[] for table in tables for _ in table.columns] or None)
-        return tuple(column_of(name, type_) for name, type_, *_ in described.fetchall())
+        return tuple(output_column_of(name, type_) for name, type_, *_ in described.fetchall())
 
 
-def column_of(name: str, spelled: str) -> OutputColumn:
-    return OutputColumn(name, parse_type(spelled), spelled)
+def output_column_of(name: str, type_name: str) -> OutputColumn:
+    return OutputColumn(name, parse_type(type_name), type_name)
 
 
-def _with_releases(sql: str, tables: Sequence[Table]) -> str:
-    own = re.match(r"\s*WITH\s+(RECURSIVE\s+)?", sql, re.IGNORECASE)
-    rest = sql[own.end() :] if own else sql
+def _prepend_releases(sql: str, tables: Sequence[SandboxTable]) -> str:
+    with_clause = re.match(r"\s*WITH\s+(RECURSIVE\s+)?", sql, re.IGNORECASE)
+    rest = sql[with_clause.end() :] if with_clause else sql
     if re.match(r"\s*\(\s*WITH\b", sql, re.IGNORECASE):
         raise InternalError("a post-processing statement must not begin with WITH in parentheses")
     ctes, first = [], 1
     for table in tables:
-        ctes.append(f"{identifier(table.name)} AS {_select(table, first)}")
+        ctes.append(f"{quote_identifier(table.name)} AS {_render_cte(table, first)}")
         first += len(table.parameters) if isinstance(table, ArrayTable) else len(table.columns)
     if not ctes:
         return sql
-    recursive = "RECURSIVE " if own and own[1] else ""
-    return f"WITH {recursive}{', '.join(ctes)}{', ' if own else ' '}{rest}"
+    recursive = "RECURSIVE " if with_clause and with_clause[1] else ""
+    return f"WITH {recursive}{', '.join(ctes)}{', ' if with_clause else ' '}{rest}"
 
 
-def _select(table: Table, first: int) -> str:
+def _render_cte(table: SandboxTable, first: int) -> str:
     if isinstance(table, ArrayTable):  # not materialized: what a statement does not use is not scanned
-        return f"({table.select(first)})"
+        return f"({table.render_select(first)})"
     columns = [
-        f"unnest(${at}::{list_of(type_)}) AS {identifier(name)}"
-        for at, (name, type_) in enumerate(table.columns, start=first)
+        f"unnest(${parameter}::{list_type_of(type_)}) AS {quote_identifier(name)}"
+        for parameter, (name, type_) in enumerate(table.columns, start=first)
     ]
     return f"MATERIALIZED (SELECT {', '.join(columns) or '1'})"
 
 
-def _parameters(table: Table) -> list[list[Any]]:
+def _table_parameters(table: SandboxTable) -> list[list[Any]]:
     """Intervals are told in words: the driver takes days and seconds of them."""
     columns = table.parameters if isinstance(table, ArrayTable) else table.rows
-    return [[interval_words(one) if isinstance(one, dt.timedelta) else one for one in column] for column in columns]
+    return [[format_interval_words(value) if isinstance(value, dt.timedelta) else value for value in column] for column in columns]
 
 
-def _single_select(sql: str) -> duckdb.Statement:
+def _require_single_select(sql: str) -> duckdb.Statement:
     """Nothing but one SELECT runs, so nothing outlives a statement."""
     try:
         statements = duckdb.extract_statements(sql)
     except duckdb.Error as error:
-        raise _failed(error) from None
+        raise _translate_error(error) from None
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise InternalError("the sandbox was given something else than one SELECT")
     return statements[0]
 
 
 @contextmanager
-def _cursor(timeout: float) -> Iterator[duckdb.DuckDBPyConnection]:
+def _open_cursor(timeout: float) -> Iterator[duckdb.DuckDBPyConnection]:
     """A cursor of the process's sandbox, interrupted when its time is over."""
-    cursor = _sandbox().cursor()
+    cursor = _get_instance().cursor()
     try:
-        with _watch.limit(timeout, cursor.interrupt):  # left before the cursor is closed
+        with _watchdog.enforce_deadline(timeout, cursor.interrupt):  # left before the cursor is closed
             yield cursor
     except duckdb.InterruptException:
         raise OperationalError(
@@ -225,28 +225,28 @@ def _cursor(timeout: float) -> Iterator[duckdb.DuckDBPyConnection]:
             sqlstate="57014",
         ) from None
     except duckdb.Error as error:
-        raise _failed(error) from None
+        raise _translate_error(error) from None
     finally:
         cursor.close()
 
 
-def _failed(error: duckdb.Error) -> Error:
+def _translate_error(error: duckdb.Error) -> Error:
     if isinstance(error, duckdb.OutOfMemoryException):
-        return OperationalError(f"post-processing needs more than {MEMORY} of memory", sqlstate="53200")
-    return read_failure(type(error).__name__, str(error))
+        return OperationalError(f"post-processing needs more than {MEMORY_LIMIT} of memory", sqlstate="53200")
+    return translate_duckdb_error(type(error).__name__, str(error))
 
 
-_watch = Watch()
-_guard = threading.Lock()
+_watchdog = DeadlineWatcher()
+_instances_lock = threading.Lock()
 _instances: dict[int, duckdb.DuckDBPyConnection] = {}
 
 
-def _sandbox() -> duckdb.DuckDBPyConnection:
+def _get_instance() -> duckdb.DuckDBPyConnection:
     """The process's locked instance. A forked child makes its own: DuckDB's threads do not survive a fork."""
     process = os.getpid()
-    with _guard:
+    with _instances_lock:
         if process not in _instances:
             connection = duckdb.connect(":memory:")
-            lock(connection, _SETTINGS)
+            lock_configuration(connection, _SETTINGS)
             _instances[process] = connection
         return _instances[process]

@@ -29,22 +29,22 @@ _DIGITS = Context(prec=80, Emax=MAX_EMAX, Emin=MIN_EMIN)
 # order is at most e^45 < 1e20 and multiplies that once. 1e-50 of the operands is more than 1e8 times what can
 # go wrong.
 _SLACK = Decimal("1e-50")
-_SEARCH = (-40.0, 45.0)
+_SEARCH_RANGE = (-40.0, 45.0)
 """ln(a - 1) is searched here: enough for epsilon from 1e-15 to 1e15."""
 
 
-def _decimal(value: Fraction) -> Decimal:
+def _to_decimal(value: Fraction) -> Decimal:
     return Decimal(value.numerator) / Decimal(value.denominator)
 
 
-def _log(value: Fraction) -> float:
+def _log_fraction(value: Fraction) -> float:
     # Not log(float(value)): a delta below 1e-308 would be zero there.
     return math.log(value.numerator) - math.log(value.denominator)
 
 
-def _best_order(objective: Callable[[float], float]) -> Decimal:
+def _find_best_order(objective: Callable[[float], float]) -> Decimal:
     """The b = a - 1 that minimises a unimodal `objective`, by golden section on ln b."""
-    low, high = _SEARCH
+    low, high = _SEARCH_RANGE
     ratio = (math.sqrt(5) - 1) / 2
     left, right = high - ratio * (high - low), low + ratio * (high - low)
     at_left, at_right = objective(math.exp(left)), objective(math.exp(right))
@@ -60,25 +60,25 @@ def _best_order(objective: Callable[[float], float]) -> Decimal:
     return Decimal(math.exp((low + high) / 2))
 
 
-def _excess(b: float, log_delta: float) -> float:
+def _order_excess(b: float, log_delta: float) -> float:
     """(ln delta + ln(a - 1) - a ln(1 - 1/a)) / (a - 1), in floating point, with b = a - 1."""
     return (log_delta + math.log(b) + (b + 1) * math.log1p(1 / b)) / b
 
 
-def _excess_exact(b: Decimal, delta: Fraction) -> tuple[Decimal, Decimal]:
+def _exact_order_excess(b: Decimal, delta: Fraction) -> tuple[Decimal, Decimal]:
     """The same in decimal, and a bound on the size of the terms in it (1 - 1/a is b/(b + 1))."""
-    log_delta, log_b, tail = _decimal(delta).ln(), b.ln(), (b + 1) * ((b + 1) / b).ln()
+    log_delta, log_b, tail = _to_decimal(delta).ln(), b.ln(), (b + 1) * ((b + 1) / b).ln()
     return (log_delta + log_b + tail) / b, (abs(log_delta) + abs(log_b) + tail) / b
 
 
-def log_at_least(value: Fraction) -> Fraction:
+def log_rounded_up(value: Fraction) -> Fraction:
     """The natural logarithm of a number of at least 1, rounded up."""
     with localcontext(_DIGITS):
-        return round_up(Fraction(_decimal(value).ln() * (1 + _SLACK) + _SLACK))
+        return round_up(Fraction(_to_decimal(value).ln() * (1 + _SLACK) + _SLACK))
 
 
 @lru_cache(maxsize=4096)
-def rho_from(epsilon: Fraction, delta: Fraction) -> Fraction:
+def epsilon_to_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest rho of which rho-zCDP implies (epsilon, delta)-DP, rounded down to a multiple of 2^-80.
 
     Privacy: rho-zCDP with this rho is (epsilon, delta)-DP (Canonne, Kamath, Steinke 2020).
@@ -87,17 +87,17 @@ def rho_from(epsilon: Fraction, delta: Fraction) -> Fraction:
         raise ValueError("epsilon must not be negative, and delta must lie in [0, 1)")
     if delta == 0:
         return Fraction(0)
-    target, log_delta = float(epsilon), _log(delta)
-    b = _best_order(lambda b: -(target + _excess(b, log_delta)) / (b + 1))
+    float_epsilon, log_delta = float(epsilon), _log_fraction(delta)
+    b = _find_best_order(lambda b: -(float_epsilon + _order_excess(b, log_delta)) / (b + 1))
     with localcontext(_DIGITS):
-        excess, size = _excess_exact(b, delta)
-        eps = _decimal(epsilon)
+        excess, size = _exact_order_excess(b, delta)
+        eps = _to_decimal(epsilon)
         rho = (eps + excess - _SLACK * (eps + size)) / (b + 1) * (1 - _SLACK)
     return max(Fraction(0), round_down(Fraction(rho)))
 
 
 @lru_cache(maxsize=4096)
-def epsilon_from(rho: Fraction, delta: Fraction) -> Fraction:
+def rho_to_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     """The least epsilon of which rho-zCDP implies (epsilon, delta)-DP, rounded up to a multiple of 2^-80.
 
     Privacy: rho-zCDP is (epsilon, delta)-DP with this epsilon (Canonne, Kamath, Steinke 2020).
@@ -108,10 +108,10 @@ def epsilon_from(rho: Fraction, delta: Fraction) -> Fraction:
         return Fraction(0)
     if not 0 < delta < 1:
         raise ValueError("a positive rho has an epsilon only at a delta in (0, 1)")
-    spent, log_delta = float(rho), _log(delta)
-    b = _best_order(lambda b: (b + 1) * spent - _excess(b, log_delta))
+    float_rho, log_delta = float(rho), _log_fraction(delta)
+    b = _find_best_order(lambda b: (b + 1) * float_rho - _order_excess(b, log_delta))
     with localcontext(_DIGITS):
-        excess, size = _excess_exact(b, delta)
-        linear = (b + 1) * _decimal(rho)
+        excess, size = _exact_order_excess(b, delta)
+        linear = (b + 1) * _to_decimal(rho)
         epsilon = linear - excess + _SLACK * (linear + size)
     return max(Fraction(0), round_up(Fraction(epsilon)))

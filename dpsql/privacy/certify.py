@@ -19,90 +19,90 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
 
-Bits = Callable[[int], bytes]
+RandomSource = Callable[[int], bytes]
 """A source of that many uniform random bytes."""
 
-_FIRST = 50
-_MORE = 25  # digits for each further 64 bits, which are worth 19.3 digits
+_FIRST_DIGITS = 50
+_MORE_DIGITS = 25  # digits for each further 64 bits, which are worth 19.3 digits
 
 
-def _context(digits: int) -> Context:
+def _decimal_context(digits: int) -> Context:
     return Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
-def decimal(value: Fraction) -> Decimal:
+def to_decimal(value: Fraction) -> Decimal:
     """`value` rounded to the precision of the current context."""
     return Decimal(value.numerator) / Decimal(value.denominator)
 
 
 @lru_cache(maxsize=256)
-def laplace_offset(scale: Fraction, digits: int = _FIRST) -> Decimal:
+def laplace_offset(scale: Fraction, digits: int = _FIRST_DIGITS) -> Decimal:
     """c = ln(2 / (1 + exp(-1/scale))), to within 10^(2-digits)."""
-    with localcontext(_context(digits)):
-        return (2 / (1 + decimal(-1 / scale).exp())).ln()
+    with localcontext(_decimal_context(digits)):
+        return (2 / (1 + to_decimal(-1 / scale).exp())).ln()
 
 
 def shifted_offset(scale: Fraction, width: int) -> Decimal:
     """c + width * ln 2, to 45 digits: what ln of an integer of `width` bits is taken from."""
-    with localcontext(_context(_FIRST)):
+    with localcontext(_decimal_context(_FIRST_DIGITS)):
         return laplace_offset(scale) + width * Decimal(2).ln()
 
 
-def laplace_magnitude(prefix: int, width: int, scale: Fraction, bits: Bits) -> int:
+def laplace_magnitude(prefix: int, width: int, scale: Fraction, bits: RandomSource) -> int:
     """floor(scale * (c - ln R)) for the R that starts with `prefix`; `bits` supplies the rest of it as needed."""
-    digits = _FIRST
+    digits = _FIRST_DIGITS
     while True:
         if prefix > 0:
-            with localcontext(_context(digits)):
-                t, c, ulp = decimal(scale), laplace_offset(scale, digits), Decimal(2) ** -width
+            with localcontext(_decimal_context(digits)):
+                t, c, ulp = to_decimal(scale), laplace_offset(scale, digits), Decimal(2) ** -width
                 error = Decimal(10) ** (12 - digits) * (t + 1) * (c + width + 10)
-                least = (t * (c - ((prefix + 1) * ulp).ln()) - error).to_integral_value(ROUND_FLOOR)
-                most = (t * (c - (prefix * ulp).ln()) + error).to_integral_value(ROUND_FLOOR)
-            if least == most:
-                return int(least)
-        prefix, width, digits = _extend(prefix, bits), width + 64, digits + _MORE
+                lowest = (t * (c - ((prefix + 1) * ulp).ln()) - error).to_integral_value(ROUND_FLOOR)
+                highest = (t * (c - (prefix * ulp).ln()) + error).to_integral_value(ROUND_FLOOR)
+            if lowest == highest:
+                return int(lowest)
+        prefix, width, digits = _extend_prefix(prefix, bits), width + 64, digits + _MORE_DIGITS
 
 
-def below_exp(prefix: int, width: int, exponent: Fraction, bits: Bits) -> bool:
+def is_below_exp(prefix: int, width: int, exponent: Fraction, bits: RandomSource) -> bool:
     """Whether R < exp(-exponent), for the R that starts with `prefix`; exponent >= 0."""
-    digits = _FIRST
+    digits = _FIRST_DIGITS
     while True:
-        with localcontext(_context(digits)):
-            g, ulp = decimal(exponent), Decimal(2) ** -width
+        with localcontext(_decimal_context(digits)):
+            g, ulp = to_decimal(exponent), Decimal(2) ** -width
             p = (-g).exp()
             error = Decimal(10) ** (12 - digits) * (1 + g) * p
             if (prefix + 1) * ulp <= p - error:
                 return True
             if prefix * ulp >= p + error:
                 return False
-        prefix, width, digits = _extend(prefix, bits), width + 64, digits + _MORE
+        prefix, width, digits = _extend_prefix(prefix, bits), width + 64, digits + _MORE_DIGITS
 
 
-def weighted_place(prefix: int, width: int, gaps: Sequence[int], scale: Fraction, bits: Bits) -> int:
+def pick_weighted_index(prefix: int, width: int, gaps: Sequence[int], scale: Fraction, bits: RandomSource) -> int:
     """The place i with sum_{j<i} w_j <= R Z < sum_{j<=i} w_j, w_j = exp(-gaps[j] / scale), Z their sum; least gap 0."""
-    digits = _FIRST
+    digits = _FIRST_DIGITS
     while True:
-        with localcontext(_context(digits)):
-            rate, ulp = decimal(1 / scale), Decimal(2) ** -width
+        with localcontext(_decimal_context(digits)):
+            rate, ulp = to_decimal(1 / scale), Decimal(2) ** -width
             weights = {gap: (-gap * rate).exp() for gap in set(gaps)}
             sums = list(accumulate(weights[gap] for gap in gaps))
             # A weight w = exp(-x) errs by (x + 1) w, and x w < 1, a sum of n by n Z, all times 10^(1-P) and a few.
             error = Decimal(10) ** (12 - digits) * len(gaps) * sums[-1]
-            least = bisect_right(sums, prefix * ulp * sums[-1] - error, hi=len(sums) - 1)
-            most = bisect_right(sums, (prefix + 1) * ulp * sums[-1] + error, hi=len(sums) - 1)
-        if least == most:
-            return least
-        prefix, width, digits = _extend(prefix, bits), width + 64, digits + _MORE
+            lowest = bisect_right(sums, prefix * ulp * sums[-1] - error, hi=len(sums) - 1)
+            highest = bisect_right(sums, (prefix + 1) * ulp * sums[-1] + error, hi=len(sums) - 1)
+        if lowest == highest:
+            return lowest
+        prefix, width, digits = _extend_prefix(prefix, bits), width + 64, digits + _MORE_DIGITS
 
 
-def uniform_place(prefix: int, width: int, places: int, bits: Bits) -> int:
+def pick_uniform_index(prefix: int, width: int, count: int, bits: RandomSource) -> int:
     """floor(R * places) for the R that starts with `prefix`: each of so many places with the same probability."""
     while True:
-        least, most = prefix * places >> width, ((prefix + 1) * places - 1) >> width
-        if least == most:
-            return least
-        prefix, width = _extend(prefix, bits), width + 64
+        lowest, highest = prefix * count >> width, ((prefix + 1) * count - 1) >> width
+        if lowest == highest:
+            return lowest
+        prefix, width = _extend_prefix(prefix, bits), width + 64
 
 
-def _extend(prefix: int, bits: Bits) -> int:
+def _extend_prefix(prefix: int, bits: RandomSource) -> int:
     return prefix << 64 | int.from_bytes(bits(8), "little")

@@ -23,7 +23,7 @@ max(m c' + n c, n c' + m c). Let D_g be that move in block g. A unit's weights o
 
 (the sum where C bounds the sum of weights, L1, which bounds L2 as well). A group of k units moves k times as far.
 
-Where elements of weight 1 take other values and their number stays (`Moved`: the blocks of BLOCKWISE), each of them
+Where elements of weight 1 take other values and their number stays (`ChangedElements`: the blocks of BLOCKWISE), each of them
 leaves and enters with c = c' = 1, under either relation, and D_g is at most (m + n) times the elements that move. In
 each of at most G groups that is one of them, e = 1, or under change_one one for the rows that leave and one for those
 that enter, e = 2: the sum of D_g is (m + n) e G, that of D_g^2 is (m + n)^2 e^2 G.
@@ -54,19 +54,19 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsql.exact import Cells
-from dpsql.privacy.certify import decimal
-from dpsql.privacy.loss import Loss, total
-from dpsql.privacy.mechanisms import positive_share, root_at_least, scale_at_least
-from dpsql.privacy.ptr import Proposed, tested_medians
+from dpsql.privacy.certify import to_decimal
+from dpsql.privacy.loss import Loss, sum_losses
+from dpsql.privacy.mechanisms import require_positive_share, scale_from_square, round_up_scale
+from dpsql.privacy.ptr import ProposeTestRelease, release_tested_medians
 from dpsql.privacy.sampling import Integers, Sampler
-from dpsql.privacy.smooth import Smooth, noisy_medians
+from dpsql.privacy.smooth import SmoothMedian, release_noisy_medians
 
 Penalties = npt.NDArray[Any]
 """64-bit integers or, where those might overflow, Python's."""
 
-_LANES = 1 << 18
+_CHUNK_BINS = 1 << 18
 """Bins worked on at once, so that memory stays flat."""
-_SAFE = float(1 << 60)
+_MAX_SAFE = float(1 << 60)
 _DIGITS = Context(prec=50)
 
 
@@ -82,7 +82,7 @@ class Rank:
 
 
 @dataclass(frozen=True)
-class Extreme:
+class ExtremeTarget:
     """MAX if `high`, else MIN: the bin of the outermost row after rows of weight `rank`, which calibration picks.
 
     At a rank of 0 the best bin is that of the outermost row itself. But all bins beyond it are then as good as equal
@@ -98,11 +98,11 @@ class Extreme:
             raise ValueError("a rank is not negative")
 
 
-Target = Rank | Extreme
+Target = Rank | ExtremeTarget
 
 
 @dataclass(frozen=True)
-class Contribution:
+class UnitContribution:
     """What one unit may add: weights per block, of which the sum (`summed`), or else the L2 norm, is at most `norm`.
 
     `single` says that the release has one block in all, whatever the data; then both norms are one.
@@ -118,25 +118,25 @@ class Contribution:
         if self.norm < 1 or self.group_size < 1:
             raise ValueError("a norm and a group size are positive")
 
-    def l1(self, target: Target) -> Fraction | None:
+    def score_l1(self, target: Target) -> Fraction | None:
         """How far neighbors move a score, over all blocks, in units of weight; None if nothing bounds the sum."""
-        most, least = _moves(target)
+        larger, smaller = _score_moves(target)
         if not (self.summed or self.single):
             return None
-        factor = most if not self.change_one else most + least if self.single else 2 * most
+        factor = larger if not self.change_one else larger + smaller if self.single else 2 * larger
         return self.group_size * self.norm * factor
 
-    def l2_squared(self, target: Target) -> Fraction:
+    def score_l2_squared(self, target: Target) -> Fraction:
         """The sum over blocks of the squares of what neighbors move a score by."""
-        most, least = _moves(target)
-        factor = most**2
+        larger, smaller = _score_moves(target)
+        factor = larger**2
         if self.change_one:
-            factor = (most + least) ** 2 if self.single else 2 * (most**2 + least**2)
+            factor = (larger + smaller) ** 2 if self.single else 2 * (larger**2 + smaller**2)
         return (self.group_size * self.norm) ** 2 * factor
 
 
 @dataclass(frozen=True)
-class Moved:
+class ChangedElements:
     """What one unit may change: the value of one element of weight 1 in each of `groups` groups, none added.
 
     Under change_one two of them; if they lie in two groups, the sum moves as far and the sum of squares less.
@@ -151,27 +151,27 @@ class Moved:
             raise ValueError("a unit changes at least one element of one group")
 
     @property
-    def each(self) -> int:
+    def elements_per_group(self) -> int:
         return 2 if self.change_one else 1
 
-    def l1(self, target: Target) -> Fraction:
+    def score_l1(self, target: Target) -> Fraction:
         """How far neighbors move a score, over all groups."""
-        return self.group_size * self.each * self.groups * sum(_moves(target), Fraction(0))
+        return self.group_size * self.elements_per_group * self.groups * sum(_score_moves(target), Fraction(0))
 
-    def l2_squared(self, target: Target) -> Fraction:
+    def score_l2_squared(self, target: Target) -> Fraction:
         """The sum over groups of the squares of what neighbors move a score by."""
-        return (self.group_size * self.each * sum(_moves(target), Fraction(0))) ** 2 * self.groups
+        return (self.group_size * self.elements_per_group * sum(_score_moves(target), Fraction(0))) ** 2 * self.groups
 
 
-UnitWeights = Contribution | Moved
+UnitWeights = UnitContribution | ChangedElements
 
 
-def _moves(target: Target) -> tuple[Fraction, Fraction]:
+def _score_moves(target: Target) -> tuple[Fraction, Fraction]:
     """m and n of the module's docstring."""
     match target:
         case Rank(fraction):
             return max(fraction, 1 - fraction), min(fraction, 1 - fraction)
-        case Extreme():
+        case ExtremeTarget():
             return Fraction(1), Fraction(0)
 
 
@@ -186,7 +186,7 @@ class Exponential:
             raise ValueError("a scale is positive")
 
 
-Local = Smooth | Proposed
+LocalSensitivityMechanism = SmoothMedian | ProposeTestRelease
 """Noise by the local sensitivity, of a median of one value for each unit."""
 
 MEDIAN = Rank(Fraction(1, 2))
@@ -197,61 +197,61 @@ class Pick:
     """One answer for each block: the bin that is chosen for a target."""
 
     target: Target
-    mechanism: Exponential | Local
+    mechanism: Exponential | LocalSensitivityMechanism
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Exponential) and self.target != MEDIAN:
             raise ValueError("the local sensitivity is that of a median")
 
 
-def picks_under_epsilon(
+def calibrate_picks_by_epsilon(
     targets: tuple[Target, ...], contribution: UnitWeights, bins: int, epsilon: Fraction
 ) -> tuple[Pick, ...]:
     """For each target the sharpest choice, all of them charged at most `epsilon` together."""
-    share = positive_share(epsilon / len(targets))
-    return tuple(_pick(target, scale_at_least(2 * _summed(contribution, target) / share), bins) for target in targets)
+    share = require_positive_share(epsilon / len(targets))
+    return tuple(_build_pick(target, round_up_scale(2 * _require_l1(contribution, target) / share), bins) for target in targets)
 
 
-def picks_under_rho(
+def calibrate_picks_by_rho(
     targets: tuple[Target, ...], contribution: UnitWeights, bins: int, rho: Fraction
 ) -> tuple[Pick, ...]:
     """For each target the sharpest choice, all of them charged at most `rho` together."""
-    share = positive_share(rho / len(targets))
-    return tuple(_pick(t, root_at_least(contribution.l2_squared(t) / (2 * share)), bins) for t in targets)
+    share = require_positive_share(rho / len(targets))
+    return tuple(_build_pick(t, scale_from_square(contribution.score_l2_squared(t) / (2 * share)), bins) for t in targets)
 
 
-def _summed(contribution: UnitWeights, target: Target) -> Fraction:
-    l1 = contribution.l1(target)
+def _require_l1(contribution: UnitWeights, target: Target) -> Fraction:
+    l1 = contribution.score_l1(target)
     if l1 is None:
         raise ValueError("a pure loss needs a bound on the sum of a unit's weights")
     return l1
 
 
-def _pick(target: Target, scale: Fraction, bins: int) -> Pick:
-    if isinstance(target, Extreme):
-        target = replace(target, rank=_skipped(scale, bins))
+def _build_pick(target: Target, scale: Fraction, bins: int) -> Pick:
+    if isinstance(target, ExtremeTarget):
+        target = replace(target, rank=_skipped_rank(scale, bins))
     return Pick(target, Exponential(scale))
 
 
-def _skipped(scale: Fraction, bins: int) -> int:
+def _skipped_rank(scale: Fraction, bins: int) -> int:
     """floor(scale * ln(20 bins)): public, and the same on every machine."""
     with localcontext(_DIGITS):
-        return int((decimal(scale) * decimal(Fraction(20 * bins)).ln()).to_integral_value(ROUND_FLOOR))
+        return int((to_decimal(scale) * to_decimal(Fraction(20 * bins)).ln()).to_integral_value(ROUND_FLOOR))
 
 
-def choice_loss(picks: tuple[Pick, ...], contribution: UnitWeights) -> Loss:
+def picks_loss(picks: tuple[Pick, ...], contribution: UnitWeights) -> Loss:
     """What one choice in every block costs, for all picks together.
 
     Privacy: the module's docstring; picks are drawn independently of each other, so their losses add up.
     """
-    return total([_loss(pick, contribution) for pick in picks])
+    return sum_losses([_pick_loss(pick, contribution) for pick in picks])
 
 
-def _loss(pick: Pick, contribution: UnitWeights) -> Loss:
+def _pick_loss(pick: Pick, contribution: UnitWeights) -> Loss:
     if not isinstance(pick.mechanism, Exponential):
         return pick.mechanism.loss
     scale = pick.mechanism.scale
-    l1, l2_squared = contribution.l1(pick.target), contribution.l2_squared(pick.target)
+    l1, l2_squared = contribution.score_l1(pick.target), contribution.score_l2_squared(pick.target)
     return Loss(None if l1 is None else 2 * l1 / scale, l2_squared / (2 * scale**2), Fraction(0))
 
 
@@ -267,63 +267,63 @@ def rank_error(pick: Pick, bins: int, confidence: float = 0.95) -> float:
         raise ValueError("a confidence must lie between 0 and 1")
     if not isinstance(pick.mechanism, Exponential):
         raise ValueError("noise by the local sensitivity has no bound by rank")
-    skipped = pick.target.rank if isinstance(pick.target, Extreme) else 0
+    skipped = pick.target.rank if isinstance(pick.target, ExtremeTarget) else 0
     return skipped + float(pick.mechanism.scale) * (math.log(bins) - math.log(miss))
 
 
 def choose_bins(pick: Pick, weights: Cells, sampler: Sampler) -> Integers:
     """The place of the bin chosen in each block; `weights` has one row for each block and one column for each bin.
 
-    Privacy: `choice_loss`, for weights that neighbors move as the contribution says. Negative weights, which no
+    Privacy: `picks_loss`, for weights that neighbors move as the contribution says. Negative weights, which no
     engine returns, count as 0; that moves no two of them further apart. `ptr` may choose NOTHING.
     """
     match pick.mechanism:
-        case Smooth():
-            return noisy_medians(pick.mechanism, weights, sampler)
-        case Proposed():
-            return tested_medians(pick.mechanism, weights, sampler)
+        case SmoothMedian():
+            return release_noisy_medians(pick.mechanism, weights, sampler)
+        case ProposeTestRelease():
+            return release_tested_medians(pick.mechanism, weights, sampler)
         case Exponential(scale):
-            return _chosen(pick.target, scale, weights, sampler)
+            return _draw_bins(pick.target, scale, weights, sampler)
 
 
-def _chosen(target: Target, scale: Fraction, weights: Cells, sampler: Sampler) -> Integers:
+def _draw_bins(target: Target, scale: Fraction, weights: Cells, sampler: Sampler) -> Integers:
     blocks, bins = weights.shape
-    step = max(1, _LANES // bins)
-    scale = scale * _steps(target)
+    step = max(1, _CHUNK_BINS // bins)
+    scale = scale * _penalty_steps(target)
     chosen = np.empty(blocks, np.int64)
     for start in range(0, blocks, step):
         part = slice(start, start + step)
-        chosen[part] = sampler.choose(penalties(target, np.maximum(weights[part], 0)), scale)
+        chosen[part] = sampler.choose(bin_penalties(target, np.maximum(weights[part], 0)), scale)
     return chosen
 
 
-def _steps(target: Target) -> int:
+def _penalty_steps(target: Target) -> int:
     """How many steps of a penalty a unit of weight is."""
     match target:
         case Rank(fraction):
             return fraction.denominator
-        case Extreme():
+        case ExtremeTarget():
             return 2
 
 
-def penalties(target: Target, weights: Cells) -> Penalties:
+def bin_penalties(target: Target, weights: Cells) -> Penalties:
     """The scores of each block's bins, times what makes them whole numbers."""
-    upto: Penalties = np.cumsum(_wide_enough(target, weights), axis=1)
-    before, whole, step = upto - weights, upto[:, -1:], _steps(target)
+    upto: Penalties = np.cumsum(_widen_weights(target, weights), axis=1)
+    before, total_weight, step = upto - weights, upto[:, -1:], _penalty_steps(target)
     match target:
         case Rank(fraction):
-            level = fraction.numerator * whole
-        case Extreme(high, rank):
-            level = np.full_like(whole, 2 * rank + 1)
+            level = fraction.numerator * total_weight
+        case ExtremeTarget(high, rank):
+            level = np.full_like(total_weight, 2 * rank + 1)
             if high:
-                before, upto = whole - upto, whole - before
+                before, upto = total_weight - upto, total_weight - before
     result: Penalties = np.maximum(step * before - level, level - step * upto)
     return result
 
 
-def _wide_enough(target: Target, weights: Cells) -> Penalties:
+def _widen_weights(target: Target, weights: Cells) -> Penalties:
     """The weights in a type that holds every term of a score."""
-    most = float(np.max(np.sum(weights, axis=1, dtype=np.float64), initial=0.0)) * _steps(target)
-    if isinstance(target, Extreme):
-        most = max(most, 2.0 * target.rank)
-    return weights if most < _SAFE else weights.astype(object)
+    largest = float(np.max(np.sum(weights, axis=1, dtype=np.float64), initial=0.0)) * _penalty_steps(target)
+    if isinstance(target, ExtremeTarget):
+        largest = max(largest, 2.0 * target.rank)
+    return weights if largest < _MAX_SAFE else weights.astype(object)

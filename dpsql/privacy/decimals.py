@@ -16,14 +16,14 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.privacy.certify import decimal
-from dpsql.pulse import beat
+from dpsql.privacy.certify import to_decimal
+from dpsql.pulse import checkpoint
 
-Whole = npt.NDArray[np.int64]
+IntegerArray = npt.NDArray[np.int64]
 Vector = list[Decimal]
 
-_DIGITS = Context(prec=80, Emax=MAX_EMAX, Emin=MIN_EMIN)
-_FARTHEST = Decimal(10) ** 6
+_EXACT_DIGITS = Context(prec=80, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_MAX_MARGIN = Decimal(10) ** 6
 """exp(-m) of a margin beyond it is 0 in any sum that matters, and takes long to write out."""
 
 
@@ -31,17 +31,17 @@ _FARTHEST = Decimal(10) ** 6
 class ExactProblem:
     """x = numerators / divisor; labels of 0 and 1, 0 standing for -1; weights in units of which `whole` are a row."""
 
-    numerators: Callable[[], Whole]
+    numerators: Callable[[], IntegerArray]
     divisor: Fraction
-    labels: Whole
-    weights: Whole
+    labels: IntegerArray
+    weights: IntegerArray
     whole: int
     ridge: Fraction
     slope: tuple[Fraction, ...]
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _ExactRows:
     """y_i x_i and the weight of each tuple; what holds and what pulls at w."""
 
     vectors: list[Vector]
@@ -49,89 +49,89 @@ class _Rows:
     ridge: Decimal
     slope: Vector
 
-    def margins(self, w: Vector) -> Vector:
-        return [_dot(x, w) for x in self.vectors]
+    def margins_at(self, w: Vector) -> Vector:
+        return [_dot_product(x, w) for x in self.vectors]
 
-    def value(self, w: Vector) -> Decimal:
+    def objective_at(self, w: Vector) -> Decimal:
         losses = Decimal(0)
-        for a, m in zip(self.weights, self.margins(w), strict=True):
-            beat()
-            losses += a * _loss(m)
-        return losses + self.ridge / 2 * _dot(w, w) + _dot(self.slope, w)
+        for a, m in zip(self.weights, self.margins_at(w), strict=True):
+            checkpoint()
+            losses += a * _exact_logistic_loss(m)
+        return losses + self.ridge / 2 * _dot_product(w, w) + _dot_product(self.slope, w)
 
-    def gradient(self, w: Vector) -> Vector:
-        result = [self.ridge * one + pull for one, pull in zip(w, self.slope, strict=True)]
-        for x, a, m in zip(self.vectors, self.weights, self.margins(w), strict=True):
-            beat()
-            pulled = a * _share(m)
-            result = [one - pulled * part for one, part in zip(result, x, strict=True)]
+    def gradient_at(self, w: Vector) -> Vector:
+        result = [self.ridge * component + pull for component, pull in zip(w, self.slope, strict=True)]
+        for x, a, m in zip(self.vectors, self.weights, self.margins_at(w), strict=True):
+            checkpoint()
+            factor = a * _negated_sigmoid(m)
+            result = [component - factor * part for component, part in zip(result, x, strict=True)]
         return result
 
-    def hessian(self, w: Vector) -> list[Vector]:
+    def hessian_at(self, w: Vector) -> list[Vector]:
         d = len(w)
         result = [[self.ridge if i == j else Decimal(0) for j in range(d)] for i in range(d)]
-        for x, a, m in zip(self.vectors, self.weights, self.margins(w), strict=True):
-            beat()
-            curved = a * _share(m) * _share(-m)
+        for x, a, m in zip(self.vectors, self.weights, self.margins_at(w), strict=True):
+            checkpoint()
+            curvature = a * _negated_sigmoid(m) * _negated_sigmoid(-m)
             for i in range(d):
                 if x[i]:
-                    part = curved * x[i]
+                    part = curvature * x[i]
                     for j in range(d):
                         result[i][j] += part * x[j]
         return result
 
 
-def descend(problem: ExactProblem, tolerance: Fraction) -> list[Fraction]:
+def minimize_exactly(problem: ExactProblem, tolerance: Fraction) -> list[Fraction]:
     """A w at which the gradient is at most `tolerance` long."""
-    with localcontext(_DIGITS):
-        rows = _rows(problem)
-        near = (decimal(tolerance) / 2) ** 2
+    with localcontext(_EXACT_DIGITS):
+        rows = _build_exact_rows(problem)
+        squared_tolerance = (to_decimal(tolerance) / 2) ** 2
         w = [Decimal(0)] * len(rows.slope)
-        gradient = rows.gradient(w)
-        while _dot(gradient, gradient) > near:
-            w = _lower(rows, w, _solve(rows.hessian(w), gradient), gradient)
-            gradient = rows.gradient(w)
-        return [Fraction(one) for one in w]
+        gradient = rows.gradient_at(w)
+        while _dot_product(gradient, gradient) > squared_tolerance:
+            w = _exact_line_search(rows, w, _solve_exactly(rows.hessian_at(w), gradient), gradient)
+            gradient = rows.gradient_at(w)
+        return [Fraction(component) for component in w]
 
 
-def _lower(rows: _Rows, w: Vector, step: Vector, gradient: Vector) -> Vector:
-    value, falls, part = rows.value(w), _dot(gradient, step), Decimal(1)
+def _exact_line_search(rows: _ExactRows, w: Vector, step: Vector, gradient: Vector) -> Vector:
+    value, slope, part = rows.objective_at(w), _dot_product(gradient, step), Decimal(1)
     while True:
-        there = [one - part * move for one, move in zip(w, step, strict=True)]
-        if rows.value(there) <= value - part * falls / 4:
-            return there
+        candidate = [component - part * move for component, move in zip(w, step, strict=True)]
+        if rows.objective_at(candidate) <= value - part * slope / 4:
+            return candidate
         part /= 2
 
 
-def _rows(problem: ExactProblem) -> _Rows:
-    unit = decimal(1 / problem.divisor)
+def _build_exact_rows(problem: ExactProblem) -> _ExactRows:
+    unit = to_decimal(1 / problem.divisor)
     signs = [1 if label else -1 for label in problem.labels.tolist()]
-    vectors = [[sign * Decimal(one) * unit for one in row]
+    vectors = [[sign * Decimal(value) * unit for value in row]
                for sign, row in zip(signs, problem.numerators().tolist(), strict=True)]  # fmt: skip
-    weights = [Decimal(one) / problem.whole for one in problem.weights.tolist()]
-    return _Rows(vectors, weights, decimal(problem.ridge), [decimal(one) for one in problem.slope])
+    weights = [Decimal(value) / problem.whole for value in problem.weights.tolist()]
+    return _ExactRows(vectors, weights, to_decimal(problem.ridge), [to_decimal(value) for value in problem.slope])
 
 
-def _dot(one: Vector, other: Vector) -> Decimal:
-    return sum((a * b for a, b in zip(one, other, strict=True) if a and b), Decimal(0))
+def _dot_product(left: Vector, right: Vector) -> Decimal:
+    return sum((a * b for a, b in zip(left, right, strict=True) if a and b), Decimal(0))
 
 
-def _share(m: Decimal) -> Decimal:
+def _negated_sigmoid(m: Decimal) -> Decimal:
     """1 / (1 + exp(m))."""
-    if abs(m) > _FARTHEST:
+    if abs(m) > _MAX_MARGIN:
         return Decimal(0) if m > 0 else Decimal(1)
     small = (-abs(m)).exp()
     return (small if m > 0 else Decimal(1)) / (1 + small)
 
 
-def _loss(m: Decimal) -> Decimal:
+def _exact_logistic_loss(m: Decimal) -> Decimal:
     """ln(1 + exp(-m))."""
-    if abs(m) > _FARTHEST:
+    if abs(m) > _MAX_MARGIN:
         return Decimal(0) if m > 0 else -m
     return (1 + (-abs(m)).exp()).ln() + max(-m, Decimal(0))
 
 
-def _solve(matrix: list[Vector], right: Vector) -> Vector:
+def _solve_exactly(matrix: list[Vector], right: Vector) -> Vector:
     """Gauss, of a matrix that is positive definite: no pivot is 0."""
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
     d = len(rows)
@@ -140,7 +140,7 @@ def _solve(matrix: list[Vector], right: Vector) -> Vector:
             factor = rows[k][i] / rows[i][i]
             if factor:
                 rows[k] = [a - factor * b for a, b in zip(rows[k], rows[i], strict=True)]
-    found: Vector = [Decimal(0)] * d
+    solution: Vector = [Decimal(0)] * d
     for i in range(d - 1, -1, -1):
-        found[i] = (rows[i][d] - _dot(rows[i][i + 1 : d], found[i + 1 :])) / rows[i][i]
-    return found
+        solution[i] = (rows[i][d] - _dot_product(rows[i][i + 1 : d], solution[i + 1 :])) / rows[i][i]
+    return solution

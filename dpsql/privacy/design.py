@@ -22,16 +22,16 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.floating[Any]]
-Whole = npt.NDArray[np.int64]
+IntegerArray = npt.NDArray[np.int64]
 
-STEPS = 15
+FEATURE_BITS = 15
 """Features are whole multiples of 2^-STEPS."""
-ONE = 1 << STEPS
-_ROOTS = 1 << 20
+FEATURE_ONE = 1 << FEATURE_BITS
+_ROOT_STEPS = 1 << 20
 
 
 @dataclass(frozen=True)
-class Scale:
+class NumericAxis:
     """Places in ascending order, evenly spaced: the first becomes -1, the last 1."""
 
     size: int
@@ -40,15 +40,15 @@ class Scale:
     def width(self) -> int:
         return 1
 
-    def numerators(self, codes: Whole) -> Whole:
+    def feature_numerators(self, codes: IntegerArray) -> IntegerArray:
         last = max(1, self.size - 1)
-        twice = (2 * codes - last) * ONE if self.size > 1 else np.zeros_like(codes)
-        places: Whole = np.sign(twice) * (np.abs(twice) // last)
-        return places[:, None]
+        twice = (2 * codes - last) * FEATURE_ONE if self.size > 1 else np.zeros_like(codes)
+        steps: IntegerArray = np.sign(twice) * (np.abs(twice) // last)
+        return steps[:, None]
 
 
 @dataclass(frozen=True)
-class Categories:
+class CategoricalAxis:
     """Places without an order."""
 
     size: int
@@ -57,18 +57,18 @@ class Categories:
     def width(self) -> int:
         return self.size
 
-    def numerators(self, codes: Whole) -> Whole:
-        return np.where(codes[:, None] == np.arange(self.size), ONE, 0)
+    def feature_numerators(self, codes: IntegerArray) -> IntegerArray:
+        return np.where(codes[:, None] == np.arange(self.size), FEATURE_ONE, 0)
 
 
-Axis = Scale | Categories
+FeatureAxis = NumericAxis | CategoricalAxis
 
 
 @dataclass(frozen=True)
-class Design:
+class FeatureDesign:
     """The features of a model, before which the label is one more axis of its tally."""
 
-    axes: tuple[Axis, ...]
+    axes: tuple[FeatureAxis, ...]
 
     def __post_init__(self) -> None:
         if not self.axes or any(not 1 <= axis.size < 1 << 31 for axis in self.axes):
@@ -81,28 +81,28 @@ class Design:
 
     @property
     def scale(self) -> Fraction:
-        return root_above(1 + len(self.axes))
+        return sqrt_rounded_up(1 + len(self.axes))
 
-    def numerators(self, codes: Whole) -> Whole:
+    def feature_numerators(self, codes: IntegerArray) -> IntegerArray:
         """z in units of 2^-15, one row for each tuple."""
-        parts = [axis.numerators(codes[:, place]) for place, axis in enumerate(self.axes)]
-        return np.concatenate([np.full((len(codes), 1), ONE, np.int64), *parts], axis=1)
+        parts = [axis.feature_numerators(codes[:, index]) for index, axis in enumerate(self.axes)]
+        return np.concatenate([np.full((len(codes), 1), FEATURE_ONE, np.int64), *parts], axis=1)
 
-    def vectors(self, codes: Whole) -> Floats:
+    def feature_vectors(self, codes: IntegerArray) -> Floats:
         """x, each component within 2^-52 of itself."""
-        return self.numerators(codes) / (ONE * float(self.scale))
+        return self.feature_numerators(codes) / (FEATURE_ONE * float(self.scale))
 
-    def written(self) -> list[list[Any]]:
-        return [["scale" if isinstance(axis, Scale) else "categories", axis.size] for axis in self.axes]
+    def to_json(self) -> list[list[Any]]:
+        return [["scale" if isinstance(axis, NumericAxis) else "categories", axis.size] for axis in self.axes]
 
     @classmethod
-    def read(cls, part: list[list[Any]]) -> Design:
-        kinds: dict[str, Callable[[int], Axis]] = {"scale": Scale, "categories": Categories}
+    def from_json(cls, part: list[list[Any]]) -> FeatureDesign:
+        kinds: dict[str, Callable[[int], FeatureAxis]] = {"scale": NumericAxis, "categories": CategoricalAxis}
         return cls(tuple(kinds[kind](size) for kind, size in part))
 
 
-def root_above(value: int) -> Fraction:
+def sqrt_rounded_up(value: int) -> Fraction:
     """The square root of a whole number, rounded up to a multiple of 2^-20."""
-    square = value * _ROOTS**2
+    square = value * _ROOT_STEPS**2
     root = math.isqrt(square)
-    return Fraction(root if root * root == square else root + 1, _ROOTS)
+    return Fraction(root if root * root == square else root + 1, _ROOT_STEPS)

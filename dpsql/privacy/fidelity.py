@@ -32,11 +32,11 @@ import numpy as np
 
 from dpsql.privacy.looks import Floats, Marginal
 from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism, standard_error
-from dpsql.privacy.mwem import Measured
+from dpsql.privacy.mwem import MarginalMeasurement
 
 
 @dataclass(frozen=True)
-class Figure:
+class MarginalError:
     """The expected error of a marginal's cells, in units of weight; None where nothing tells it."""
 
     marginal: Marginal
@@ -45,15 +45,15 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Round:
+class SelectionRound:
     """Who was chosen, among whom, against which estimates and with which handicaps; and what was measured then."""
 
-    chosen: Measured
+    chosen: MarginalMeasurement
     estimates: Mapping[Marginal, Floats]
     handicaps: Mapping[Marginal, int]
 
 
-def mean_size(mechanism: Mechanism) -> float:
+def mean_noise_size(mechanism: Mechanism) -> float:
     """The mean of |noise| in a cell, from above."""
     match mechanism:
         case Laplace():
@@ -62,47 +62,47 @@ def mean_size(mechanism: Mechanism) -> float:
             return standard_error(mechanism) * math.sqrt(2.0 / math.pi)
 
 
-def figures(
+def estimate_marginal_errors(
     synthetic: Mapping[Marginal, Floats],
-    measured: Sequence[tuple[Measured, Mechanism]],
-    rounds: Sequence[Round],
+    measured: Sequence[tuple[MarginalMeasurement, Mechanism]],
+    rounds: Sequence[SelectionRound],
     size_of_noise: float,
     scale: float,
     total_error: float,
-) -> list[Figure]:
+) -> list[MarginalError]:
     """One for each marginal of the synthetic table; `size_of_noise` and `scale` are those of the rounds."""
-    slack = scale * (math.log(max(1, sum(len(one.estimates) for one in rounds))) + 1.0)
+    slack = scale * (math.log(max(1, sum(len(compared_round.estimates) for compared_round in rounds))) + 1.0)
     result = []
-    for marginal, found in synthetic.items():
-        most = (2.0 * float(found.sum()) + total_error) / found.size
-        error = _measured(marginal, found, measured)
-        seen = error is not None
+    for marginal, cells in synthetic.items():
+        max_error = (2.0 * float(cells.sum()) + total_error) / cells.size
+        error = _measured_error(marginal, cells, measured)
+        is_measured = error is not None
         if error is None:
-            lost = [one for one in rounds if marginal in one.estimates]
-            error = _lost(marginal, found, lost[-1], size_of_noise, slack) if lost else None
-        result.append(Figure(marginal, None if error is None else min(error, most), seen))
+            comparisons = [compared_round for compared_round in rounds if marginal in compared_round.estimates]
+            error = _unmeasured_error(marginal, cells, comparisons[-1], size_of_noise, slack) if comparisons else None
+        result.append(MarginalError(marginal, None if error is None else min(error, max_error), is_measured))
     return result
 
 
-def _measured(marginal: Marginal, found: Floats, measured: Sequence[tuple[Measured, Mechanism]]) -> float | None:
+def _measured_error(marginal: Marginal, cells: Floats, measured: Sequence[tuple[MarginalMeasurement, Mechanism]]) -> float | None:
     """By the measurement with the least noise in it: which that is, is public."""
     best, noise = None, math.inf
-    for one, mechanism in measured:
-        if set(marginal) <= set(one.marginal):
-            size = mean_size(mechanism) * math.sqrt(one.noisy.size / found.size)
+    for measurement, mechanism in measured:
+        if set(marginal) <= set(measurement.marginal):
+            size = mean_noise_size(mechanism) * math.sqrt(measurement.noisy.size / cells.size)
             if size < noise:
-                best, noise = one, size
+                best, noise = measurement, size
     if best is None:
         return None
-    others = tuple(place for place, axis in enumerate(best.marginal) if axis not in marginal)
+    others = tuple(index for index, axis in enumerate(best.marginal) if axis not in marginal)
     summed = best.noisy.sum(axis=others) if others else best.noisy
-    return float(np.abs(found - np.maximum(summed, 0)).mean()) + noise
+    return float(np.abs(cells - np.maximum(summed, 0)).mean()) + noise
 
 
-def _lost(marginal: Marginal, found: Floats, to: Round, size_of_noise: float, slack: float) -> float:
-    chosen = to.chosen
-    winner = np.abs(np.maximum(chosen.noisy, 0) - to.estimates[chosen.marginal]).sum()
+def _unmeasured_error(marginal: Marginal, cells: Floats, compared_round: SelectionRound, size_of_noise: float, slack: float) -> float:
+    chosen = compared_round.chosen
+    winner = np.abs(np.maximum(chosen.noisy, 0) - compared_round.estimates[chosen.marginal]).sum()
     winner += chosen.noisy.size * size_of_noise
-    handicap = to.handicaps[marginal] - to.handicaps[chosen.marginal]
-    moved = np.abs(found - to.estimates[marginal]).sum()
-    return max(0.0, float(moved + handicap + winner + slack)) / found.size
+    handicap = compared_round.handicaps[marginal] - compared_round.handicaps[chosen.marginal]
+    moved = np.abs(cells - compared_round.estimates[marginal]).sum()
+    return max(0.0, float(moved + handicap + winner + slack)) / cells.size

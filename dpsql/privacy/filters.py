@@ -32,8 +32,8 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
-from dpsql.privacy.accounting import epsilon_from, log_at_least, rho_from
-from dpsql.privacy.loss import NO_LOSS, UNIT, Loss
+from dpsql.privacy.accounting import rho_to_epsilon, log_rounded_up, epsilon_to_rho
+from dpsql.privacy.loss import NO_LOSS, LOSS_DENOMINATOR, Loss
 
 SELECTION_SHARE = Fraction(9, 10)
 """The part of an account's delta that selections may spend; the rest is for the conversion from rho."""
@@ -45,7 +45,7 @@ _ZERO = Fraction(0)
 _DECIMALS = 10**40
 
 
-def _decimal_up(value: Fraction) -> Fraction:
+def _round_up_decimal(value: Fraction) -> Fraction:
     """Figures of basic and advanced composition are decimals, as people write them: ten times 0.1 is 1."""
     return Fraction(-(-value.numerator * _DECIMALS // value.denominator), _DECIMALS)
 
@@ -74,7 +74,7 @@ class Cost:
         epsilon = None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon
         return Cost(self.loss + other.loss, epsilon, self.delta + other.delta, self.squares + other.squares)
 
-    def times(self, count: int) -> Cost:
+    def scaled_by(self, count: int) -> Cost:
         """The cost of so many charges like this one."""
         pure = None if self.loss.epsilon is None else count * self.loss.epsilon
         loss = Loss(pure, count * self.loss.rho, count * self.loss.delta)
@@ -93,17 +93,17 @@ def cost_of(loss: Loss, epsilon: Fraction = _ZERO, conversion: Fraction = _ZERO)
     Kamath, Steinke 2020), and so also with the asked epsilon where the rho is at most what that one allows.
     """
     if loss.epsilon is not None and loss.delta == 0:
-        return Cost(loss, _decimal_up(loss.epsilon), _ZERO, _decimal_up(loss.epsilon**2))
+        return Cost(loss, _round_up_decimal(loss.epsilon), _ZERO, _round_up_decimal(loss.epsilon**2))
     if conversion <= 0:
-        return Cost(loss, None, _decimal_up(loss.delta), _ZERO)
-    lost = epsilon_from(loss.rho, conversion)
-    if epsilon < lost and loss.rho <= rho_from(epsilon, conversion):
-        lost = epsilon
-    return Cost(loss, _decimal_up(lost), _decimal_up(loss.delta + conversion), _decimal_up(lost**2))
+        return Cost(loss, None, _round_up_decimal(loss.delta), _ZERO)
+    converted = rho_to_epsilon(loss.rho, conversion)
+    if epsilon < converted and loss.rho <= epsilon_to_rho(epsilon, conversion):
+        converted = epsilon
+    return Cost(loss, _round_up_decimal(converted), _round_up_decimal(loss.delta + conversion), _round_up_decimal(converted**2))
 
 
 @dataclass(frozen=True)
-class Limits:
+class FilterLimits:
     """The most that an account may lose: `epsilon` by the pure filter, the rest by the one of its `composition`.
 
     `rho` is that of the concentrated filter; `log` is ln(1/d') of the advanced one.
@@ -116,24 +116,24 @@ class Limits:
     log: Fraction = _ZERO
 
 
-def limits(epsilon: Fraction, delta: Fraction, composition: Composition = Composition.ZCDP) -> Limits:
+def limits_for_budget(epsilon: Fraction, delta: Fraction, composition: Composition = Composition.ZCDP) -> FilterLimits:
     """The filter's limits for an account with this budget.
 
-    Privacy: what `admit` grants within them is (epsilon, delta)-DP: under zCDP 0.9 delta is for selections and 0.1
+    Privacy: what `admit_charge` grants within them is (epsilon, delta)-DP: under zCDP 0.9 delta is for selections and 0.1
     delta for the conversion; under advanced composition half is d'.
     """
     match composition:
         case Composition.ZCDP:
-            return Limits(epsilon, rho_from(epsilon, (1 - SELECTION_SHARE) * delta), SELECTION_SHARE * delta)
+            return FilterLimits(epsilon, epsilon_to_rho(epsilon, (1 - SELECTION_SHARE) * delta), SELECTION_SHARE * delta)
         case Composition.BASIC:
-            return Limits(epsilon, _ZERO, delta, composition)
+            return FilterLimits(epsilon, _ZERO, delta, composition)
         case Composition.ADVANCED:
-            log = log_at_least(1 / ((1 - ADVANCED_SHARE) * delta)) if delta else _ZERO
-            return Limits(epsilon, _ZERO, ADVANCED_SHARE * delta, composition, log)
+            log = log_rounded_up(1 / ((1 - ADVANCED_SHARE) * delta)) if delta else _ZERO
+            return FilterLimits(epsilon, _ZERO, ADVANCED_SHARE * delta, composition, log)
 
 
 @dataclass(frozen=True)
-class Spent:
+class CumulativeLoss:
     """What an account has lost so far: the sums that the filters look at.
 
     `epsilon` is that of pure losses, None once a loss was not pure; `rho` and `delta` are those of the concentrated
@@ -148,14 +148,14 @@ class Spent:
     squares: Fraction = _ZERO
 
 
-NOTHING = Spent(_ZERO, _ZERO, _ZERO)
+NO_CUMULATIVE_LOSS = CumulativeLoss(_ZERO, _ZERO, _ZERO)
 
 
-def add(spent: Spent, cost: Cost) -> Spent:
+def add_cost(spent: CumulativeLoss, cost: Cost) -> CumulativeLoss:
     # An epsilon beside a delta is no pure loss: the first filter has no delta to give.
     loss = cost.loss
     pure = loss.epsilon if loss.delta == 0 else None
-    return Spent(
+    return CumulativeLoss(
         None if spent.epsilon is None or pure is None else spent.epsilon + pure,
         spent.rho + loss.rho,
         spent.delta + loss.delta,
@@ -165,16 +165,16 @@ def add(spent: Spent, cost: Cost) -> Spent:
     )
 
 
-def admit(limits: Limits, spent: Spent, cost: Cost) -> Spent | None:
+def admit_charge(limits: FilterLimits, spent: CumulativeLoss, cost: Cost) -> CumulativeLoss | None:
     """What will have been spent if `cost` is granted; None if it is refused, and then nothing is spent.
 
     Privacy: the union of the pure filter and the one of the account's composition (lemma above).
     """
-    after = add(spent, cost)
-    return after if holds(limits, after) else None
+    after = add_cost(spent, cost)
+    return after if is_within_limits(limits, after) else None
 
 
-def holds(limits: Limits, spent: Spent) -> bool:
+def is_within_limits(limits: FilterLimits, spent: CumulativeLoss) -> bool:
     if spent.epsilon is not None and spent.epsilon <= limits.epsilon:
         return True
     match limits.composition:
@@ -184,16 +184,16 @@ def holds(limits: Limits, spent: Spent) -> bool:
             within = spent.basic_epsilon is not None and spent.basic_epsilon <= limits.epsilon
             return within and spent.basic_delta <= limits.delta
         case Composition.ADVANCED:
-            return spent.basic_epsilon is not None and spent.basic_delta <= limits.delta and _advanced(limits, spent)
+            return spent.basic_epsilon is not None and spent.basic_delta <= limits.delta and _is_within_advanced(limits, spent)
 
 
-def _advanced(limits: Limits, spent: Spent) -> bool:
+def _is_within_advanced(limits: FilterLimits, spent: CumulativeLoss) -> bool:
     """sqrt(2 ln(1/d') S) + S/2 <= epsilon, without a root."""
-    room = limits.epsilon - spent.squares / 2
-    return limits.log > 0 and room >= 0 and 2 * limits.log * spent.squares <= room**2
+    remaining = limits.epsilon - spent.squares / 2
+    return limits.log > 0 and remaining >= 0 and 2 * limits.log * spent.squares <= remaining**2
 
 
-def lost(limits: Limits, spent: Spent, conversion: Fraction) -> Fraction | None:
+def cumulative_epsilon(limits: FilterLimits, spent: CumulativeLoss, conversion: Fraction) -> Fraction | None:
     """All that was lost as one epsilon: the smallest of the figures that the filters prove; None if there is none.
 
     `conversion` is the part of the account's delta that is kept for the conversion of rho.
@@ -201,22 +201,22 @@ def lost(limits: Limits, spent: Spent, conversion: Fraction) -> Fraction | None:
     figures = [] if spent.epsilon is None else [spent.epsilon]
     match limits.composition:
         case Composition.ZCDP:
-            figures += [epsilon_from(spent.rho, conversion)] if conversion > 0 else []
+            figures += [rho_to_epsilon(spent.rho, conversion)] if conversion > 0 else []
         case Composition.BASIC:
             figures += [] if spent.basic_epsilon is None else [spent.basic_epsilon]
         case Composition.ADVANCED:
             if spent.basic_epsilon is not None and limits.log > 0:
-                figures.append(_root_up(2 * limits.log * spent.squares) + spent.squares / 2)
+                figures.append(_sqrt_rounded_up(2 * limits.log * spent.squares) + spent.squares / 2)
     return min(figures, default=None)
 
 
-def _root_up(square: Fraction) -> Fraction:
-    units = -(-square.numerator * UNIT**2 // square.denominator)
+def _sqrt_rounded_up(square: Fraction) -> Fraction:
+    units = -(-square.numerator * LOSS_DENOMINATOR**2 // square.denominator)
     root = math.isqrt(units)
-    return Fraction(root if root * root == units else root + 1, UNIT)
+    return Fraction(root if root * root == units else root + 1, LOSS_DENOMINATOR)
 
 
-def part_left(limits: Limits, spent: Spent, epsilon: Fraction) -> Fraction:
+def fraction_remaining(limits: FilterLimits, spent: CumulativeLoss, epsilon: Fraction) -> Fraction:
     """Of the filter that has more to give: the part of it that is not yet spent; `epsilon` is what was lost."""
     parts = [_ZERO if spent.epsilon is None else 1 - spent.epsilon / limits.epsilon]
     match limits.composition:

@@ -15,21 +15,21 @@ import numpy as np
 
 from dpsql.exact import Cells
 from dpsql.privacy.looks import Floats, Marginal
-from dpsql.privacy.mwem import Measured
-from dpsql.privacy.rounding import shuffled, uniforms, whole_counts
+from dpsql.privacy.mwem import MarginalMeasurement
+from dpsql.privacy.rounding import shuffle_indices, draw_uniforms, round_counts
 from dpsql.privacy.sampling import Sampler
 
-MOST_AXES = 32
-MOST_PAIR = 1 << 16
+MAX_AXES = 32
+MAX_PAIR_CELLS = 1 << 16
 """Cells of a two-way marginal that may be an edge."""
 
-_SWEEPS = 50
-_FAITH = 1e-3
+_RAKING_SWEEPS = 50
+_INDEPENDENT_SHARE = 1e-3
 """The part of a pair's weight that is spread as if its columns were independent, so that raking reaches every cell."""
 
 
 @dataclass(frozen=True)
-class Forest:
+class MarginalForest:
     """One-way marginals, and for each edge a two-way one that agrees with them; all add up to `total`."""
 
     total: float
@@ -37,20 +37,20 @@ class Forest:
     pairs: Mapping[Marginal, Floats]
 
 
-def pairs_of(sizes: tuple[int, ...]) -> tuple[Marginal, ...]:
+def candidate_edges(sizes: tuple[int, ...]) -> tuple[Marginal, ...]:
     """The pairs of axes that may be edges."""
-    return tuple(pair for pair in combinations(range(len(sizes)), 2) if sizes[pair[0]] * sizes[pair[1]] <= MOST_PAIR)
+    return tuple(pair for pair in combinations(range(len(sizes)), 2) if sizes[pair[0]] * sizes[pair[1]] <= MAX_PAIR_CELLS)
 
 
-def edges_of(sizes: tuple[int, ...]) -> int:
+def count_edges(sizes: tuple[int, ...]) -> int:
     """How many edges a largest forest has."""
     chosen: list[Marginal] = []
-    while candidates := joining(pairs_of(sizes), chosen):
+    while candidates := edges_joining_trees(candidate_edges(sizes), chosen):
         chosen.append(candidates[0])
     return len(chosen)
 
 
-def joining(pairs: Iterable[Marginal], chosen: Sequence[Marginal]) -> list[Marginal]:
+def edges_joining_trees(pairs: Iterable[Marginal], chosen: Sequence[Marginal]) -> list[Marginal]:
     """The pairs that would join two trees of the forest of those chosen."""
     root: dict[int, int] = {}
 
@@ -59,106 +59,106 @@ def joining(pairs: Iterable[Marginal], chosen: Sequence[Marginal]) -> list[Margi
             axis = root[axis]
         return axis
 
-    for one, other in chosen:
-        root[find(one)] = find(other)
+    for first, second in chosen:
+        root[find(first)] = find(second)
     return [pair for pair in pairs if find(pair[0]) != find(pair[1])]
 
 
-def combined_total(measured: Iterable[Measured]) -> float:
+def combine_totals(measured: Iterable[MarginalMeasurement]) -> float:
     """The total, from what was measured of it, each by how exact it is. (The total itself is a marginal of no axes.)"""
-    values = [(float(one.noisy.sum()), one.variance * one.noisy.size) for one in measured]
+    values = [(float(measurement.noisy.sum()), measurement.variance * measurement.noisy.size) for measurement in measured]
     weights = sum(1.0 / variance for _, variance in values)
     return sum(value / variance for value, variance in values) / weights
 
 
-def plant(sizes: tuple[int, ...], measured: Sequence[Measured], total: float) -> Forest:
+def fit_forest(sizes: tuple[int, ...], measured: Sequence[MarginalMeasurement], total: float) -> MarginalForest:
     """The forest of measured one- and two-way marginals."""
-    ones = tuple(_one(axis, measured, total) for axis in range(len(sizes)))
-    edges = [one for one in measured if len(one.marginal) == 2]
-    return Forest(total, ones, {edge.marginal: _pair(edge, ones, total) for edge in edges})
+    ones = tuple(_fit_one_way(axis, measured, total) for axis in range(len(sizes)))
+    edges = [measurement for measurement in measured if len(measurement.marginal) == 2]
+    return MarginalForest(total, ones, {edge.marginal: _fit_pair(edge, ones, total) for edge in edges})
 
 
-def _pair(edge: Measured, ones: tuple[Floats, ...], total: float) -> Floats:
-    one, other = edge.marginal
-    return _rake(onto_simplex(edge.noisy.astype(np.float64), total), ones[one], ones[other], total)
+def _fit_pair(edge: MarginalMeasurement, ones: tuple[Floats, ...], total: float) -> Floats:
+    row_axis, column_axis = edge.marginal
+    return _rake_pair(project_to_simplex(edge.noisy.astype(np.float64), total), ones[row_axis], ones[column_axis], total)
 
 
-def _one(axis: int, measured: Sequence[Measured], total: float) -> Floats:
+def _fit_one_way(axis: int, measured: Sequence[MarginalMeasurement], total: float) -> Floats:
     """A one-way marginal from all that tells of it, not negative, with the total of all."""
-    found, weight = np.zeros(()), 0.0
-    for one in measured:
-        if axis in one.marginal:
-            others = tuple(place for place, other in enumerate(one.marginal) if other != axis)
-            summed = one.noisy.sum(axis=others) if others else one.noisy
-            exactness = summed.size / (one.variance * one.noisy.size)
-            found, weight = found + summed * exactness, weight + exactness
-    return onto_simplex(found / weight, total)
+    weighted_sum, weight = np.zeros(()), 0.0
+    for measurement in measured:
+        if axis in measurement.marginal:
+            others = tuple(index for index, other in enumerate(measurement.marginal) if other != axis)
+            summed = measurement.noisy.sum(axis=others) if others else measurement.noisy
+            precision = summed.size / (measurement.variance * measurement.noisy.size)
+            weighted_sum, weight = weighted_sum + summed * precision, weight + precision
+    return project_to_simplex(weighted_sum / weight, total)
 
 
-def onto_simplex(values: Floats, total: float) -> Floats:
+def project_to_simplex(values: Floats, total: float) -> Floats:
     """The nearest table, in Euclid's sense, that has no negative cell and adds up to the total (Held et al. 1974)."""
     flat = np.sort(values.reshape(-1))[::-1]
     excess = (np.cumsum(flat) - total) / np.arange(1, flat.size + 1)
-    kept = np.flatnonzero(flat > excess)
-    level = excess[kept[-1]] if len(kept) else flat[0] - total
+    positive = np.flatnonzero(flat > excess)
+    level = excess[positive[-1]] if len(positive) else flat[0] - total
     result: Floats = np.maximum(values - level, 0.0)
     return result
 
 
-def _rake(pair: Floats, rows: Floats, columns: Floats, total: float) -> Floats:
+def _rake_pair(pair: Floats, rows: Floats, columns: Floats, total: float) -> Floats:
     """The pair with given one-way marginals, multiplied into shape (Deming, Stephan 1940)."""
     if total <= 0:
         return np.zeros_like(pair)
-    table = (1.0 - _FAITH) * pair + _FAITH * np.outer(rows, columns) / total
-    for _ in range(_SWEEPS):
-        table = table * _ratio(columns, table.sum(axis=0))[None, :]
-        table = table * _ratio(rows, table.sum(axis=1))[:, None]
+    table = (1.0 - _INDEPENDENT_SHARE) * pair + _INDEPENDENT_SHARE * np.outer(rows, columns) / total
+    for _ in range(_RAKING_SWEEPS):
+        table = table * _divide_or_zero(columns, table.sum(axis=0))[None, :]
+        table = table * _divide_or_zero(rows, table.sum(axis=1))[:, None]
     return table
 
 
-def _ratio(wanted: Floats, have: Floats) -> Floats:
-    return np.divide(wanted, have, out=np.zeros_like(wanted), where=have > 0)
+def _divide_or_zero(numerator: Floats, denominator: Floats) -> Floats:
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
 
 
-def rows_of_forest(forest: Forest, count: int, sampler: Sampler) -> tuple[Cells, ...]:
+def sample_forest_rows(forest: MarginalForest, count: int, sampler: Sampler) -> tuple[Cells, ...]:
     """`count` rows, one array of codes per axis: roots first, then each column given the one it hangs on."""
     columns: dict[int, Cells] = {}
     for axis, marginal in enumerate(forest.ones):
         if axis in columns:
             continue
-        columns[axis] = _root(marginal, count, sampler)
-        waiting = [axis]
-        while waiting:
-            parent = waiting.pop()
+        columns[axis] = _sample_root(marginal, count, sampler)
+        pending = [axis]
+        while pending:
+            parent = pending.pop()
             for pair, table in forest.pairs.items():
                 child = pair[1] if pair[0] == parent else pair[0]
                 if parent in pair and child not in columns:
-                    given = table if pair[0] == parent else table.T
-                    columns[child] = _child(columns[parent], given, sampler)
-                    waiting.append(child)
+                    conditional = table if pair[0] == parent else table.T
+                    columns[child] = _sample_child(columns[parent], conditional, sampler)
+                    pending.append(child)
     return tuple(columns[axis] for axis in range(len(forest.ones)))
 
 
-def _root(marginal: Floats, count: int, sampler: Sampler) -> Cells:
-    (start,) = uniforms(1, sampler)
-    codes = np.repeat(np.arange(len(marginal)), whole_counts(marginal, count, float(start)))
-    return codes[shuffled(count, sampler)]
+def _sample_root(marginal: Floats, count: int, sampler: Sampler) -> Cells:
+    (start,) = draw_uniforms(1, sampler)
+    codes = np.repeat(np.arange(len(marginal)), round_counts(marginal, count, float(start)))
+    return codes[shuffle_indices(count, sampler)]
 
 
-def _child(parents: Cells, given: Floats, sampler: Sampler) -> Cells:
+def _sample_child(parents: Cells, conditional: Floats, sampler: Sampler) -> Cells:
     """Codes in the proportions of the row of each parent's code, in random order among its rows."""
-    order = shuffled(len(parents), sampler)
+    order = shuffle_indices(len(parents), sampler)
     order = order[np.argsort(parents[order], kind="stable")]
-    sizes = np.bincount(parents, minlength=len(given))
-    starts = uniforms(len(given), sampler)
-    parts = [whole_counts(row, int(n), float(u)) for row, n, u in zip(given, sizes, starts, strict=True)]
+    sizes = np.bincount(parents, minlength=len(conditional))
+    starts = draw_uniforms(len(conditional), sampler)
+    parts = [round_counts(row, int(n), float(u)) for row, n, u in zip(conditional, sizes, starts, strict=True)]
     codes = np.empty(len(parents), np.int64)
-    codes[order] = np.concatenate([np.repeat(np.arange(given.shape[1]), part) for part in parts])
+    codes[order] = np.concatenate([np.repeat(np.arange(conditional.shape[1]), part) for part in parts])
     return codes
 
 
-def product_of(forest: Forest, pair: Marginal) -> Floats:
+def independent_product(forest: MarginalForest, pair: Marginal) -> Floats:
     """What a pair would be if its columns were independent."""
-    one, other = (forest.ones[axis] for axis in pair)
-    result: Floats = np.outer(one, other) / forest.total if forest.total > 0 else np.zeros((len(one), len(other)))
+    row_marginal, column_marginal = (forest.ones[axis] for axis in pair)
+    result: Floats = np.outer(row_marginal, column_marginal) / forest.total if forest.total > 0 else np.zeros((len(row_marginal), len(column_marginal)))
     return result

@@ -30,46 +30,46 @@ import numpy.typing as npt
 
 from dpsql.exact import Cells
 from dpsql.privacy.loss import Loss
-from dpsql.privacy.mechanisms import Mechanism, Sensitivity, draw, loss
+from dpsql.privacy.mechanisms import Mechanism, Sensitivity, draw_noise, noise_loss
 from dpsql.privacy.sampling import Sampler
-from dpsql.privacy.tally import Tally, UnitMass, total_sensitivity
+from dpsql.privacy.tally import WeightedRows, UnitMass, total_sensitivity
 
 Marginal = tuple[int, ...]
 """Axes, in ascending order; without any it is the total."""
 Floats = npt.NDArray[np.float64]
 
-_MOST = 1 << 60
+_MAX_ESTIMATE = 1 << 60
 """Estimates are clipped to it. Tallies weigh at most 2^56 (2^40 rows of 2^16), so no distance passes 64 bits."""
 
 
-class Looks:
+class MarginalMeasurer:
     """A tally behind noise."""
 
     __slots__ = ("__sampler", "__sizes", "__tally")
 
-    def __init__(self, tally: Tally, sizes: tuple[int, ...], sampler: Sampler) -> None:
+    def __init__(self, tally: WeightedRows, sizes: tuple[int, ...], sampler: Sampler) -> None:
         self.__tally = tally
         self.__sizes = sizes
         self.__sampler = sampler
 
-    def measure(self, marginal: Marginal, mechanism: Mechanism) -> Cells:
+    def measure_marginal(self, marginal: Marginal, mechanism: Mechanism) -> Cells:
         """The marginal with noise in each cell, in the shape of its axes; of no axes, the total."""
-        exact = np.clip(self.__exact(marginal), -_MOST, _MOST)
-        noise = draw(mechanism, exact.size, self.__sampler)
+        exact = np.clip(self.__exact(marginal), -_MAX_ESTIMATE, _MAX_ESTIMATE)
+        noise = draw_noise(mechanism, exact.size, self.__sampler)
         noisy: Cells = exact + noise.reshape(exact.shape)
         return noisy
 
-    def contest(self, estimates: Mapping[Marginal, Floats], handicaps: Mapping[Marginal, int]) -> Contest:
+    def compare_marginals(self, estimates: Mapping[Marginal, Floats], handicaps: Mapping[Marginal, int]) -> MarginalSelector:
         """The distances of marginals to public estimates, less public handicaps; sealed."""
         distances = {
             marginal: self.__distance(marginal, estimate) - handicaps[marginal]
             for marginal, estimate in estimates.items()
         }
-        return Contest(distances, self.__sampler)
+        return MarginalSelector(distances, self.__sampler)
 
     def __distance(self, marginal: Marginal, estimate: Floats) -> int:
         # Rounded once, and the same on both neighbors: the estimate is public.
-        whole = np.rint(np.clip(np.nan_to_num(estimate), 0.0, float(_MOST))).astype(np.int64)
+        whole = np.rint(np.clip(np.nan_to_num(estimate), 0.0, float(_MAX_ESTIMATE))).astype(np.int64)
         return int(np.abs(self.__exact(marginal) - whole).sum())
 
     def __exact(self, marginal: Marginal) -> Cells:
@@ -84,13 +84,13 @@ class Looks:
     def __repr__(self) -> str:
         return "Looks(sealed)"
 
-    def _refuse(self, *_: object) -> NoReturn:
+    def _refuse_copy(self, *_: object) -> NoReturn:
         raise TypeError("private rows are not to be copied or stored")
 
-    __reduce__ = __reduce_ex__ = __getstate__ = __copy__ = __deepcopy__ = _refuse
+    __reduce__ = __reduce_ex__ = __getstate__ = __copy__ = __deepcopy__ = _refuse_copy
 
 
-class Contest:
+class MarginalSelector:
     """How far marginals are off, exactly; nothing but who was chosen leaves."""
 
     __slots__ = ("__distances", "__sampler")
@@ -99,26 +99,26 @@ class Contest:
         self.__distances = dict(distances)
         self.__sampler = sampler
 
-    def furthest(self, candidates: Sequence[Marginal], scale: Fraction) -> Marginal:
+    def choose_furthest(self, candidates: Sequence[Marginal], scale: Fraction) -> Marginal:
         """One of the candidates, which must be public, by the exponential mechanism: likely one that is far off."""
         penalties = np.array([[-self.__distances[candidate] for candidate in candidates]], dtype=np.int64)
-        (place,) = self.__sampler.choose(penalties, scale)
-        return candidates[int(place)]
+        (index,) = self.__sampler.choose(penalties, scale)
+        return candidates[int(index)]
 
     def __repr__(self) -> str:
         return "Contest(sealed)"
 
-    __reduce__ = __reduce_ex__ = __getstate__ = __copy__ = __deepcopy__ = Looks._refuse
+    __reduce__ = __reduce_ex__ = __getstate__ = __copy__ = __deepcopy__ = MarginalMeasurer._refuse_copy
 
 
 def total_loss(mechanism: Mechanism, mass: UnitMass) -> Loss:
     """Of one look at the total."""
-    return loss(mechanism, total_sensitivity(mass))
+    return noise_loss(mechanism, total_sensitivity(mass))
 
 
 def marginal_loss(mechanism: Mechanism, mass: UnitMass) -> Loss:
     """Of one look at a whole marginal."""
-    return loss(mechanism, marginal_sensitivity(mass))
+    return noise_loss(mechanism, marginal_sensitivity(mass))
 
 
 def furthest_loss(scale: Fraction, mass: UnitMass) -> Loss:
@@ -127,4 +127,4 @@ def furthest_loss(scale: Fraction, mass: UnitMass) -> Loss:
 
 
 def marginal_sensitivity(mass: UnitMass) -> Sensitivity:
-    return Sensitivity(mass.l1, mass.l2_squared, mass.moved)
+    return Sensitivity(mass.l1, mass.l2_squared, mass.max_move)

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 
-class TooSmall(ValueError):
+class LossTooSmall(ValueError):
     """A loss or a probability is asked for that no noise we can draw, and no charge, is fine enough for."""
 
 
-UNIT = 1 << 80
+LOSS_DENOMINATOR = 1 << 80
 """Charges are whole multiples of 1/UNIT, so that sums of any length stay short (SOUNDNESS 7)."""
 
 
 def round_up(value: Fraction) -> Fraction:
-    return Fraction(-(-value.numerator * UNIT // value.denominator), UNIT)
+    return Fraction(-(-value.numerator * LOSS_DENOMINATOR // value.denominator), LOSS_DENOMINATOR)
 
 
 def round_down(value: Fraction) -> Fraction:
-    return Fraction(value.numerator * UNIT // value.denominator, UNIT)
+    return Fraction(value.numerator * LOSS_DENOMINATOR // value.denominator, LOSS_DENOMINATOR)
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Loss:
 NO_LOSS = Loss(Fraction(0), Fraction(0), Fraction(0))
 
 
-def total(losses: list[Loss] | tuple[Loss, ...]) -> Loss:
+def sum_losses(losses: list[Loss] | tuple[Loss, ...]) -> Loss:
     result = NO_LOSS
     for loss in losses:
         result = result + loss

@@ -13,13 +13,13 @@ from fractions import Fraction
 from functools import partial
 from statistics import NormalDist
 
-from dpsql.privacy.loss import Loss, TooSmall, round_down
-from dpsql.privacy.sampling import LEAST_SCALE, MOST_SCALE, Integers, Sampler
-from dpsql.privacy.tails import gaussian_tail, laplace_tail, least_integer
+from dpsql.privacy.loss import Loss, LossTooSmall, round_down
+from dpsql.privacy.sampling import MIN_SCALE, MAX_SCALE, Integers, Sampler
+from dpsql.privacy.tails import gaussian_tail, laplace_tail, find_least_integer
 
 SCALE_GRID = 1 << 20
 """Noise scales are multiples of 1/SCALE_GRID: fine beside any noise, and short to print and to store."""
-_SMOOTH = 1 << 12
+_SMOOTH_SCALE = 1 << 12
 """From this scale on, the steps of discrete noise are below 0.1 % of an interval's half-width."""
 
 
@@ -45,7 +45,7 @@ class Laplace:
     scale: Fraction
 
     def __post_init__(self) -> None:
-        _check(self.scale)
+        _check_noise_scale(self.scale)
 
 
 @dataclass(frozen=True)
@@ -55,48 +55,48 @@ class Gaussian:
     sigma: Fraction
 
     def __post_init__(self) -> None:
-        _check(self.sigma)
+        _check_noise_scale(self.sigma)
 
 
 Mechanism = Laplace | Gaussian
 
 
-def _check(scale: Fraction) -> None:
-    if not LEAST_SCALE <= scale <= MOST_SCALE:
-        raise TooSmall("a noise scale must lie between 2^-10 and 2^40 grid units")
+def _check_noise_scale(scale: Fraction) -> None:
+    if not MIN_SCALE <= scale <= MAX_SCALE:
+        raise LossTooSmall("a noise scale must lie between 2^-10 and 2^40 grid units")
 
 
-def scale_at_least(value: Fraction) -> Fraction:
+def round_up_scale(value: Fraction) -> Fraction:
     """The least scale on the grid that is at least `value` (and that the sampler draws)."""
-    return max(LEAST_SCALE, Fraction(-(-value.numerator * SCALE_GRID // value.denominator), SCALE_GRID))
+    return max(MIN_SCALE, Fraction(-(-value.numerator * SCALE_GRID // value.denominator), SCALE_GRID))
 
 
-def root_at_least(square: Fraction) -> Fraction:
+def scale_from_square(square: Fraction) -> Fraction:
     """The least scale on the grid of which the square is at least `square`."""
-    needed = -(-square.numerator * SCALE_GRID**2 // square.denominator)
-    root = math.isqrt(needed)
-    return max(LEAST_SCALE, Fraction(root if root * root == needed else root + 1, SCALE_GRID))
+    grid_square = -(-square.numerator * SCALE_GRID**2 // square.denominator)
+    root = math.isqrt(grid_square)
+    return max(MIN_SCALE, Fraction(root if root * root == grid_square else root + 1, SCALE_GRID))
 
 
-def positive_share(value: Fraction) -> Fraction:
+def require_positive_share(value: Fraction) -> Fraction:
     """`value` rounded down to what can be charged."""
     share = round_down(value)
     if share <= 0:
-        raise TooSmall("the share of the budget is too small")
+        raise LossTooSmall("the share of the budget is too small")
     return share
 
 
 def calibrate_laplace(sensitivity: Sensitivity, epsilon: Fraction) -> Laplace:
     """The least Laplace noise that is charged at most `epsilon`."""
-    return Laplace(scale_at_least(sensitivity.l1 / positive_share(epsilon)))
+    return Laplace(round_up_scale(sensitivity.l1 / require_positive_share(epsilon)))
 
 
 def calibrate_gaussian(sensitivity: Sensitivity, rho: Fraction) -> Gaussian:
     """The least Gaussian noise that is charged at most `rho`."""
-    return Gaussian(root_at_least(sensitivity.l2_squared / (2 * positive_share(rho))))
+    return Gaussian(scale_from_square(sensitivity.l2_squared / (2 * require_positive_share(rho))))
 
 
-def loss(mechanism: Mechanism, sensitivity: Sensitivity) -> Loss:
+def noise_loss(mechanism: Mechanism, sensitivity: Sensitivity) -> Loss:
     """What one draw of noise in each cell costs.
 
     Privacy: discrete Laplace is (l1/scale)-DP (Ghosh, Roughgarden, Sundararajan 2012). A cell that moves by d is
@@ -112,8 +112,8 @@ def loss(mechanism: Mechanism, sensitivity: Sensitivity) -> Loss:
             return Loss(None, sensitivity.l2_squared / (2 * sigma**2), Fraction(0))
 
 
-def draw(mechanism: Mechanism, n: int, sampler: Sampler) -> Integers:
-    """Noise for `n` cells. Privacy: of the very scale that `loss` charges, a draw of its own for each cell."""
+def draw_noise(mechanism: Mechanism, n: int, sampler: Sampler) -> Integers:
+    """Noise for `n` cells. Privacy: of the very scale that `noise_loss` charges, a draw of its own for each cell."""
     match mechanism:
         case Laplace(scale):
             return sampler.laplace(n, scale)
@@ -149,7 +149,7 @@ def interval_factor(mechanism: Mechanism, confidence: float = 0.95) -> float:
             smooth, tail = -math.log(miss) / math.sqrt(2.0), partial(laplace_tail, scale)
         case Gaussian(scale):
             smooth, tail = NormalDist().inv_cdf(1.0 - miss / 2.0), partial(gaussian_tail, scale)
-    if scale >= _SMOOTH:
+    if scale >= _SMOOTH_SCALE:
         return smooth
-    half_width = least_integer(lambda h: 2 * tail(h + 1) <= Fraction(miss), 0)
+    half_width = find_least_integer(lambda h: 2 * tail(h + 1) <= Fraction(miss), 0)
     return max(smooth, half_width / standard_error(mechanism))

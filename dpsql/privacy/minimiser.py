@@ -31,20 +31,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsql.privacy.decimals import ExactProblem, descend
+from dpsql.privacy.decimals import ExactProblem, minimize_exactly
 from dpsql.privacy.design import Floats
-from dpsql.privacy.tally import chunks
+from dpsql.privacy.tally import iterate_chunks
 
 TOLERANCE = Fraction(1, 1 << 12)
 """tau, in weights of whole rows: the minimiser is worth that much less than a row."""
 
-_STEPS = 200
-_HALVINGS = 50
+_MAX_STEPS = 200
+_MAX_HALVINGS = 50
 _ULP = 2.0**-53
 
 
 @dataclass(frozen=True)
-class Problem:
+class LogisticProblem:
     """Rows in the unit ball with labels of -1 and 1 and weights in whole rows; what holds and what pulls at w.
 
     `vectors` gives those of some of the rows.
@@ -57,78 +57,78 @@ class Problem:
     slope: Floats
     exact: ExactProblem
 
-    def value(self, w: Floats) -> float:
-        held = self.ridge / 2 * (w @ w) + self.slope @ w
-        return float(held + sum(float(a @ _losses(y * (x @ w))) for x, y, a in self._parts()))
+    def objective_at(self, w: Floats) -> float:
+        regularizer = self.ridge / 2 * (w @ w) + self.slope @ w
+        return float(regularizer + sum(float(a @ _logistic_losses(y * (x @ w))) for x, y, a in self._iterate_chunks()))
 
-    def gradient(self, w: Floats) -> Floats:
-        pulls = [_tree_sum(x * (-y * a * _sigmoid(-y * (x @ w)))[:, None]) for x, y, a in self._parts()]
+    def gradient_at(self, w: Floats) -> Floats:
+        pulls = [_tree_sum(x * (-y * a * _sigmoid(-y * (x @ w)))[:, None]) for x, y, a in self._iterate_chunks()]
         pulled = _tree_sum(np.stack(pulls)) if pulls else np.zeros_like(w)
         return pulled + (self.ridge * w + self.slope)
 
-    def hessian(self, w: Floats) -> Floats:
-        curved: Floats = self.ridge * np.eye(len(w))
-        for x, _, a in self._parts():
+    def hessian_at(self, w: Floats) -> Floats:
+        curvature: Floats = self.ridge * np.eye(len(w))
+        for x, _, a in self._iterate_chunks():
             s = _sigmoid(x @ w)
-            curved += (x * (a * s * (1 - s))[:, None]).T @ x
-        return curved
+            curvature += (x * (a * s * (1 - s))[:, None]).T @ x
+        return curvature
 
-    def _parts(self) -> Iterator[tuple[Floats, Floats, Floats]]:
+    def _iterate_chunks(self) -> Iterator[tuple[Floats, Floats, Floats]]:
         """Vectors, labels and weights. A chunk has a power of 2 of rows, so sums of sums are still in one tree."""
-        for part in chunks(len(self.labels)):
+        for part in iterate_chunks(len(self.labels)):
             yield self.vectors(part), self.labels[part], self.weights[part]
 
-    def error(self, w: Floats) -> float:
+    def gradient_error(self, w: Floats) -> float:
         """A bound on how far `gradient` is off, as a vector."""
         n, d = len(self.labels), len(w)
         size, slope = float(np.linalg.norm(w)), float(np.linalg.norm(self.slope))
-        pulls = sum(float(a @ _sigmoid(-y * (x @ w))) for x, y, a in self._parts())
+        pulls = sum(float(a @ _sigmoid(-y * (x @ w))) for x, y, a in self._iterate_chunks())
         sums = pulls * (18 + math.log2(n + 1) + (d + 2) * size)
         return 2 * _ULP * float(sums + 4 * (self.ridge * size + slope))
 
 
-def minimise(problem: Problem, tolerance: Fraction = TOLERANCE) -> list[Fraction]:
+def minimize_loss(problem: LogisticProblem, tolerance: Fraction = TOLERANCE) -> list[Fraction]:
     """A w at which the gradient of `problem` is at most `tolerance` long."""
-    w = _found(problem, tolerance)
-    if is_certified(problem, w, problem.gradient(w), tolerance):
-        return [Fraction(float(one)) for one in w]
-    return descend(problem.exact, tolerance)
+    w = _newton_minimize(problem, tolerance)
+    if is_certified(problem, w, problem.gradient_at(w), tolerance):
+        return [Fraction(float(component)) for component in w]
+    return minimize_exactly(problem.exact, tolerance)
 
 
-def _found(problem: Problem, tolerance: Fraction) -> Floats:
+def _newton_minimize(problem: LogisticProblem, tolerance: Fraction) -> Floats:
     """Newton's steps, halved until J falls, or the gradient shrinks where floats no longer tell J's values apart.
 
     It aims at a tenth of what is certified. Whatever comes of it is certified, or not used.
     """
     w: Floats = np.zeros(len(problem.slope))
-    gradient = problem.gradient(w)
+    gradient = problem.gradient_at(w)
     with np.errstate(all="ignore"):
-        for _ in range(_STEPS):
+        for _ in range(_MAX_STEPS):
             if not float(np.linalg.norm(gradient)) > float(tolerance) / 10:
                 break
             try:
-                step = np.linalg.solve(problem.hessian(w), gradient)
+                step = np.linalg.solve(problem.hessian_at(w), gradient)
             except np.linalg.LinAlgError:
                 break
-            moved = _lower(problem, w, step, gradient)
+            moved = _line_search(problem, w, step, gradient)
             if moved is None:
                 break
             w, gradient = moved
     return w if np.isfinite(w).all() else np.zeros_like(w)
 
 
-def is_certified(problem: Problem, w: Floats, gradient: Floats, tolerance: Fraction) -> bool:
-    return bool(float(np.linalg.norm(gradient)) * (1 + 2.0**-40) + problem.error(w) <= float(tolerance))
+def is_certified(problem: LogisticProblem, w: Floats, gradient: Floats, tolerance: Fraction) -> bool:
+    return bool(float(np.linalg.norm(gradient)) * (1 + 2.0**-40) + problem.gradient_error(w) <= float(tolerance))
 
 
-def _lower(problem: Problem, w: Floats, step: Floats, gradient: Floats) -> tuple[Floats, Floats] | None:
-    part, value, length = 1.0, problem.value(w), float(np.linalg.norm(gradient))
-    falls = float(gradient @ step)
-    for _ in range(_HALVINGS):
-        there = w - part * step
-        slope = problem.gradient(there)
-        if problem.value(there) <= value - part * falls / 4 or float(np.linalg.norm(slope)) < length * (1 - part / 10):
-            return there, slope
+def _line_search(problem: LogisticProblem, w: Floats, step: Floats, gradient: Floats) -> tuple[Floats, Floats] | None:
+    part, value, length = 1.0, problem.objective_at(w), float(np.linalg.norm(gradient))
+    descent = float(gradient @ step)
+    for _ in range(_MAX_HALVINGS):
+        candidate = w - part * step
+        slope = problem.gradient_at(candidate)
+        if problem.objective_at(candidate) <= value - part * descent / 4 or float(np.linalg.norm(slope)) < length * (1 - part / 10):
+            return candidate, slope
         part /= 2
     return None
 
@@ -140,7 +140,7 @@ def _sigmoid(m: Floats) -> Floats:
     return result
 
 
-def _losses(margins: Floats) -> Floats:
+def _logistic_losses(margins: Floats) -> Floats:
     """ln(1 + exp(-m)), which cannot overflow."""
     result: Floats = np.log1p(np.exp(-np.abs(margins))) + np.maximum(-margins, 0.0)
     return result

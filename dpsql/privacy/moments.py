@@ -24,37 +24,37 @@ from typing import Any
 import numpy as np
 
 from dpsql.exact import Cells
-from dpsql.privacy.design import STEPS, Design, Floats, Scale, Whole
+from dpsql.privacy.design import FEATURE_BITS, FeatureDesign, Floats, NumericAxis, IntegerArray
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.mechanisms import (
     Mechanism,
     Sensitivity,
     calibrate_gaussian,
     calibrate_laplace,
-    draw,
-    loss,
-    root_at_least,
+    draw_noise,
+    noise_loss,
+    scale_from_square,
     standard_error,
 )
-from dpsql.privacy.regression import Fit, check_axes, read_axes, write_axes
-from dpsql.privacy.ridge import read_noise, write_noise
+from dpsql.privacy.regression import FittedModel, check_axes, axes_from_json, axes_to_json
+from dpsql.privacy.ridge import noise_from_json, noise_to_json
 from dpsql.privacy.sampling import Sampler
-from dpsql.privacy.tally import Axes, Tally, UnitMass, chunks
-from dpsql.pulse import beat
+from dpsql.privacy.tally import Axes, WeightedRows, UnitMass, iterate_chunks
+from dpsql.pulse import checkpoint
 
-_MOST = (1 << 62) - 1
-_AIM = 34
+_MAX_SUM = (1 << 62) - 1
+_TARGET_NOISE_BITS = 34
 """Products are coarsened until noise is about 2^_AIM steps, but at least 2^_LEAST steps are left to the largest."""
-_LEAST = 10
+_MIN_PRODUCT_BITS = 10
 
-Pair = tuple[int, int]
+ColumnPair = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Moments:
+class NoisyMoments:
     """Noisy sums of products; `ridge` is what is added for each row when they are solved, after the noise."""
 
-    design: Design
+    design: FeatureDesign
     axes: Axes
     mass: UnitMass
     shift: int
@@ -66,96 +66,96 @@ class Moments:
 
     def __post_init__(self) -> None:
         check_axes(self.design, self.axes, self.axes.sizes[0])
-        if not 0 <= self.shift <= 2 * STEPS - _LEAST or self.ridge < 0:
+        if not 0 <= self.shift <= 2 * FEATURE_BITS - _MIN_PRODUCT_BITS or self.ridge < 0:
             raise ValueError("products keep some of their digits, and a ridge is not negative")
 
     @property
     def loss(self) -> Loss:
-        return loss(self.noise, moments_move(self.design, self.mass, self.shift))
+        return noise_loss(self.noise, moments_sensitivity(self.design, self.mass, self.shift))
 
-    def perform(self, tally: Tally, sampler: Sampler) -> tuple[Cells, ...]:
-        sums = sums_of(self, tally)
-        return (np.array(sums, np.int64) + draw(self.noise, len(sums), sampler),)
+    def perform(self, tally: WeightedRows, sampler: Sampler) -> tuple[Cells, ...]:
+        sums = sum_moments(self, tally)
+        return (np.array(sums, np.int64) + draw_noise(self.noise, len(sums), sampler),)
 
-    def told(self) -> tuple[str, ...]:
-        error = standard_error(self.noise) / ((1 << 2 * STEPS - self.shift) * self.mass.whole)
+    def explain_lines(self) -> tuple[str, ...]:
+        error = standard_error(self.noise) / ((1 << 2 * FEATURE_BITS - self.shift) * self.mass.whole)
         return (
-            f"linear regression from {len(pairs(self.design))} noisy moments (of features and label between -1 and 1)",
+            f"linear regression from {len(moment_pairs(self.design))} noisy moments (of features and label between -1 and 1)",
             f"each moment errs by {error:.3g}; what that makes of coefficients depends on the rows",
         )
 
-    def record(self) -> dict[str, Any]:
+    def to_audit_record(self) -> dict[str, Any]:
         return {
             "parts": str(len(self.design.axes) + 2),
-            "squares": str(_squares(self.design)),
-            "unit": str(1 << 2 * STEPS - self.shift),
-            "noise": write_noise(self.noise),
+            "squares": str(_count_squares(self.design)),
+            "unit": str(1 << 2 * FEATURE_BITS - self.shift),
+            "noise": noise_to_json(self.noise),
         }
 
-    def written(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
-            "design": self.design.written(),
-            "axes": write_axes(self.axes),
-            "mass": self.mass.written(),
+            "design": self.design.to_json(),
+            "axes": axes_to_json(self.axes),
+            "mass": self.mass.to_json(),
             "shift": str(self.shift),
             "ridge": str(self.ridge),
-            "noise": write_noise(self.noise),
+            "noise": noise_to_json(self.noise),
         }
 
-    def fit(self, cells: Cells) -> Fit:
+    def released_model(self, cells: Cells) -> FittedModel:
         """The released model, of v (the label between -1 and 1) on z."""
-        unit = 1 / ((1 << 2 * STEPS - self.shift) * self.mass.whole)
-        return solve(self.design, cells * unit, standard_error(self.noise) * unit, float(self.ridge))
+        unit = 1 / ((1 << 2 * FEATURE_BITS - self.shift) * self.mass.whole)
+        return solve_moments(self.design, cells * unit, standard_error(self.noise) * unit, float(self.ridge))
 
 
-def read_moments(part: dict[str, Any]) -> Moments:
-    return Moments(
-        Design.read(part["design"]),
-        read_axes(part["axes"]),
-        UnitMass.read(part["mass"]),
+def moments_from_json(part: dict[str, Any]) -> NoisyMoments:
+    return NoisyMoments(
+        FeatureDesign.from_json(part["design"]),
+        axes_from_json(part["axes"]),
+        UnitMass.from_json(part["mass"]),
         int(part["shift"]),
         Fraction(part["ridge"]),
-        read_noise(part["noise"]),
+        noise_from_json(part["noise"]),
     )
 
 
-def moments_under_epsilon(design: Design, axes: Axes, mass: UnitMass, ridge: Fraction, epsilon: Fraction) -> Moments:
+def calibrate_moments_by_epsilon(design: FeatureDesign, axes: Axes, mass: UnitMass, ridge: Fraction, epsilon: Fraction) -> NoisyMoments:
     """The least noise that is charged at most `epsilon`."""
-    finest = moments_move(design, mass, 0)
-    shift = _shift(finest.l1 / epsilon)
-    return Moments(design, axes, mass, shift, ridge, calibrate_laplace(moments_move(design, mass, shift), epsilon))
+    finest = moments_sensitivity(design, mass, 0)
+    shift = _choose_shift(finest.l1 / epsilon)
+    return NoisyMoments(design, axes, mass, shift, ridge, calibrate_laplace(moments_sensitivity(design, mass, shift), epsilon))
 
 
-def moments_under_rho(design: Design, axes: Axes, mass: UnitMass, ridge: Fraction, rho: Fraction) -> Moments:
+def calibrate_moments_by_rho(design: FeatureDesign, axes: Axes, mass: UnitMass, ridge: Fraction, rho: Fraction) -> NoisyMoments:
     """The least noise that is charged at most `rho`."""
-    finest = moments_move(design, mass, 0)
-    shift = _shift(root_at_least(finest.l2_squared / (2 * rho)))
-    return Moments(design, axes, mass, shift, ridge, calibrate_gaussian(moments_move(design, mass, shift), rho))
+    finest = moments_sensitivity(design, mass, 0)
+    shift = _choose_shift(scale_from_square(finest.l2_squared / (2 * rho)))
+    return NoisyMoments(design, axes, mass, shift, ridge, calibrate_gaussian(moments_sensitivity(design, mass, shift), rho))
 
 
-def _shift(scale: Fraction) -> int:
-    return min(2 * STEPS - _LEAST, max(0, int(scale).bit_length() - _AIM))
+def _choose_shift(scale: Fraction) -> int:
+    return min(2 * FEATURE_BITS - _MIN_PRODUCT_BITS, max(0, int(scale).bit_length() - _TARGET_NOISE_BITS))
 
 
-def _squares(design: Design) -> int:
+def _count_squares(design: FeatureDesign) -> int:
     """Of the intercept, the scales and the label."""
-    return 2 + sum(isinstance(axis, Scale) for axis in design.axes)
+    return 2 + sum(isinstance(axis, NumericAxis) for axis in design.axes)
 
 
-def moments_move(design: Design, mass: UnitMass, shift: int) -> Sensitivity:
+def moments_sensitivity(design: FeatureDesign, mass: UnitMass, shift: int) -> Sensitivity:
     """How far neighbors move the sums."""
     parts = len(design.axes) + 2
-    row = parts * (parts - 1) // 2 + _squares(design)
-    far = mass.l1 << 2 * STEPS - shift
-    return Sensitivity(far * row, far**2 * row, far)
+    row_cells = parts * (parts - 1) // 2 + _count_squares(design)
+    max_cell = mass.l1 << 2 * FEATURE_BITS - shift
+    return Sensitivity(max_cell * row_cells, max_cell**2 * row_cells, max_cell)
 
 
-def pairs(design: Design) -> list[Pair]:
+def moment_pairs(design: FeatureDesign) -> list[ColumnPair]:
     """Whose products are summed: columns of (intercept, features, label)."""
     blocks, squares, start = [(0, 1)], [0], 1
     for axis in design.axes:
         blocks.append((start, start + axis.width))
-        squares += [start] if isinstance(axis, Scale) else []
+        squares += [start] if isinstance(axis, NumericAxis) else []
         start += axis.width
     blocks.append((start, start + 1))
     squares.append(start)
@@ -163,36 +163,36 @@ def pairs(design: Design) -> list[Pair]:
     return [(i, i) for i in squares] + crossed
 
 
-def sums_of(study: Moments, tally: Tally) -> list[int]:
+def sum_moments(mechanism: NoisyMoments, tally: WeightedRows) -> list[int]:
     """The exact sums, clipped to +-2^62, which moves no two further apart."""
-    where = pairs(study.design)
-    sums = [0] * len(where)
-    for part in chunks(len(tally.weights)):
-        label = Scale(study.axes.sizes[0]).numerators(tally.codes[part, 0])
-        columns = np.concatenate([study.design.numerators(tally.codes[part, 1:]), label], axis=1)
+    cell_pairs = moment_pairs(mechanism.design)
+    sums = [0] * len(cell_pairs)
+    for part in iterate_chunks(len(tally.weights)):
+        label = NumericAxis(mechanism.axes.sizes[0]).feature_numerators(tally.codes[part, 0])
+        columns = np.concatenate([mechanism.design.feature_numerators(tally.codes[part, 1:]), label], axis=1)
         # Python's integers where 64 bits might not hold a sum.
-        fits = sum(tally.weights[part].tolist()) << (2 * STEPS - study.shift) <= _MOST
+        fits = sum(tally.weights[part].tolist()) << (2 * FEATURE_BITS - mechanism.shift) <= _MAX_SUM
         weights = tally.weights[part] if fits else tally.weights[part].astype(object)
-        for place, (i, j) in enumerate(where):
-            beat()
-            sums[place] += int(_products(columns, i, j, study.shift) @ weights)
-    return [_clip(one) for one in sums]
+        for index, (i, j) in enumerate(cell_pairs):
+            checkpoint()
+            sums[index] += int(_shifted_products(columns, i, j, mechanism.shift) @ weights)
+    return [_clip_sum(value) for value in sums]
 
 
-def _products(columns: Whole, i: int, j: int, shift: int) -> Whole:
+def _shifted_products(columns: IntegerArray, i: int, j: int, shift: int) -> IntegerArray:
     product = columns[:, i] * columns[:, j]
-    shrunk: Whole = np.sign(product) * (np.abs(product) >> shift)
+    shrunk: IntegerArray = np.sign(product) * (np.abs(product) >> shift)
     return shrunk
 
 
-def _clip(value: int) -> int:
-    return max(-_MOST, min(_MOST, value))
+def _clip_sum(value: int) -> int:
+    return max(-_MAX_SUM, min(_MAX_SUM, value))
 
 
 # --- after the noise -------------------------------------------------------------------------------------------------
 
 
-def solve(design: Design, moments: Floats, noise: float, ridge: float) -> Fit:
+def solve_moments(design: FeatureDesign, moments: Floats, noise: float, ridge: float) -> FittedModel:
     """Coefficients from noisy moments, with the standard errors that noise and residuals give.
 
     Directions that change no prediction are left at 0. The matrix of the features is made positive: eigenvalues below
@@ -201,25 +201,25 @@ def solve(design: Design, moments: Floats, noise: float, ridge: float) -> Fit:
     """
     d = design.width
     full = np.zeros((d + 1, d + 1))
-    where = pairs(design)
-    for (i, j), value in zip(where, moments, strict=True):
+    cell_pairs = moment_pairs(design)
+    for (i, j), value in zip(cell_pairs, moments, strict=True):
         full[i, j] = full[j, i] = value
     _restore_categories(design, full)
     rows = max(1.0, full[0, 0])
     basis = _free_directions(design)
     values, vectors = np.linalg.eigh(basis.T @ full[:d, :d] @ basis)
     vectors = basis @ vectors
-    held = np.maximum(values, noise * d**0.5) + ridge * rows
-    inverse: Floats = (vectors / held) @ vectors.T
+    regularized = np.maximum(values, noise * d**0.5) + ridge * rows
+    inverse: Floats = (vectors / regularized) @ vectors.T
     w = inverse @ full[:d, d]
     residual = max(0.0, full[d, d] - 2 * w @ full[:d, d] + w @ full[:d, :d] @ w) / max(1.0, rows - d)
-    spread = _spread(design, where, w)
+    spread = _noise_spread(design, cell_pairs, w)
     matrix = (vectors * np.maximum(values, 0.0)) @ vectors.T
     covariance = inverse @ (noise**2 * spread @ spread.T + residual * matrix) @ inverse
-    return Fit(w, covariance)
+    return FittedModel(w, covariance)
 
 
-def _free_directions(design: Design) -> Floats:
+def _free_directions(design: FeatureDesign) -> Floats:
     """A basis of the coefficients without those directions that change no prediction.
 
     The categories of an axis add up to the intercept: to give to it and to take from all of them is nothing.
@@ -227,41 +227,41 @@ def _free_directions(design: Design) -> Floats:
     d, start = design.width, 1
     idle: list[Floats] = []
     for axis in design.axes:
-        if not isinstance(axis, Scale):
+        if not isinstance(axis, NumericAxis):
             direction = np.zeros(d)
             direction[0], direction[start : start + axis.width] = 1.0, -1.0
             idle.append(direction)
         start += axis.width
     if not idle:
         return np.eye(d)
-    whole, _ = np.linalg.qr(np.stack(idle, axis=1), mode="complete")
-    free: Floats = whole[:, len(idle) :]
+    full_basis, _ = np.linalg.qr(np.stack(idle, axis=1), mode="complete")
+    free: Floats = full_basis[:, len(idle) :]
     return free
 
 
-def _restore_categories(design: Design, full: Floats) -> None:
+def _restore_categories(design: FeatureDesign, full: Floats) -> None:
     """A category's square is its product with the intercept."""
     start = 1
     for axis in design.axes:
-        if not isinstance(axis, Scale):
+        if not isinstance(axis, NumericAxis):
             for i in range(start, start + axis.width):
                 full[i, i] = full[0, i]
         start += axis.width
 
 
-def _spread(design: Design, where: list[Pair], w: Floats) -> Floats:
+def _noise_spread(design: FeatureDesign, cell_pairs: list[ColumnPair], w: Floats) -> Floats:
     """How the noise of each cell enters X'v - X'X w."""
     d = design.width
-    scales = {i for i, j in where if i == j}
-    spread = np.zeros((d, len(where)))
-    for place, (i, j) in enumerate(where):
+    scales = {i for i, j in cell_pairs if i == j}
+    spread = np.zeros((d, len(cell_pairs)))
+    for index, (i, j) in enumerate(cell_pairs):
         if j == d:
             if i < d:
-                spread[i, place] = 1.0
+                spread[i, index] = 1.0
             continue
-        spread[i, place] -= w[j]
+        spread[i, index] -= w[j]
         if i != j:
-            spread[j, place] -= w[i]
+            spread[j, index] -= w[i]
         if i == 0 and j not in scales:
-            spread[j, place] -= w[j]
+            spread[j, index] -= w[j]
     return spread

@@ -7,7 +7,7 @@ round learns from all measurements so far; and the last estimate is used, not th
 
 The estimate A is a table of floats. That is sound: it is worked out from noisy values alone. For a measurement m of the
 queries q, the paper's step is A(x) <- A(x) exp(sum of q(x) (m_q - q(A)) / (2n)), normalised to n. That is a step of
-length 1/(2n) of mirror descent on the squared residuals, so `fit` takes such steps over all measurements together,
+length 1/(2n) of mirror descent on the squared residuals, so `fit_estimate` takes such steps over all measurements together,
 longer or shorter as the residuals allow.
 """
 
@@ -22,18 +22,18 @@ import numpy as np
 
 from dpsql.exact import Cells
 from dpsql.privacy.looks import Floats, Marginal
-from dpsql.pulse import look
+from dpsql.pulse import check_now
 
-MOST_CELLS = 1 << 17
+MAX_CELLS = 1 << 17
 """Of a domain that is enumerated: a fit takes some seconds then."""
 
-_STEPS = 100
-_ENOUGH = 1e-4
+_MAX_STEPS = 100
+_MIN_IMPROVEMENT = 1e-4
 """Fitting ends when a step improves the residuals by less than this part of them."""
 
 
 @dataclass(frozen=True)
-class Measured:
+class MarginalMeasurement:
     """A noisy marginal and the variance of its cells."""
 
     marginal: Marginal
@@ -41,13 +41,13 @@ class Measured:
     variance: float
 
 
-def workload(sizes: tuple[int, ...]) -> tuple[Marginal, ...]:
+def marginal_workload(sizes: tuple[int, ...]) -> tuple[Marginal, ...]:
     """All one- and two-way marginals."""
     axes = range(len(sizes))
     return (*((axis,) for axis in axes), *combinations(axes, 2))
 
 
-def uniform(sizes: tuple[int, ...], total: float) -> Floats:
+def uniform_estimate(sizes: tuple[int, ...], total: float) -> Floats:
     return np.full(sizes, total / prod(sizes))
 
 
@@ -57,7 +57,7 @@ def marginal_of(estimate: Floats, marginal: Marginal) -> Floats:
     return result
 
 
-def multiply(estimate: Floats, pulls: Iterable[tuple[Marginal, Floats]], step: float, total: float) -> Floats:
+def multiply_weights(estimate: Floats, pulls: Iterable[tuple[Marginal, Floats]], step: float, total: float) -> Floats:
     """Every cell times exp(step * what its marginals are pulled by), normalised to the total."""
     exponents = np.zeros_like(estimate)
     for marginal, pull in pulls:
@@ -67,31 +67,31 @@ def multiply(estimate: Floats, pulls: Iterable[tuple[Marginal, Floats]], step: f
     exponents -= exponents.max()
     np.exp(exponents, out=exponents)
     exponents *= estimate
-    whole = exponents.sum()
-    if not whole > 0:  # every cell that may have weight has lost it to rounding
-        return uniform(estimate.shape, total)
-    exponents *= total / whole
+    weight_sum = exponents.sum()
+    if not weight_sum > 0:  # every cell that may have weight has lost it to rounding
+        return uniform_estimate(estimate.shape, total)
+    exponents *= total / weight_sum
     return exponents
 
 
-def fit(estimate: Floats, measured: list[Measured], total: float) -> Floats:
+def fit_estimate(estimate: Floats, measured: list[MarginalMeasurement], total: float) -> Floats:
     """An estimate that is nearer to all measurements, each counted by how exact it is."""
-    least = min(one.variance for one in measured)
+    min_variance = min(measurement.variance for measurement in measured)
     step = 1.0 / (2.0 * total)
-    residuals = _residuals(estimate, measured)
-    badness = _badness(residuals, measured, least)
-    for _ in range(_STEPS):
-        look()
+    residuals = _marginal_residuals(estimate, measured)
+    error = _weighted_error(residuals, measured, min_variance)
+    for _ in range(_MAX_STEPS):
+        check_now()
         pulls = [
-            (one.marginal, residual * (least / one.variance)) for one, residual in zip(measured, residuals, strict=True)
+            (measurement.marginal, residual * (min_variance / measurement.variance)) for measurement, residual in zip(measured, residuals, strict=True)
         ]
-        moved = multiply(estimate, pulls, step, total)
-        found = _residuals(moved, measured)
-        now = _badness(found, measured, least)
-        if now <= badness:
-            gained = badness - now
-            estimate, residuals, badness = moved, found, now
-            if gained <= _ENOUGH * badness and step * total >= 0.5:
+        moved = multiply_weights(estimate, pulls, step, total)
+        moved_residuals = _marginal_residuals(moved, measured)
+        moved_error = _weighted_error(moved_residuals, measured, min_variance)
+        if moved_error <= error:
+            gained = error - moved_error
+            estimate, residuals, error = moved, moved_residuals, moved_error
+            if gained <= _MIN_IMPROVEMENT * error and step * total >= 0.5:
                 break
             step *= 2.0
         else:
@@ -101,12 +101,12 @@ def fit(estimate: Floats, measured: list[Measured], total: float) -> Floats:
     return estimate
 
 
-def _residuals(estimate: Floats, measured: list[Measured]) -> list[Floats]:
-    return [one.noisy - marginal_of(estimate, one.marginal) for one in measured]
+def _marginal_residuals(estimate: Floats, measured: list[MarginalMeasurement]) -> list[Floats]:
+    return [measurement.noisy - marginal_of(estimate, measurement.marginal) for measurement in measured]
 
 
-def _badness(residuals: list[Floats], measured: list[Measured], least: float) -> float:
+def _weighted_error(residuals: list[Floats], measured: list[MarginalMeasurement], min_variance: float) -> float:
     return sum(
-        float(np.square(residual).sum()) * (least / one.variance)
-        for one, residual in zip(measured, residuals, strict=True)
+        float(np.square(residual).sum()) * (min_variance / measurement.variance)
+        for measurement, residual in zip(measured, residuals, strict=True)
     )

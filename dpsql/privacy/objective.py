@@ -40,34 +40,34 @@ from typing import Any
 import numpy as np
 
 from dpsql.exact import Cells
-from dpsql.privacy.accounting import log_at_least
-from dpsql.privacy.certify import decimal
-from dpsql.privacy.design import Design, root_above
-from dpsql.privacy.loss import UNIT, Loss, round_down
+from dpsql.privacy.accounting import log_rounded_up
+from dpsql.privacy.certify import to_decimal
+from dpsql.privacy.design import FeatureDesign, sqrt_rounded_up
+from dpsql.privacy.loss import LOSS_DENOMINATOR, Loss, round_down
 from dpsql.privacy.mechanisms import (
     Laplace,
     Sensitivity,
     calibrate_laplace,
-    draw,
-    loss,
-    positive_share,
-    scale_at_least,
+    draw_noise,
+    noise_loss,
+    require_positive_share,
+    round_up_scale,
 )
-from dpsql.privacy.minimiser import TOLERANCE, minimise
-from dpsql.privacy.regression import Fit, check_axes, problem, read_axes, released, write_axes
-from dpsql.privacy.ridge import COUNT_SHARE, Ridge, read_noise, ridge_under_epsilon, write_noise
+from dpsql.privacy.minimiser import TOLERANCE, minimize_loss
+from dpsql.privacy.regression import FittedModel, check_axes, build_problem, axes_from_json, perturb_coefficients, axes_to_json
+from dpsql.privacy.ridge import COUNT_SHARE, RidgePenalty, noise_from_json, calibrate_ridge_by_epsilon, noise_to_json
 from dpsql.privacy.sampling import Sampler
-from dpsql.privacy.tally import Axes, Tally, UnitMass
+from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
 
 CURVATURE = Fraction(1, 4)
 """c: the second derivative of ln(1 + exp(-m)) is at most this."""
 SLOPE_STEPS = 1 << 30
 """t: steps of b to its scale, where the sampler draws best."""
-STEPS = 1 << 24
+COEFFICIENT_STEPS = 1 << 24
 """Of 1/ridge, on the grid of the coefficients."""
 APPROXIMATION_SHARE = Fraction(1, 20)
 """Of the loss, for the noise that covers the solver's error; small, as that noise is."""
-MOST_JACOBIAN = Fraction(15, 16)
+MAX_JACOBIAN_SHARE = Fraction(15, 16)
 """Of what a row may lose, for the determinant, before the ridge is raised."""
 UNCOUNTED_SHARE = Fraction(1, 10)
 """Of epsilon_1, for the determinant, where the ridge is not known before the rows are counted."""
@@ -80,10 +80,10 @@ class ObjectivePerturbation:
     What it gives: the noisy weight of all rows (0 where the ridge needs none), then the coefficients in steps.
     """
 
-    design: Design
+    design: FeatureDesign
     axes: Axes
     mass: UnitMass
-    ridge: Ridge
+    ridge: RidgePenalty
     jacobian: Fraction
     scale: Fraction
     noise: Laplace
@@ -95,127 +95,127 @@ class ObjectivePerturbation:
         check_axes(self.design, self.axes, 2)
         if not self.mass.one_row:
             raise ValueError("objective perturbation needs one row for each unit")
-        if self.scale <= 0 or log_at_least(1 + CURVATURE / self.ridge.least) > self.jacobian:
+        if self.scale <= 0 or log_rounded_up(1 + CURVATURE / self.ridge.least) > self.jacobian:
             raise ValueError("the ridge is too small for what its determinant was charged")
 
     @property
     def ideal_loss(self) -> Loss:
         """What the exact minimiser would lose."""
-        epsilon = changes(self.mass) * (root_above(self.design.width) / self.scale + self.jacobian)
+        epsilon = count_changed_rows(self.mass) * (sqrt_rounded_up(self.design.width) / self.scale + self.jacobian)
         return Loss(epsilon, epsilon**2 / 2, Fraction(0))
 
     @property
     def loss(self) -> Loss:
-        nearly = loss(self.noise, approximation(self.design, self.scale))
-        return self.ridge.loss(self.mass) + self.ideal_loss + nearly
+        approximation_loss = noise_loss(self.noise, approximation_sensitivity(self.design, self.scale))
+        return self.ridge.count_loss(self.mass) + self.ideal_loss + approximation_loss
 
-    def perform(self, tally: Tally, sampler: Sampler) -> tuple[Cells, ...]:
-        counted = self.ridge.count(int(tally.weights.sum()), self.mass, sampler)
-        ridge = self.ridge.at(counted, self.mass)
-        draws = draw(Laplace(Fraction(SLOPE_STEPS)), self.design.width, sampler)
-        slope = np.array([float(Fraction(int(one), SLOPE_STEPS) * self.scale) for one in draws])
-        w = minimise(problem(self.design, self.mass, tally, ridge, slope))
-        return released(counted, w, ridge * STEPS, draw(self.noise, self.design.width, sampler))
+    def perform(self, tally: WeightedRows, sampler: Sampler) -> tuple[Cells, ...]:
+        noisy_count = self.ridge.count_rows(int(tally.weights.sum()), self.mass, sampler)
+        ridge = self.ridge.ridge_at(noisy_count, self.mass)
+        draws = draw_noise(Laplace(Fraction(SLOPE_STEPS)), self.design.width, sampler)
+        slope = np.array([float(Fraction(int(steps_drawn), SLOPE_STEPS) * self.scale) for steps_drawn in draws])
+        w = minimize_loss(build_problem(self.design, self.mass, tally, ridge, slope))
+        return perturb_coefficients(noisy_count, w, ridge * COEFFICIENT_STEPS, draw_noise(self.noise, self.design.width, sampler))
 
-    def fit(self, cells: Cells) -> Fit:
+    def released_model(self, cells: Cells) -> FittedModel:
         """The released model. Its errors are an upper bound: b moves w by b / A, and A is at least the ridge."""
-        ridge = float(self.ridge.at(int(cells[0]), self.mass))
+        ridge = float(self.ridge.ridge_at(int(cells[0]), self.mass))
         unit, error = 1 / (ridge * float(self.design.scale)), 2**0.5 * float(self.scale)
-        return Fit(cells[1:] * (unit / STEPS), np.eye(self.design.width) * (error * unit) ** 2)
+        return FittedModel(cells[1:] * (unit / COEFFICIENT_STEPS), np.eye(self.design.width) * (error * unit) ** 2)
 
-    def told(self) -> tuple[str, ...]:
+    def explain_lines(self) -> tuple[str, ...]:
         error = 2**0.5 * float(self.scale) / float(self.design.scale)
         return (
             "logistic regression, noise in its objective (errors of features between -1 and 1, at most)",
-            self.ridge.told(error),
+            self.ridge.explain_line(error),
         )
 
-    def record(self) -> dict[str, Any]:
+    def to_audit_record(self) -> dict[str, Any]:
         return {
             "cells": str(self.design.width),
             "tolerance": str(TOLERANCE),
-            "steps": str(STEPS),
+            "steps": str(COEFFICIENT_STEPS),
             "slope_steps": str(SLOPE_STEPS),
             "least_ridge": str(self.ridge.least),
             "jacobian": str(self.jacobian),
             "scale": str(self.scale),
-            "noise": write_noise(self.noise),
-            **self.ridge.record(),
+            "noise": noise_to_json(self.noise),
+            **self.ridge.to_audit_record(),
         }
 
-    def written(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
-            "design": self.design.written(),
-            "axes": write_axes(self.axes),
-            "mass": self.mass.written(),
-            "ridge": self.ridge.written(),
+            "design": self.design.to_json(),
+            "axes": axes_to_json(self.axes),
+            "mass": self.mass.to_json(),
+            "ridge": self.ridge.to_json(),
             "jacobian": str(self.jacobian),
             "scale": str(self.scale),
-            "noise": write_noise(self.noise),
+            "noise": noise_to_json(self.noise),
         }
 
 
-def read_objective(part: dict[str, Any]) -> ObjectivePerturbation:
-    noise = read_noise(part["noise"])
+def objective_from_json(part: dict[str, Any]) -> ObjectivePerturbation:
+    noise = noise_from_json(part["noise"])
     if not isinstance(noise, Laplace):
         raise ValueError("the solver's error is covered by Laplace noise")
     return ObjectivePerturbation(
-        Design.read(part["design"]),
-        read_axes(part["axes"]),
-        UnitMass.read(part["mass"]),
-        Ridge.read(part["ridge"]),
+        FeatureDesign.from_json(part["design"]),
+        axes_from_json(part["axes"]),
+        UnitMass.from_json(part["mass"]),
+        RidgePenalty.from_json(part["ridge"]),
         Fraction(part["jacobian"]),
         Fraction(part["scale"]),
         noise,
     )
 
 
-def changes(mass: UnitMass) -> int:
+def count_changed_rows(mass: UnitMass) -> int:
     """How many rows come or go between neighbors: each unit has one."""
     return mass.group_size * (2 if mass.change_one else 1)
 
 
-def approximation(design: Design, scale: Fraction) -> Sensitivity:
+def approximation_sensitivity(design: FeatureDesign, scale: Fraction) -> Sensitivity:
     """2 gamma and the rounding to the grid, in steps of the coefficients: between any two tables, given an ideal w."""
-    d, root = design.width, root_above(design.width)
-    far = ceil(2 * (TOLERANCE + 2 * root * scale / SLOPE_STEPS) * STEPS)
-    return Sensitivity(ceil(root * far) + d, (far + ceil(root)) ** 2, far + 1)
+    d, root = design.width, sqrt_rounded_up(design.width)
+    max_move = ceil(2 * (TOLERANCE + 2 * root * scale / SLOPE_STEPS) * COEFFICIENT_STEPS)
+    return Sensitivity(ceil(root * max_move) + d, (max_move + ceil(root)) ** 2, max_move + 1)
 
 
-def divide(each: Fraction, ridge: Fraction) -> tuple[Fraction, Fraction]:
+def split_row_loss(row_loss: Fraction, ridge: Fraction) -> tuple[Fraction, Fraction]:
     """Of what one row may lose: the determinant's part, and the ridge, which is raised where nothing else were left."""
-    jacobian = log_at_least(1 + CURVATURE / ridge)
+    jacobian = log_rounded_up(1 + CURVATURE / ridge)
     # A slope with next to nothing left would be far out, where only the exact solver goes.
-    return (jacobian, ridge) if jacobian <= each * MOST_JACOBIAN else (each / 2, least_ridge(each / 2))
+    return (jacobian, ridge) if jacobian <= row_loss * MAX_JACOBIAN_SHARE else (row_loss / 2, min_ridge(row_loss / 2))
 
 
-def least_ridge(jacobian: Fraction) -> Fraction:
+def min_ridge(jacobian: Fraction) -> Fraction:
     """The least ridge, rounded up to a multiple of 2^-20, at which a row changes the determinant by exp(jacobian)."""
     with localcontext(Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)):
-        exact = Fraction(decimal(CURVATURE) / (decimal(jacobian).exp() - 1) * (1 + Decimal("1e-9")))
+        exact = Fraction(to_decimal(CURVATURE) / (to_decimal(jacobian).exp() - 1) * (1 + Decimal("1e-9")))
     return Fraction(ceil(exact * (1 << 20)) + 1, 1 << 20)
 
 
-def objective_under_epsilon(
-    design: Design, axes: Axes, mass: UnitMass, strength: Fraction, rows: int | None, epsilon: Fraction
+def calibrate_objective_by_epsilon(
+    design: FeatureDesign, axes: Axes, mass: UnitMass, strength: Fraction, rows: int | None, epsilon: Fraction
 ) -> ObjectivePerturbation:
     """The least noise that is charged at most `epsilon`."""
     share = Fraction(0) if rows is not None else COUNT_SHARE
-    ridge = ridge_under_epsilon(strength, rows, mass, epsilon * COUNT_SHARE)
-    each = positive_share(epsilon * (1 - share) * (1 - APPROXIMATION_SHARE)) / changes(mass)
+    ridge = calibrate_ridge_by_epsilon(strength, rows, mass, epsilon * COUNT_SHARE)
+    row_loss = require_positive_share(epsilon * (1 - share) * (1 - APPROXIMATION_SHARE)) / count_changed_rows(mass)
     if rows is not None:
-        jacobian, least = divide(each, ridge.at(0, mass))
+        jacobian, min_allowed = split_row_loss(row_loss, ridge.ridge_at(0, mass))
     else:
-        jacobian, least = each * UNCOUNTED_SHARE, least_ridge(each * UNCOUNTED_SHARE)
-    ridge = replace(ridge, least=max(ridge.least, least))
-    scale = scale_at_least(root_above(design.width) / positive_share(each - jacobian - Fraction(1, UNIT)))
-    noise = calibrate_laplace(approximation(design, scale), epsilon * (1 - share) * APPROXIMATION_SHARE)
+        jacobian, min_allowed = row_loss * UNCOUNTED_SHARE, min_ridge(row_loss * UNCOUNTED_SHARE)
+    ridge = replace(ridge, least=max(ridge.least, min_allowed))
+    scale = round_up_scale(sqrt_rounded_up(design.width) / require_positive_share(row_loss - jacobian - Fraction(1, LOSS_DENOMINATOR)))
+    noise = calibrate_laplace(approximation_sensitivity(design, scale), epsilon * (1 - share) * APPROXIMATION_SHARE)
     return ObjectivePerturbation(design, axes, mass, ridge, jacobian, scale, noise)
 
 
-def objective_under_rho(
-    design: Design, axes: Axes, mass: UnitMass, strength: Fraction, rows: int | None, rho: Fraction
+def calibrate_objective_by_rho(
+    design: FeatureDesign, axes: Axes, mass: UnitMass, strength: Fraction, rows: int | None, rho: Fraction
 ) -> ObjectivePerturbation:
     """As good as a pure epsilon with epsilon^2/2 <= rho: the slope's noise has no better bound here."""
-    epsilon = round_down(Fraction(isqrt(int(2 * rho * UNIT * UNIT)), UNIT))
-    return objective_under_epsilon(design, axes, mass, strength, rows, epsilon)
+    epsilon = round_down(Fraction(isqrt(int(2 * rho * LOSS_DENOMINATOR * LOSS_DENOMINATOR)), LOSS_DENOMINATOR))
+    return calibrate_objective_by_epsilon(design, axes, mass, strength, rows, epsilon)

@@ -26,24 +26,24 @@ from fractions import Fraction
 import numpy as np
 
 from dpsql.exact import Cells
-from dpsql.privacy.loss import Loss, TooSmall
-from dpsql.privacy.mechanisms import positive_share
-from dpsql.privacy.sampling import LEAST_SCALE, MOST_SCALE, Integers, Sampler
-from dpsql.privacy.smooth import Gaps, Reached, gaps
-from dpsql.privacy.tails import laplace_tail, least_integer
+from dpsql.privacy.loss import Loss, LossTooSmall
+from dpsql.privacy.mechanisms import require_positive_share
+from dpsql.privacy.sampling import MIN_SCALE, MAX_SCALE, Integers, Sampler
+from dpsql.privacy.smooth import LocalSensitivity, BlockReach, local_sensitivity
+from dpsql.privacy.tails import laplace_tail, find_least_integer
 
-NOTHING = -1
+NO_ANSWER = -1
 """The place that stands for no answer."""
 
 
 @dataclass(frozen=True)
-class Proposed:
+class ProposeTestRelease:
     """Test and release at `epsilon` each, for a sensitivity of `proposal` bins; passed above `limit`."""
 
     epsilon: Fraction
     proposal: int
     limit: int
-    reached: Reached
+    reached: BlockReach
 
     def __post_init__(self) -> None:
         if self.epsilon <= 0 or self.proposal < 1 or self.limit < 1:
@@ -55,10 +55,10 @@ class Proposed:
 
     @property
     def noise_scale(self) -> Fraction:
-        return max(self.proposal / self.epsilon, LEAST_SCALE)
+        return max(self.proposal / self.epsilon, MIN_SCALE)
 
     @property
-    def epsilon_in_all(self) -> Fraction:
+    def total_epsilon(self) -> Fraction:
         """Of all blocks, by adding up; the delta is that of `loss`."""
         return 2 * self.reached.blocks * self.epsilon
 
@@ -69,38 +69,38 @@ class Proposed:
         return Loss(None, self.reached.blocks * self.epsilon**2, self.reached.blocks * delta)
 
 
-def calibrate_proposed(epsilon: Fraction, delta: Fraction, proposal: int, reached: Reached) -> Proposed:
+def calibrate_propose_test_release(epsilon: Fraction, delta: Fraction, proposal: int, reached: BlockReach) -> ProposeTestRelease:
     """The least test and noise that are (2 epsilon, delta)-DP in one block."""
-    epsilon = min(positive_share(epsilon), reached.steps / LEAST_SCALE)
+    epsilon = min(require_positive_share(epsilon), reached.steps / MIN_SCALE)
     scale = reached.steps / epsilon
-    if scale > MOST_SCALE or proposal / epsilon > MOST_SCALE:
-        raise TooSmall("the noise asked for is too large")
-    limit = least_integer(lambda at: laplace_tail(scale, at + 1) <= delta, 1)
-    return Proposed(epsilon, proposal, limit, reached)
+    if scale > MAX_SCALE or proposal / epsilon > MAX_SCALE:
+        raise LossTooSmall("the noise asked for is too large")
+    limit = find_least_integer(lambda at: laplace_tail(scale, at + 1) <= delta, 1)
+    return ProposeTestRelease(epsilon, proposal, limit, reached)
 
 
-def distance(found: Gaps, proposal: int) -> int:
+def distance_to_instability(sensitivity: LocalSensitivity, proposal: int) -> int:
     """The steps after which neighbors may move the median by more than `proposal`, which is less than the range."""
-    return int(found.steps[np.argmax(found.largest > proposal)])
+    return int(sensitivity.steps[np.argmax(sensitivity.largest > proposal)])
 
 
-def tested_medians(mechanism: Proposed, counts: Cells, sampler: Sampler) -> Integers:
+def release_tested_medians(mechanism: ProposeTestRelease, counts: Cells, sampler: Sampler) -> Integers:
     """A place in each block, or NOTHING; `counts` has one row for each block and one column for each bin.
 
-    Privacy: `Proposed.loss`. All draws are made whether the test is passed or not.
+    Privacy: `ProposeTestRelease.loss`. All draws are made whether the test is passed or not.
     """
     blocks, bins = counts.shape
     if mechanism.proposal >= bins - 1:
         raise ValueError("a proposal is less than the range")
-    found = [gaps(row, mechanism.reached.steps) for row in counts]
-    distances = np.array([distance(one, mechanism.proposal) for one in found], np.int64)
-    medians = np.array([one.median for one in found], np.int64)
+    sensitivities = [local_sensitivity(row, mechanism.reached.steps) for row in counts]
+    distances = np.array([distance_to_instability(sensitivity, mechanism.proposal) for sensitivity in sensitivities], np.int64)
+    medians = np.array([sensitivity.median for sensitivity in sensitivities], np.int64)
     passed = distances + sampler.laplace(blocks, mechanism.test_scale) > mechanism.limit
     noisy = np.clip(medians + sampler.laplace(blocks, mechanism.noise_scale), 0, bins - 1)
-    return np.where(passed, noisy, NOTHING)
+    return np.where(passed, noisy, NO_ANSWER)
 
 
-def units_for(mechanism: Proposed) -> int:
+def units_to_pass_test(mechanism: ProposeTestRelease) -> int:
     """How many units a block has at least, wherever their values lie, if the test is passed in 19 of 20 runs.
 
     Taking all n away leaves a median that one value moves from end to end: d <= n.

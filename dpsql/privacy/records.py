@@ -24,10 +24,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpsql.privacy.choice import Exponential, Extreme, Moved, Pick, Rank, Target, UnitWeights
+from dpsql.privacy.choice import Exponential, ExtremeTarget, ChangedElements, Pick, Rank, Target, UnitWeights
 from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism, Sensitivity
-from dpsql.privacy.ptr import Proposed
-from dpsql.privacy.scores import FINE, STEPS, Drawing, Moves, Ranking, Scores
+from dpsql.privacy.ptr import ProposeTestRelease
+from dpsql.privacy.scores import LIKELIHOOD_STEPS, SHARE_STEPS, PosteriorDraws, CellMoves, Ranking, Scores
 from dpsql.privacy.selection import (
     WEIGHT_ONE,
     GaussianThreshold,
@@ -36,15 +36,15 @@ from dpsql.privacy.selection import (
     Selection,
     WeightedGaussian,
 )
-from dpsql.privacy.smooth import Reached, Smooth
-from dpsql.privacy.tally import Study
+from dpsql.privacy.smooth import BlockReach, SmoothMedian
+from dpsql.privacy.tally import WeightedRowsMechanism
 from dpsql.privacy.threshold import SparseVector
 
-FORMAT = 1
+RECORD_FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Noised:
+class NoisedColumns:
     """So many columns of cells, the noise in each, and how far neighbors move them all together."""
 
     cells: int
@@ -52,63 +52,63 @@ class Noised:
     mechanism: Mechanism
 
 
-def write_record(
-    bundles: Sequence[Noised],
+def write_release_record(
+    bundles: Sequence[NoisedColumns],
     selection: Selection | None = None,
     picks: Sequence[Pick] = (),
     weights: UnitWeights | None = None,
-    scores: tuple[Scores, Moves] | None = None,
+    scores: tuple[Scores, CellMoves] | None = None,
 ) -> str:
     """The record of a release; `weights` are those that the picks look at, and scores have the moves of their cells."""
     if bool(picks) != (weights is not None):
         raise ValueError("picks look at weights, and nothing else does")
-    document: dict[str, Any] = {"mechanisms": FORMAT}
+    document: dict[str, Any] = {"mechanisms": RECORD_FORMAT}
     if bundles:
-        document["bundles"] = [_bundle(bundle) for bundle in bundles]
+        document["bundles"] = [_bundle_record(bundle) for bundle in bundles]
     if selection is not None:
-        document["selection"] = _selection(selection)
+        document["selection"] = _selection_record(selection)
     if weights is not None:
-        document["picks"] = [_pick(pick) for pick in picks]
-        document["weights"] = _weights(weights)
+        document["picks"] = [_pick_record(pick) for pick in picks]
+        document["weights"] = _weights_record(weights)
     if scores is not None:
-        document["scores"] = _scores(*scores)
+        document["scores"] = _scores_record(*scores)
     return json.dumps(document, separators=(",", ":"), sort_keys=True)
 
 
-def write_study_record(study: Study) -> str:
+def write_study_record(mechanism: WeightedRowsMechanism) -> str:
     """The record of a release that a study makes."""
-    part = {"kind": study.kind, "mass": study.mass.written(), **study.record()}
-    return json.dumps({"mechanisms": FORMAT, "study": part}, separators=(",", ":"), sort_keys=True)
+    part = {"kind": mechanism.kind, "mass": mechanism.mass.to_json(), **mechanism.to_audit_record()}
+    return json.dumps({"mechanisms": RECORD_FORMAT, "study": part}, separators=(",", ":"), sort_keys=True)
 
 
-def write_sparse(sparse: SparseVector) -> str:
+def write_sparse_vector_record(sparse: SparseVector) -> str:
     """The record of an interactive mechanism: threshold queries, or the holdout."""
     scales = {"threshold_scale": str(sparse.threshold_scale), "query_scale": str(sparse.query_scale)}
     kind = "threshold"
     if sparse.answer_scale is not None:
         kind, scales["answer_scale"] = "thresholdout", str(sparse.answer_scale)
     part = {"kind": kind, "answers": str(sparse.answers), "l1": str(sparse.steps), **scales}
-    return json.dumps({"mechanisms": FORMAT, "sparse": part}, separators=(",", ":"), sort_keys=True)
+    return json.dumps({"mechanisms": RECORD_FORMAT, "sparse": part}, separators=(",", ":"), sort_keys=True)
 
 
-def _bundle(bundle: Noised) -> dict[str, Any]:
+def _bundle_record(bundle: NoisedColumns) -> dict[str, Any]:
     match bundle.mechanism:
         case Laplace(scale):
             kind = "laplace"
         case Gaussian(scale):
             kind = "gaussian"
-    moved = bundle.sensitivity
+    sensitivity = bundle.sensitivity
     return {
         "kind": kind,
         "cells": str(bundle.cells),
         "scale": str(scale),
-        "l1": str(moved.l1),
-        "l2_squared": str(moved.l2_squared),
-        "linf": str(moved.linf),
+        "l1": str(sensitivity.l1),
+        "l2_squared": str(sensitivity.l2_squared),
+        "linf": str(sensitivity.linf),
     }
 
 
-def _selection(selection: Selection) -> dict[str, Any]:
+def _selection_record(selection: Selection) -> dict[str, Any]:
     extra = {}
     match selection:
         case OptimalSelection(scale, limit, reach):
@@ -130,32 +130,32 @@ def _selection(selection: Selection) -> dict[str, Any]:
     }
 
 
-def _pick(pick: Pick) -> dict[str, Any]:
-    target, at = _target(pick.target)
+def _pick_record(pick: Pick) -> dict[str, Any]:
+    target, at = _target_record(pick.target)
     match pick.mechanism:
         case Exponential(scale):
             return {"target": target, "at": at, "scale": str(scale)}
-        case Smooth(epsilon, rate, reached):
-            return {"kind": "smooth", "epsilon": str(epsilon), "rate": str(rate), **_reached(reached)}
-        case Proposed(epsilon, proposal, limit, reached):
+        case SmoothMedian(epsilon, rate, reached):
+            return {"kind": "smooth", "epsilon": str(epsilon), "rate": str(rate), **_reach_record(reached)}
+        case ProposeTestRelease(epsilon, proposal, limit, reached):
             tested = {"proposal": str(proposal), "limit": str(limit)}
-            return {"kind": "ptr", "epsilon": str(epsilon), **tested, **_reached(reached)}
+            return {"kind": "ptr", "epsilon": str(epsilon), **tested, **_reach_record(reached)}
 
 
-def _reached(reached: Reached) -> dict[str, str]:
+def _reach_record(reached: BlockReach) -> dict[str, str]:
     return {"steps": str(reached.steps), "blocks": str(reached.blocks)}
 
 
-def _target(target: Target) -> tuple[str, str]:
+def _target_record(target: Target) -> tuple[str, str]:
     match target:
         case Rank(fraction):
             return "rank", str(fraction)
-        case Extreme(high, rank):
+        case ExtremeTarget(high, rank):
             return "max" if high else "min", str(rank)
 
 
-def _weights(weights: UnitWeights) -> dict[str, Any]:
-    if isinstance(weights, Moved):
+def _weights_record(weights: UnitWeights) -> dict[str, Any]:
+    if isinstance(weights, ChangedElements):
         sizes = {"groups": str(weights.groups), "group_size": str(weights.group_size)}
         return {**sizes, "change_one": weights.change_one}
     return {
@@ -167,13 +167,13 @@ def _weights(weights: UnitWeights) -> dict[str, Any]:
     }
 
 
-def _scores(scores: Scores, moves: Moves) -> dict[str, Any]:
+def _scores_record(scores: Scores, moves: CellMoves) -> dict[str, Any]:
     grid = {}
     match scores:
         case Ranking():
             kind = "flip" if scores.flips else "exponential"
-        case Drawing():
-            kind, grid = "posterior", {"first": str(scores.first), "steps": str(STEPS), "fine": str(FINE)}
+        case PosteriorDraws():
+            kind, grid = "posterior", {"first": str(scores.first), "steps": str(SHARE_STEPS), "fine": str(LIKELIHOOD_STEPS)}
     return {
         "kind": kind,
         "scale": str(scores.scale),

@@ -26,38 +26,38 @@ import numpy as np
 
 from dpsql.exact import Cells
 from dpsql.privacy.decimals import ExactProblem
-from dpsql.privacy.design import ONE, Design, Floats, Whole, root_above
+from dpsql.privacy.design import FEATURE_ONE, FeatureDesign, Floats, IntegerArray, sqrt_rounded_up
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.mechanisms import (
     Mechanism,
     Sensitivity,
     calibrate_gaussian,
     calibrate_laplace,
-    draw,
-    loss,
+    draw_noise,
+    noise_loss,
     standard_error,
 )
-from dpsql.privacy.minimiser import TOLERANCE, Problem, minimise
+from dpsql.privacy.minimiser import TOLERANCE, LogisticProblem, minimize_loss
 from dpsql.privacy.ridge import (
     COUNT_SHARE,
-    Ridge,
-    read_noise,
-    ridge_under_epsilon,
-    ridge_under_rho,
-    write_noise,
+    RidgePenalty,
+    noise_from_json,
+    calibrate_ridge_by_epsilon,
+    calibrate_ridge_by_rho,
+    noise_to_json,
 )
 from dpsql.privacy.sampling import Integers, Sampler
-from dpsql.privacy.tally import Axes, Tally, UnitMass
+from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
 
-FINE = 24
+MOVE_BITS = 24
 """What a unit may move is about 2^FINE steps: rounding is far below it."""
-MOST_HELD = 1 << 24
+MAX_CACHED_COMPONENTS = 1 << 24
 """Components of features that are held at once, of 8 bytes each."""
-_MOST = (1 << 62) - 1
+_MAX_COEFFICIENT = (1 << 62) - 1
 
 
 @dataclass(frozen=True)
-class Fit:
+class FittedModel:
     """A model as it was released: the coefficients of z (`design`), and the covariance of their errors."""
 
     coefficients: Floats
@@ -76,10 +76,10 @@ class OutputPerturbation:
     What it gives: the noisy weight of all rows (0 where the ridge needs none), then the coefficients in steps.
     """
 
-    design: Design
+    design: FeatureDesign
     axes: Axes
     mass: UnitMass
-    ridge: Ridge
+    ridge: RidgePenalty
     steps: int
     noise: Mechanism
 
@@ -91,119 +91,119 @@ class OutputPerturbation:
 
     @property
     def loss(self) -> Loss:
-        return self.ridge.loss(self.mass) + loss(self.noise, minimiser_move(self.design, self.mass, self.steps))
+        return self.ridge.count_loss(self.mass) + noise_loss(self.noise, minimizer_sensitivity(self.design, self.mass, self.steps))
 
-    def perform(self, tally: Tally, sampler: Sampler) -> tuple[Cells, ...]:
-        counted = self.ridge.count(int(tally.weights.sum()), self.mass, sampler)
-        ridge = self.ridge.at(counted, self.mass)
-        w = minimise(problem(self.design, self.mass, tally, ridge, np.zeros(self.design.width)))
-        return released(counted, w, ridge * self.steps, draw(self.noise, self.design.width, sampler))
+    def perform(self, tally: WeightedRows, sampler: Sampler) -> tuple[Cells, ...]:
+        noisy_count = self.ridge.count_rows(int(tally.weights.sum()), self.mass, sampler)
+        ridge = self.ridge.ridge_at(noisy_count, self.mass)
+        w = minimize_loss(build_problem(self.design, self.mass, tally, ridge, np.zeros(self.design.width)))
+        return perturb_coefficients(noisy_count, w, ridge * self.steps, draw_noise(self.noise, self.design.width, sampler))
 
-    def fit(self, cells: Cells) -> Fit:
+    def released_model(self, cells: Cells) -> FittedModel:
         """The released model, from what `perform` gave."""
-        unit = 1 / (float(self.ridge.at(int(cells[0]), self.mass)) * self.steps * float(self.design.scale))
-        return Fit(cells[1:] * unit, np.eye(self.design.width) * (standard_error(self.noise) * unit) ** 2)
+        unit = 1 / (float(self.ridge.ridge_at(int(cells[0]), self.mass)) * self.steps * float(self.design.scale))
+        return FittedModel(cells[1:] * unit, np.eye(self.design.width) * (standard_error(self.noise) * unit) ** 2)
 
-    def told(self) -> tuple[str, ...]:
+    def explain_lines(self) -> tuple[str, ...]:
         error = standard_error(self.noise) / (self.steps * float(self.design.scale))
-        return ("logistic regression, noise in its coefficients (of features between -1 and 1)", self.ridge.told(error))
+        return ("logistic regression, noise in its coefficients (of features between -1 and 1)", self.ridge.explain_line(error))
 
-    def record(self) -> dict[str, Any]:
+    def to_audit_record(self) -> dict[str, Any]:
         return {
             "cells": str(self.design.width),
             "tolerance": str(TOLERANCE),
             "steps": str(self.steps),
-            "noise": write_noise(self.noise),
-            **self.ridge.record(),
+            "noise": noise_to_json(self.noise),
+            **self.ridge.to_audit_record(),
         }
 
-    def written(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
-            "design": self.design.written(),
-            "axes": write_axes(self.axes),
-            "mass": self.mass.written(),
-            "ridge": self.ridge.written(),
+            "design": self.design.to_json(),
+            "axes": axes_to_json(self.axes),
+            "mass": self.mass.to_json(),
+            "ridge": self.ridge.to_json(),
             "steps": str(self.steps),
-            "noise": write_noise(self.noise),
+            "noise": noise_to_json(self.noise),
         }
 
 
-def read_output(part: dict[str, Any]) -> OutputPerturbation:
+def output_from_json(part: dict[str, Any]) -> OutputPerturbation:
     return OutputPerturbation(
-        Design.read(part["design"]),
-        read_axes(part["axes"]),
-        UnitMass.read(part["mass"]),
-        Ridge.read(part["ridge"]),
+        FeatureDesign.from_json(part["design"]),
+        axes_from_json(part["axes"]),
+        UnitMass.from_json(part["mass"]),
+        RidgePenalty.from_json(part["ridge"]),
         int(part["steps"]),
-        read_noise(part["noise"]),
+        noise_from_json(part["noise"]),
     )
 
 
-def output_under_epsilon(
-    design: Design, axes: Axes, mass: UnitMass, strength: Fraction, rows: int | None, epsilon: Fraction
+def calibrate_output_by_epsilon(
+    design: FeatureDesign, axes: Axes, mass: UnitMass, strength: Fraction, rows: int | None, epsilon: Fraction
 ) -> OutputPerturbation:
     """The least noise that is charged at most `epsilon`."""
-    steps, share = _steps(mass), Fraction(0) if rows is not None else COUNT_SHARE
-    ridge = ridge_under_epsilon(strength, rows, mass, epsilon * COUNT_SHARE)
-    noise = calibrate_laplace(minimiser_move(design, mass, steps), epsilon * (1 - share))
+    steps, share = _choose_steps(mass), Fraction(0) if rows is not None else COUNT_SHARE
+    ridge = calibrate_ridge_by_epsilon(strength, rows, mass, epsilon * COUNT_SHARE)
+    noise = calibrate_laplace(minimizer_sensitivity(design, mass, steps), epsilon * (1 - share))
     return OutputPerturbation(design, axes, mass, ridge, steps, noise)
 
 
-def output_under_rho(
-    design: Design, axes: Axes, mass: UnitMass, strength: Fraction, rows: int | None, rho: Fraction
+def calibrate_output_by_rho(
+    design: FeatureDesign, axes: Axes, mass: UnitMass, strength: Fraction, rows: int | None, rho: Fraction
 ) -> OutputPerturbation:
     """The least noise that is charged at most `rho`."""
-    steps, share = _steps(mass), Fraction(0) if rows is not None else COUNT_SHARE
-    ridge = ridge_under_rho(strength, rows, mass, rho * COUNT_SHARE)
-    noise = calibrate_gaussian(minimiser_move(design, mass, steps), rho * (1 - share))
+    steps, share = _choose_steps(mass), Fraction(0) if rows is not None else COUNT_SHARE
+    ridge = calibrate_ridge_by_rho(strength, rows, mass, rho * COUNT_SHARE)
+    noise = calibrate_gaussian(minimizer_sensitivity(design, mass, steps), rho * (1 - share))
     return OutputPerturbation(design, axes, mass, ridge, steps, noise)
 
 
-def minimiser_move(design: Design, mass: UnitMass, steps: int) -> Sensitivity:
+def minimizer_sensitivity(design: FeatureDesign, mass: UnitMass, steps: int) -> Sensitivity:
     """How far neighbors move the coefficients, in steps."""
-    d, root = design.width, root_above(design.width)
-    far = ceil((Fraction(mass.l1, mass.whole) + 2 * TOLERANCE) * steps)
-    return Sensitivity(ceil(root * far) + d, (far + ceil(root)) ** 2, far + 1)
+    d, root = design.width, sqrt_rounded_up(design.width)
+    max_move = ceil((Fraction(mass.l1, mass.whole) + 2 * TOLERANCE) * steps)
+    return Sensitivity(ceil(root * max_move) + d, (max_move + ceil(root)) ** 2, max_move + 1)
 
 
-def check_axes(design: Design, axes: Axes, label: int) -> None:
+def check_axes(design: FeatureDesign, axes: Axes, label: int) -> None:
     """The axes of a tally are that of the label, then those of the features."""
     if axes.sizes != (label, *(axis.size for axis in design.axes)):
         raise ValueError("the tally has other axes than the model")
 
 
-def write_axes(axes: Axes) -> list[list[str]]:
+def axes_to_json(axes: Axes) -> list[list[str]]:
     return [[str(lower), str(size)] for lower, size in zip(axes.lowers, axes.sizes, strict=True)]
 
 
-def read_axes(part: list[list[str]]) -> Axes:
+def axes_from_json(part: list[list[str]]) -> Axes:
     return Axes(tuple(int(lower) for lower, _ in part), tuple(int(size) for _, size in part))
 
 
-def problem(design: Design, mass: UnitMass, tally: Tally, ridge: Fraction, slope: Floats) -> Problem:
+def build_problem(design: FeatureDesign, mass: UnitMass, tally: WeightedRows, ridge: Fraction, slope: Floats) -> LogisticProblem:
     """The loss of a tally whose first code is the label: 0 stands for -1."""
     labels = 2.0 * tally.codes[:, 0] - 1.0
     weights = tally.weights / float(mass.whole)
     features = tally.codes[:, 1:]
-    exact = ExactProblem(lambda: design.numerators(features), ONE * design.scale, tally.codes[:, 0], tally.weights,
-                         mass.whole, ridge, tuple(Fraction(float(one)) for one in slope))  # fmt: skip
-    return Problem(_vectors(design, features), labels, weights, float(ridge), slope, exact)
+    exact = ExactProblem(lambda: design.feature_numerators(features), FEATURE_ONE * design.scale, tally.codes[:, 0], tally.weights,
+                         mass.whole, ridge, tuple(Fraction(float(component)) for component in slope))  # fmt: skip
+    return LogisticProblem(_lazy_feature_vectors(design, features), labels, weights, float(ridge), slope, exact)
 
 
-def _vectors(design: Design, features: Whole) -> Callable[[slice], Floats]:
+def _lazy_feature_vectors(design: FeatureDesign, features: IntegerArray) -> Callable[[slice], Floats]:
     """Worked out once where they take little memory, else again for each look at some of them."""
-    if len(features) * design.width > MOST_HELD:
-        return lambda part: design.vectors(features[part])
-    held = design.vectors(features)
-    return lambda part: held[part]
+    if len(features) * design.width > MAX_CACHED_COMPONENTS:
+        return lambda part: design.feature_vectors(features[part])
+    vectors = design.feature_vectors(features)
+    return lambda part: vectors[part]
 
 
-def released(counted: int, w: list[Fraction], steps: Fraction, noise: Integers) -> tuple[Cells]:
+def perturb_coefficients(noisy_count: int, w: list[Fraction], steps: Fraction, noise: Integers) -> tuple[Cells]:
     """`w` in whole steps, exactly rounded, clipped to +-2^62 (which moves no two further apart), and noised."""
-    whole = [max(-_MOST, min(_MOST, round(value * steps))) for value in w]
-    return (np.concatenate([np.array([counted], np.int64), np.array(whole, np.int64) + noise]),)
+    rounded = [max(-_MAX_COEFFICIENT, min(_MAX_COEFFICIENT, round(value * steps))) for value in w]
+    return (np.concatenate([np.array([noisy_count], np.int64), np.array(rounded, np.int64) + noise]),)
 
 
-def _steps(mass: UnitMass) -> int:
+def _choose_steps(mass: UnitMass) -> int:
     rows = -(-mass.l1 // mass.whole)
-    return 1 << max(0, FINE + 1 - rows.bit_length())
+    return 1 << max(0, MOVE_BITS + 1 - rows.bit_length())

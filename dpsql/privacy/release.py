@@ -15,21 +15,21 @@ import numpy.typing as npt
 from dpsql.errors import InternalError
 from dpsql.exact import Cells, Exact, Row
 from dpsql.privacy.choice import choose_bins
-from dpsql.privacy.mechanisms import draw
+from dpsql.privacy.mechanisms import draw_noise
 from dpsql.privacy.sampling import Sampler
-from dpsql.privacy.scores import Drawing, Ranking, draw_shares, rank
-from dpsql.privacy.selection import keep
-from dpsql.privacy.spec import Bundle, Choice, KeySelection, Release, Spec
-from dpsql.privacy.storage import from_bytes, to_bytes
-from dpsql.privacy.threshold import Question, Verdict, Watch
+from dpsql.privacy.scores import PosteriorDraws, Ranking, draw_shares, rank_candidates
+from dpsql.privacy.selection import keep_keys
+from dpsql.privacy.spec import NoiseBundle, BinPicks, KeySelection, Release, ReleaseSpec
+from dpsql.privacy.storage import release_from_bytes, release_to_bytes
+from dpsql.privacy.threshold import ThresholdQuery, ThresholdAnswer, SparseVectorState
 
-__all__ = ["Bundle", "Choice", "KeySelection", "Release", "Spec", "from_bytes", "judge", "perturb", "to_bytes"]
+__all__ = ["NoiseBundle", "BinPicks", "KeySelection", "Release", "ReleaseSpec", "release_from_bytes", "evaluate_threshold_query", "perturb", "release_to_bytes"]
 
-_MOST = (1 << 62) - 1
+_MAX_CELL = (1 << 62) - 1
 """Cells are clipped to +-_MOST: with noise below 2^62 their sum stays within 64 bits."""
 
 
-def perturb(exact: Exact, spec: Spec, sampler: Sampler) -> Release:
+def perturb(exact: Exact, spec: ReleaseSpec, sampler: Sampler) -> Release:
     """The release of `exact`: keys chosen by the selection, if any, then noise in each cell of the kept keys; or bins.
 
     Privacy: the sum of the losses of the selection and of the bundles, or of the picks, the scores or the study, by the
@@ -40,33 +40,33 @@ def perturb(exact: Exact, spec: Spec, sampler: Sampler) -> Release:
     if len(revealed.cells) != spec.columns:
         raise InternalError("the engine returned other columns than the plan has")
     if spec.study is not None:
-        given = spec.study.perform(spec.study.axes.tally(revealed.cells), sampler)
-        return Release(((),) * len(given[0]), given, spec)
+        columns = spec.study.perform(spec.study.axes.to_weighted_rows(revealed.cells), sampler)
+        return Release(((),) * len(columns[0]), columns, spec)
     if len(set(revealed.keys)) != len(revealed.keys):
         # Two rows of one key would be two draws for one charge.
         raise InternalError("the engine returned a group twice")
     match spec.scores:
         case Ranking():
-            return _ranked(revealed.keys, revealed.cells[0], spec.scores, spec, sampler)
-        case Drawing():
+            return _rank_blocks(revealed.keys, revealed.cells[0], spec.scores, spec, sampler)
+        case PosteriorDraws():
             return Release(revealed.keys, draw_shares(spec.scores, np.stack(revealed.cells, axis=1), sampler), spec)
     if spec.choice is not None:
-        keys = _groups(revealed.keys, spec.choice)
+        keys = _groups_without_bins(revealed.keys, spec.choice)
         weights = revealed.cells[0].reshape(len(keys), spec.choice.bins)
         chosen = tuple(spec.choice.lower + choose_bins(pick, weights, sampler) for pick in spec.choice.picks)
         return Release(keys, chosen, spec)
-    rows = _rows_kept(revealed.keys, revealed.cells, spec.selection, sampler)
+    rows = _select_rows(revealed.keys, revealed.cells, spec.selection, sampler)
     keys = revealed.keys if rows is None else tuple(revealed.keys[row] for row in rows)
     cells: list[Cells] = [np.zeros(len(keys), np.int64) for _ in spec.grids]
     for bundle in spec.bundles:
-        noise = draw(bundle.mechanism, len(keys) * len(bundle.columns), sampler)
+        noise = draw_noise(bundle.mechanism, len(keys) * len(bundle.columns), sampler)
         for column, draws in zip(bundle.columns, noise.reshape(len(bundle.columns), len(keys)), strict=True):
             values = revealed.cells[column] if rows is None else revealed.cells[column][rows]
-            cells[column] = np.clip(values, -_MOST, _MOST) + draws
+            cells[column] = np.clip(values, -_MAX_CELL, _MAX_CELL) + draws
     return Release(keys, tuple(cells), spec)
 
 
-def judge(exact: Exact, question: Question, watch: Watch, number: int) -> Verdict:
+def evaluate_threshold_query(exact: Exact, query: ThresholdQuery, state: SparseVectorState, number: int) -> ThresholdAnswer:
     """On which side of the threshold the only cell of `exact` falls.
 
     Privacy: that of `watch`, which was paid for before its first question (`privacy/threshold.py`).
@@ -74,10 +74,10 @@ def judge(exact: Exact, question: Question, watch: Watch, number: int) -> Verdic
     revealed = exact.reveal()
     if revealed.keys != ((),) or len(revealed.cells) != 1:
         raise InternalError("the engine returned other cells than the question has")
-    return watch.judge(int(revealed.cells[0][0]), question, number)
+    return state.evaluate_exact_cell(int(revealed.cells[0][0]), query, number)
 
 
-def _rows_kept(
+def _select_rows(
     keys: tuple[Row, ...], cells: tuple[Cells, ...], selection: KeySelection | None, sampler: Sampler
 ) -> npt.NDArray[np.intp] | None:
     """The positions of the rows whose keys appear; None for all of them."""
@@ -87,8 +87,8 @@ def _rows_kept(
     blocks = cells[selection.column].reshape(-1, length)
     if np.any(blocks != blocks[:, :1]):
         raise InternalError("the engine returned an inconsistent block of groups")
-    kept = keep(selection.mechanism, blocks[:, 0], sampler)
-    return np.flatnonzero(np.repeat(kept, length))
+    selected = keep_keys(selection.mechanism, blocks[:, 0], sampler)
+    return np.flatnonzero(np.repeat(selected, length))
 
 
 def _block_length(parts: list[Row]) -> int:
@@ -103,16 +103,16 @@ def _block_length(parts: list[Row]) -> int:
     return length
 
 
-def _groups(keys: tuple[Row, ...], choice: Choice) -> tuple[Row, ...]:
+def _groups_without_bins(keys: tuple[Row, ...], choice: BinPicks) -> tuple[Row, ...]:
     """The keys of each block, without the bin; a block has one row for every bin, in ascending order."""
     groups = tuple(key[:-1] for key in keys[:: choice.bins])
     expected = ((*group, bin_) for group in groups for bin_ in range(choice.lower, choice.upper + 1))
-    if len(keys) != len(groups) * choice.bins or any(key != wanted for key, wanted in zip(keys, expected, strict=True)):
+    if len(keys) != len(groups) * choice.bins or any(key != expected_key for key, expected_key in zip(keys, expected, strict=True)):
         raise InternalError("the engine returned an incomplete block of bins")
     return groups
 
 
-def _ranked(keys: tuple[Row, ...], cells: Cells, ranking: Ranking, spec: Spec, sampler: Sampler) -> Release:
+def _rank_blocks(keys: tuple[Row, ...], cells: Cells, ranking: Ranking, spec: ReleaseSpec, sampler: Sampler) -> Release:
     """The candidates chosen in each block, best first. NULL is no candidate; blocks may have different ones."""
     blocks: dict[Row, list[int]] = {}
     for row, key in enumerate(keys):
@@ -124,8 +124,8 @@ def _ranked(keys: tuple[Row, ...], cells: Cells, ranking: Ranking, spec: Spec, s
     chosen: dict[Row, list[int]] = {}
     for same in alike.values():
         rows_of = np.array([blocks[block] for block in same])
-        places = rank(ranking, cells[rows_of], sampler)
-        chosen |= zip(same, np.take_along_axis(rows_of, places, axis=1).tolist(), strict=True)
+        indices = rank_candidates(ranking, cells[rows_of], sampler)
+        chosen |= zip(same, np.take_along_axis(rows_of, indices, axis=1).tolist(), strict=True)
     winners = [row for block in blocks for row in chosen[block]]
-    numbers = [place for block in blocks for place in range(1, len(chosen[block]) + 1)]
+    numbers = [position for block in blocks for position in range(1, len(chosen[block]) + 1)]
     return Release(tuple(keys[row] for row in winners), (np.array(numbers, np.int64),), spec)

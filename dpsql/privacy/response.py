@@ -12,13 +12,13 @@ import numpy as np
 from dpsql.exact import Cells
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.sampling import Integers, Sampler
-from dpsql.privacy.tally import Axes, Tally, UnitMass
+from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
 
-_ROWS = 1 << 14
+_CHUNK_CELLS = 1 << 14
 """Answers that are drawn for at once, at most: memory stays flat."""
 
 
-def respond(own: Integers, answers: int, epsilon: Fraction, sampler: Sampler) -> Integers:
+def randomize_responses(true_answers: Integers, answers: int, epsilon: Fraction, sampler: Sampler) -> Integers:
     """For each place among the answers, the place that is told.
 
     Privacy: an answer is told as it is with p = e^epsilon / (e^epsilon + k - 1), as each other one with p e^-epsilon:
@@ -27,18 +27,18 @@ def respond(own: Integers, answers: int, epsilon: Fraction, sampler: Sampler) ->
     """
     if answers < 2 or epsilon <= 0:
         raise ValueError("an answer is one of two or more, and epsilon is positive")
-    told = np.empty(len(own), np.int64)
-    rows = max(1, _ROWS // answers)
-    for start in range(0, len(own), rows):
-        some = own[start : start + rows]
-        penalties = np.ones((len(some), answers), np.int64)
-        penalties[np.arange(len(some)), some] = 0
-        told[start : start + rows] = sampler.choose(penalties, 1 / epsilon)
-    return told
+    reported = np.empty(len(true_answers), np.int64)
+    rows = max(1, _CHUNK_CELLS // answers)
+    for start in range(0, len(true_answers), rows):
+        chunk = true_answers[start : start + rows]
+        penalties = np.ones((len(chunk), answers), np.int64)
+        penalties[np.arange(len(chunk)), chunk] = 0
+        reported[start : start + rows] = sampler.choose(penalties, 1 / epsilon)
+    return reported
 
 
 @dataclass(frozen=True)
-class Response:
+class RandomizedResponse:
     """One randomized answer for each unit: the study of a tally with one axis, in which every unit has one row.
 
     What is given out is how often each answer was told. In which order units told them is not: it says nothing more.
@@ -70,25 +70,25 @@ class Response:
         changed = self.mass.group_size
         return Loss(changed * self.epsilon, changed * self.epsilon**2 / 2, Fraction(0))
 
-    def perform(self, tally: Tally, sampler: Sampler) -> tuple[Cells, ...]:
+    def perform(self, tally: WeightedRows, sampler: Sampler) -> tuple[Cells, ...]:
         """Privacy: what was told by all units, and then counted."""
-        own = np.repeat(tally.codes[:, 0], tally.weights)
-        told = respond(own, self.axes.sizes[0], self.epsilon, sampler)
-        return (np.bincount(told, minlength=self.axes.sizes[0]).astype(np.int64),)
+        true_answers = np.repeat(tally.codes[:, 0], tally.weights)
+        reported = randomize_responses(true_answers, self.axes.sizes[0], self.epsilon, sampler)
+        return (np.bincount(reported, minlength=self.axes.sizes[0]).astype(np.int64),)
 
-    def told(self) -> tuple[str, ...]:
+    def explain_lines(self) -> tuple[str, ...]:
         answers = self.axes.sizes[0]
-        kept = 1.0 / (1.0 + (answers - 1) * math.exp(-float(self.epsilon)))
-        return (f"randomized response among {answers} answers: each is kept with probability {kept:.4g}",)
+        keep_probability = 1.0 / (1.0 + (answers - 1) * math.exp(-float(self.epsilon)))
+        return (f"randomized response among {answers} answers: each is kept with probability {keep_probability:.4g}",)
 
-    def record(self) -> dict[str, Any]:
+    def to_audit_record(self) -> dict[str, Any]:
         return {"epsilon": str(self.epsilon), "answers": str(self.axes.sizes[0])}
 
-    def written(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         (lower,), (size,) = self.axes.lowers, self.axes.sizes
-        return {"lower": str(lower), "size": str(size), "mass": self.mass.written(), "epsilon": str(self.epsilon)}
+        return {"lower": str(lower), "size": str(size), "mass": self.mass.to_json(), "epsilon": str(self.epsilon)}
 
     @classmethod
-    def read(cls, part: dict[str, Any]) -> Response:
+    def from_json(cls, part: dict[str, Any]) -> RandomizedResponse:
         axes = Axes((int(part["lower"]),), (int(part["size"]),))
-        return cls(axes, UnitMass.read(part["mass"]), Fraction(part["epsilon"]))
+        return cls(axes, UnitMass.from_json(part["mass"]), Fraction(part["epsilon"]))

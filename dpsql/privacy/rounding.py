@@ -15,63 +15,63 @@ from dpsql.exact import Cells
 from dpsql.privacy.looks import Floats
 from dpsql.privacy.sampling import Sampler
 
-Places = npt.NDArray[np.intp]
+Indices = npt.NDArray[np.intp]
 
-_WIDE = Fraction(1 << 30)
-_BITS = 22
+_WIDE_SCALE = Fraction(1 << 30)
+_UNIFORM_BITS = 22
 """Of noise at scale 2^30 the low 22 bits are uniform within 0.4 %."""
 
 
-def uniforms(n: int, sampler: Sampler) -> Floats:
+def draw_uniforms(n: int, sampler: Sampler) -> Floats:
     """`n` numbers from 0 up to 1, to 22 bits."""
-    result: Floats = (sampler.laplace(n, _WIDE) & ((1 << _BITS) - 1)) / (1 << _BITS)
+    result: Floats = (sampler.laplace(n, _WIDE_SCALE) & ((1 << _UNIFORM_BITS) - 1)) / (1 << _UNIFORM_BITS)
     return result
 
 
-def shuffled(n: int, sampler: Sampler) -> Places:
+def shuffle_indices(n: int, sampler: Sampler) -> Indices:
     """The numbers below `n` in random order: noise that is drawn independently is in any order equally often."""
-    return np.argsort(sampler.laplace(n, _WIDE), kind="stable")
+    return np.argsort(sampler.laplace(n, _WIDE_SCALE), kind="stable")
 
 
-def whole_counts(amounts: Floats, count: int, start: float) -> Cells:
+def round_counts(amounts: Floats, count: int, start: float) -> Cells:
     """Whole numbers in proportion to `amounts` that add up to `count`, each off by 1 at most.
 
     `start`, from 0 up to 1, shifts where rounding falls; over a uniform one, every number is right on average
     (systematic sampling, Madow 1949).
     """
-    whole = float(amounts.sum())
+    total = float(amounts.sum())
     if not amounts.size or count == 0:
         return np.zeros(amounts.size, np.int64)
-    shares = amounts / whole if whole > 0 else np.full(amounts.size, 1.0 / amounts.size)
-    upto = np.floor(np.cumsum(shares) * count + start).astype(np.int64)
-    upto[-1] = count
-    np.clip(upto, 0, count, out=upto)
-    return np.diff(upto, prepend=0)
+    shares = amounts / total if total > 0 else np.full(amounts.size, 1.0 / amounts.size)
+    borders = np.floor(np.cumsum(shares) * count + start).astype(np.int64)
+    borders[-1] = count
+    np.clip(borders, 0, count, out=borders)
+    return np.diff(borders, prepend=0)
 
 
-def rows_of_cells(amounts: Floats, count: int, sampler: Sampler) -> tuple[Cells, ...]:
+def sample_cell_rows(amounts: Floats, count: int, sampler: Sampler) -> tuple[Cells, ...]:
     """`count` rows, one array of codes per axis, with the distribution of a table of amounts with one axis each.
 
     Cells are walked in an order that is random within each prefix of codes: so marginals of the first axes are nearly
     exact, and no axis beats time with the steps of rounding.
     """
-    places = np.flatnonzero(amounts)
-    if not len(places):
-        places = np.arange(amounts.size)
-    codes = np.unravel_index(places, amounts.shape)
+    indices = np.flatnonzero(amounts)
+    if not len(indices):
+        indices = np.arange(amounts.size)
+    codes = np.unravel_index(indices, amounts.shape)
     keys: list[Cells] = []
-    prefix = np.zeros(len(places), np.int64)
+    prefix = np.zeros(len(indices), np.int64)
     for axis, size in enumerate(amounts.shape):
         _, prefix = np.unique(prefix * size + codes[axis], return_inverse=True)
-        keys.append(sampler.laplace(int(prefix.max()) + 1, _WIDE)[prefix])
+        keys.append(sampler.laplace(int(prefix.max()) + 1, _WIDE_SCALE)[prefix])
     order = np.lexsort(keys[::-1])
-    (start,) = uniforms(1, sampler)
-    counts = whole_counts(amounts.reshape(-1)[places][order], count, float(start))
+    (start,) = draw_uniforms(1, sampler)
+    counts = round_counts(amounts.reshape(-1)[indices][order], count, float(start))
     return tuple(np.repeat(code[order], counts).astype(np.int64) for code in codes)
 
 
-def offsets(codes: Cells, widths: tuple[int, ...], sampler: Sampler) -> Cells:
+def draw_bin_offsets(codes: Cells, widths: tuple[int, ...], sampler: Sampler) -> Cells:
     """A place in the bin of each code, from 0 up to its width, uniformly."""
-    wide = np.array(widths, dtype=np.float64)[codes]
-    found = np.floor(uniforms(len(codes), sampler) * wide).astype(np.int64)
-    return np.minimum(found, np.array(widths, dtype=np.int64)[codes] - 1)
+    bin_widths = np.array(widths, dtype=np.float64)[codes]
+    drawn = np.floor(draw_uniforms(len(codes), sampler) * bin_widths).astype(np.int64)
+    return np.minimum(drawn, np.array(widths, dtype=np.int64)[codes] - 1)

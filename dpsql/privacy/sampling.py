@@ -45,7 +45,7 @@ Permute-and-flip. Place i passes with probability w_i, independently, and one of
 as if they stood in random order and the first that passes were taken (McKenna, Sheldon 2020). The best always passes.
 Each place has a word of its own: w errs by less than 1.2 * 2^-50, as above, and the uniform by 2^-53 + 2^-64; a lane
 that is closer than 2^-48 is decided by `certify`. Which of them is drawn is whole-number arithmetic
-(`uniform_place`).
+(`pick_uniform_index`).
 
 Range: |X| < 2^62, so that noise plus a cell within +-2^62 stays within 64 bits. Larger magnitudes are moved to
 2^62 - 1: at scale 2^40 that has probability exp(-2^22), below 2^-6000000.
@@ -66,16 +66,16 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.privacy.certify import Bits, below_exp, laplace_magnitude, shifted_offset, uniform_place, weighted_place
+from dpsql.privacy.certify import RandomSource, is_below_exp, laplace_magnitude, shifted_offset, pick_uniform_index, pick_weighted_index
 
 Integers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-LEAST_SCALE = Fraction(1, 1 << 10)
-MOST_SCALE = Fraction(1 << 40)
-MOST_NOISE = (1 << 62) - 1
+MIN_SCALE = Fraction(1, 1 << 10)
+MAX_SCALE = Fraction(1 << 40)
+MAX_NOISE = (1 << 62) - 1
 
 _CHUNK = 1 << 15
 """Lanes worked on at once: a dozen temporary arrays of them fit the cache, and memory stays flat."""
@@ -109,67 +109,67 @@ class Sampler(Protocol):
 
 
 @dataclass(frozen=True)
-class _Laplace:
+class _LaplaceConstants:
     exact: Fraction
     scale: float
     offset: float
 
 
 @dataclass(frozen=True)
-class _Gaussian:
-    proposal: _Laplace
+class _GaussianConstants:
+    proposal: _LaplaceConstants
     variance: Fraction
     center: Fraction
     near: float
     half_inverse: float
 
 
-def _check(scale: Fraction) -> None:
-    if not LEAST_SCALE <= scale <= MOST_SCALE:
+def _check_scale_range(scale: Fraction) -> None:
+    if not MIN_SCALE <= scale <= MAX_SCALE:
         raise ValueError("a noise scale must lie between 2^-10 and 2^40 grid units")
 
 
 @lru_cache(maxsize=256)
-def _laplace(scale: Fraction) -> _Laplace:
-    _check(scale)
-    return _Laplace(scale, float(scale), float(shifted_offset(scale, 63)))
+def _laplace_constants(scale: Fraction) -> _LaplaceConstants:
+    _check_scale_range(scale)
+    return _LaplaceConstants(scale, float(scale), float(shifted_offset(scale, 63)))
 
 
 @lru_cache(maxsize=256)
-def _gaussian(sigma: Fraction) -> _Gaussian:
-    _check(sigma)
+def _gaussian_constants(sigma: Fraction) -> _GaussianConstants:
+    _check_scale_range(sigma)
     variance, proposal = sigma * sigma, int(sigma) + 1
     center = variance / proposal
-    return _Gaussian(_laplace(Fraction(proposal)), variance, center, float(center), float(1 / (2 * variance)))
+    return _GaussianConstants(_laplace_constants(Fraction(proposal)), variance, center, float(center), float(1 / (2 * variance)))
 
 
 class ExactSampler:
     """Noise and choices from uniform bits, exactly distributed (see above)."""
 
-    def __init__(self, bits: Bits = os.urandom) -> None:
+    def __init__(self, bits: RandomSource = os.urandom) -> None:
         self._bits = bits
 
     def laplace(self, n: int, scale: Fraction) -> Integers:
         """Privacy: exactly the discrete Laplace distribution, for uniform bits."""
-        constants = _laplace(scale)
+        constants = _laplace_constants(scale)
         result = np.empty(n, np.int64)
         for start in range(0, n, _CHUNK):
             stop = min(start + _CHUNK, n)
-            result[start:stop] = self._laplace_lanes(stop - start, constants)
+            result[start:stop] = self._draw_laplace(stop - start, constants)
         return result
 
     def gaussian(self, n: int, sigma: Fraction) -> Integers:
         """Privacy: exactly the discrete Gaussian distribution, for uniform bits (Canonne et al. 2020)."""
-        constants = _gaussian(sigma)
+        constants = _gaussian_constants(sigma)
         result = np.empty(n, np.int64)
-        have = 0
-        while have < n:
+        filled = 0
+        while filled < n:
             # Three of four proposals are accepted at large sigma; 1.4 times what is missing nearly always does.
-            lanes = min(_CHUNK, int((n - have) * 1.4) + 16)
-            proposals = self._laplace_lanes(lanes, constants.proposal)
-            accepted = proposals[self._accept(proposals, constants)][: n - have]
-            result[have : have + len(accepted)] = accepted
-            have += len(accepted)
+            lanes = min(_CHUNK, int((n - filled) * 1.4) + 16)
+            proposals = self._draw_laplace(lanes, constants.proposal)
+            accepted = proposals[self._accept_gaussian(proposals, constants)][: n - filled]
+            result[filled : filled + len(accepted)] = accepted
+            filled += len(accepted)
         return result
 
     def choose(self, penalties: npt.NDArray[Any], scale: Fraction) -> Integers:
@@ -181,14 +181,14 @@ class ExactSampler:
         sums *= -float(1 / scale)
         np.exp(sums, out=sums)
         np.cumsum(sums, axis=1, out=sums)
-        words = self._words(len(sums))
-        inner, wholes = sums[:, :-1], sums[:, -1:]
-        aims = words.astype(np.float64)[:, None] * 2.0**-64 * wholes
-        doubts = wholes * ((sums.shape[1] + 32) * 2.0**-48)
-        places: Integers = np.count_nonzero(inner <= aims - doubts, axis=1)
-        for row in np.flatnonzero(places != np.count_nonzero(inner <= aims + doubts, axis=1)):
-            places[row] = weighted_place(int(words[row]), 64, gaps[row].tolist(), scale, self._bits)
-        return places
+        words = self._draw_words(len(sums))
+        inner, totals = sums[:, :-1], sums[:, -1:]
+        targets = words.astype(np.float64)[:, None] * 2.0**-64 * totals
+        margins = totals * ((sums.shape[1] + 32) * 2.0**-48)
+        indices: Integers = np.count_nonzero(inner <= targets - margins, axis=1)
+        for row in np.flatnonzero(indices != np.count_nonzero(inner <= targets + margins, axis=1)):
+            indices[row] = pick_weighted_index(int(words[row]), 64, gaps[row].tolist(), scale, self._bits)
+        return indices
 
     def flip(self, penalties: npt.NDArray[Any], scale: Fraction) -> Integers:
         """Privacy: exactly the distribution of permute-and-flip, for uniform bits (McKenna, Sheldon 2020)."""
@@ -198,24 +198,24 @@ class ExactSampler:
         p = gaps.astype(np.float64)
         p *= -float(1 / scale)
         np.exp(p, out=p)
-        words = self._words(p.size).reshape(p.shape)
+        words = self._draw_words(p.size).reshape(p.shape)
         u = words.astype(np.float64) * 2.0**-64
         best: Flags = (gaps == 0).astype(np.bool_)
         passed: Flags = (u < p) | best
         for row, lane in np.argwhere((np.abs(u - p) <= _CLOSE) & ~best).tolist():
             exponent = Fraction(int(gaps[row, lane])) / scale
-            passed[row, lane] = below_exp(int(words[row, lane]), 64, exponent, self._bits)
+            passed[row, lane] = is_below_exp(int(words[row, lane]), 64, exponent, self._bits)
         numbers = np.cumsum(passed, axis=1)
-        heads = self._words(len(p)).tolist()
-        drawn = [uniform_place(head, 64, n, self._bits) for head, n in zip(heads, numbers[:, -1].tolist(), strict=True)]
-        places: Integers = np.argmax(numbers > np.array(drawn, np.int64)[:, None], axis=1)
-        return places
+        heads = self._draw_words(len(p)).tolist()
+        drawn = [pick_uniform_index(head, 64, n, self._bits) for head, n in zip(heads, numbers[:, -1].tolist(), strict=True)]
+        indices: Integers = np.argmax(numbers > np.array(drawn, np.int64)[:, None], axis=1)
+        return indices
 
-    def _words(self, n: int) -> Words:
+    def _draw_words(self, n: int) -> Words:
         return np.frombuffer(self._bits(8 * n), dtype="<u8")
 
-    def _laplace_lanes(self, n: int, constants: _Laplace) -> Integers:
-        words = self._words(n)
+    def _draw_laplace(self, n: int, constants: _LaplaceConstants) -> Integers:
+        words = self._draw_words(n)
         heads = words >> np.uint64(1)
         u = heads.astype(np.float64)
         u += 0.5
@@ -233,30 +233,30 @@ class ExactSampler:
         y += error
         for lane in np.flatnonzero((y >= 0.5) | (u < 1024.0)):
             exact = laplace_magnitude(int(heads[lane]), 63, constants.exact, self._bits)
-            magnitudes[lane] = min(exact, MOST_NOISE)
+            magnitudes[lane] = min(exact, MAX_NOISE)
         signs = (words & np.uint64(1)).astype(np.int64)
         # (m ^ -s) + s is -m where s is 1, and m where it is 0: no branch.
         return (magnitudes ^ -signs) + signs
 
-    def _accept(self, proposals: Integers, constants: _Gaussian) -> Flags:
+    def _accept_gaussian(self, proposals: Integers, constants: _GaussianConstants) -> Flags:
         sizes = np.abs(proposals).astype(np.float64)
         distances = np.abs(sizes - constants.near)
         exponents = distances * distances * constants.half_inverse
         sizes += constants.near + 1.0
         errors = sizes * distances * (2.0 * constants.half_inverse) + exponents
         errors *= 2.0**-48
-        words = self._words(len(proposals))
+        words = self._draw_words(len(proposals))
         u = words.astype(np.float64) * 2.0**-64
         p = np.exp(-exponents)
         accepted: Flags = u < p
         doubt = p * (2.0 * errors + _SLACK) + u * 2.0**-52 + 2.0**-59
         for lane in np.flatnonzero(np.abs(u - p) <= doubt):
             exponent = (abs(int(proposals[lane])) - constants.center) ** 2 / (2 * constants.variance)
-            accepted[lane] = below_exp(int(words[lane]), 64, exponent, self._bits)
+            accepted[lane] = is_below_exp(int(words[lane]), 64, exponent, self._bits)
         return accepted
 
 
-def likeliest(penalties: npt.NDArray[Any]) -> Integers:
+def likeliest_index(penalties: npt.NDArray[Any]) -> Integers:
     """The place with the least penalty in each row; of several, the middle one. What `choose` draws without noise.
 
     That is the limit of `choose` as the scale goes to 0, but that it would draw one of several equals at random.

@@ -17,7 +17,7 @@ the greatest and the least move are those of two cells. So, over all blocks, by 
 
 One-sided: where rows add nothing negative and a unit comes or leaves as a whole (add_remove), no component of d_g has
 another sign than the others, and R_g <= w |d_g|_inf. Of a ranking, all moves lie between 0 and the largest. Of a
-drawing, let a >= a' >= 0 be the moves of the two cells: T is convex and falling (`_steep` checks that), so that the
+drawing, let a >= a' >= 0 be the moves of the two cells: T is convex and falling (`_is_falling_convex` checks that), so that the
 penalty's move a T(j) + a' T(1000 - j) is largest at an end of the grid, hence at most a T_high + a' T_low, and at
 least (a + a') T_low: the range is at most a (T_high - T_low). So 2 becomes 1 in the lines above. A group of k units may
 come and go both, but a range is at most the sum of theirs, and l1, l2, linf have the factor k.
@@ -52,28 +52,28 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsql.exact import Cells
-from dpsql.privacy.certify import decimal
+from dpsql.privacy.certify import to_decimal
 from dpsql.privacy.loss import Loss
-from dpsql.privacy.mechanisms import Sensitivity, positive_share, root_at_least, scale_at_least
+from dpsql.privacy.mechanisms import Sensitivity, require_positive_share, scale_from_square, round_up_scale
 from dpsql.privacy.sampling import Integers, Sampler
 
 Penalties = npt.NDArray[Any]
 """64-bit integers or, where those might overflow, Python's."""
 
-STEPS = 1_000
+SHARE_STEPS = 1_000
 """The grid of shares: theta is a multiple of 1/STEPS."""
-FINE = 1 << 24
+LIKELIHOOD_STEPS = 1 << 24
 """Steps of a log-likelihood: what rounding adds is 2^-24 for each row."""
 
-_LANES = 1 << 18
+_CHUNK_CANDIDATES = 1 << 18
 """Candidates worked on at once, so that memory stays flat."""
-_MOST = (1 << 62) - 1
-_SAFE = float(1 << 60)
+_MAX_CELL = (1 << 62) - 1
+_MAX_SAFE = float(1 << 60)
 _DIGITS = Context(prec=50)
 
 
 @dataclass(frozen=True)
-class Moves:
+class CellMoves:
     """How far neighbors move the cells of all blocks, by joint norms with neighbors and group size counted in.
 
     `non_negative` says that no row adds anything negative, `single` that there is one block whatever the data.
@@ -86,19 +86,19 @@ class Moves:
     change_one: bool = False
 
     @property
-    def one_sided(self) -> bool:
+    def is_one_sided(self) -> bool:
         return self.non_negative and not self.change_one
 
     @property
     def l1(self) -> int:
         """At least the sum over blocks of R_g / w."""
-        sides = 1 if self.one_sided else 2
+        sides = 1 if self.is_one_sided else 2
         return min(self.norms.l1, sides * self.norms.linf) if self.single else self.norms.l1
 
     @property
     def l2_squared(self) -> int:
         """At least the sum over blocks of (R_g / w)^2."""
-        return min(self.norms.l2_squared * (1 if self.one_sided else 2), self.l1**2)
+        return min(self.norms.l2_squared * (1 if self.is_one_sided else 2), self.l1**2)
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Ranking:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class PosteriorDraws:
     """`draws` shares theta from a tempered posterior, on the grid from `first` to STEPS - `first`.
 
     `alpha` and `beta` are the prior's, `whole` what a row weighs.
@@ -147,7 +147,7 @@ class Drawing:
     def __post_init__(self) -> None:
         if self.scale <= 0 or self.draws < 1 or self.whole < 1 or min(self.alpha, self.beta) <= 0:
             raise ValueError("a posterior has a scale, draws, and a prior")
-        if not 1 <= self.first < STEPS // 2:
+        if not 1 <= self.first < SHARE_STEPS // 2:
             # At 0 one row makes a share impossible: the ratio of two posteriors has no bound there.
             raise ValueError("shares stay away from 0 and 1")
 
@@ -157,22 +157,22 @@ class Drawing:
 
     @property
     def width(self) -> int:
-        return span(self.first)
+        return penalty_span(self.first)
 
     @property
     def columns(self) -> int:
         return 2
 
     @property
-    def temper(self) -> Fraction:
+    def likelihood_power(self) -> Fraction:
         """The power of the likelihood that is drawn from: 1 is the posterior itself."""
-        return FINE * self.whole / self.scale
+        return LIKELIHOOD_STEPS * self.whole / self.scale
 
 
-Scores = Ranking | Drawing
+Scores = Ranking | PosteriorDraws
 
 
-def score_loss(scores: Scores, moves: Moves) -> Loss:
+def score_loss(scores: Scores, moves: CellMoves) -> Loss:
     """What all rounds in every block cost.
 
     Privacy: the module's docstring.
@@ -183,14 +183,14 @@ def score_loss(scores: Scores, moves: Moves) -> Loss:
     return Loss(scores.rounds * epsilon, scores.rounds * rho, Fraction(0))
 
 
-def scale_under_epsilon(rounds: int, width: int, moves: Moves, epsilon: Fraction) -> Fraction:
+def calibrate_scale_by_epsilon(rounds: int, width: int, moves: CellMoves, epsilon: Fraction) -> Fraction:
     """The sharpest choice that costs at most `epsilon` in all rounds."""
-    return scale_at_least(moves.l1 * width / positive_share(epsilon / rounds))
+    return round_up_scale(moves.l1 * width / require_positive_share(epsilon / rounds))
 
 
-def scale_under_rho(rounds: int, width: int, moves: Moves, rho: Fraction) -> Fraction:
+def calibrate_scale_by_rho(rounds: int, width: int, moves: CellMoves, rho: Fraction) -> Fraction:
     """The sharpest exponential mechanism that costs at most `rho` in all rounds."""
-    return root_at_least(moves.l2_squared * width**2 / (8 * positive_share(rho / rounds)))
+    return scale_from_square(moves.l2_squared * width**2 / (8 * require_positive_share(rho / rounds)))
 
 
 def score_error(ranking: Ranking, candidates: int, confidence: float = 0.95) -> float:
@@ -208,7 +208,7 @@ def score_error(ranking: Ranking, candidates: int, confidence: float = 0.95) -> 
 # --- rankings --------------------------------------------------------------------------------------------------------
 
 
-def rank(ranking: Ranking, cells: Cells, sampler: Sampler) -> Integers:
+def rank_candidates(ranking: Ranking, cells: Cells, sampler: Sampler) -> Integers:
     """The places of the candidates chosen, one row for each block; `cells` has a column for each candidate.
 
     Privacy: `score_loss`. Clipping cells moves no two of them further apart.
@@ -216,24 +216,24 @@ def rank(ranking: Ranking, cells: Cells, sampler: Sampler) -> Integers:
     blocks, candidates = cells.shape
     rounds = min(ranking.most, candidates)
     chosen = np.empty((blocks, rounds), np.int64)
-    step = max(1, _LANES // max(1, candidates))
+    step = max(1, _CHUNK_CANDIDATES // max(1, candidates))
     for start in range(0, blocks, step):
         part = slice(start, start + step)
-        chosen[part] = _peeled(ranking, rounds, -np.clip(cells[part], -_MOST, _MOST), sampler)
+        chosen[part] = _choose_in_rounds(ranking, rounds, -np.clip(cells[part], -_MAX_CELL, _MAX_CELL), sampler)
     return chosen
 
 
-def _peeled(ranking: Ranking, rounds: int, penalties: Penalties, sampler: Sampler) -> Integers:
+def _choose_in_rounds(ranking: Ranking, rounds: int, penalties: Penalties, sampler: Sampler) -> Integers:
     """One candidate after the other, each from those that are left."""
     blocks = len(penalties)
-    left: Integers = np.tile(np.arange(penalties.shape[1], dtype=np.int64), (blocks, 1))
+    remaining: Integers = np.tile(np.arange(penalties.shape[1], dtype=np.int64), (blocks, 1))
     chosen = np.empty((blocks, rounds), np.int64)
-    for number in range(rounds):
+    for round_number in range(rounds):
         draw = sampler.flip if ranking.flips else sampler.choose
-        places = draw(np.take_along_axis(penalties, left, axis=1), ranking.scale)[:, None]
-        chosen[:, number] = np.take_along_axis(left, places, axis=1)[:, 0]
-        others = np.arange(left.shape[1]) != places
-        left = left[others].reshape(blocks, -1)
+        indices = draw(np.take_along_axis(penalties, remaining, axis=1), ranking.scale)[:, None]
+        chosen[:, round_number] = np.take_along_axis(remaining, indices, axis=1)[:, 0]
+        others = np.arange(remaining.shape[1]) != indices
+        remaining = remaining[others].reshape(blocks, -1)
     return chosen
 
 
@@ -241,69 +241,69 @@ def _peeled(ranking: Ranking, rounds: int, penalties: Penalties, sampler: Sample
 
 
 @lru_cache(maxsize=1)
-def logs() -> tuple[Decimal, ...]:
+def negative_logs() -> tuple[Decimal, ...]:
     """-ln(j / STEPS) for j from 1 to STEPS, to 48 digits."""
     with localcontext(_DIGITS):
-        return tuple(Decimal(STEPS).ln() - Decimal(j).ln() for j in range(1, STEPS + 1))
+        return tuple(Decimal(SHARE_STEPS).ln() - Decimal(j).ln() for j in range(1, SHARE_STEPS + 1))
 
 
 @lru_cache(maxsize=1)
-def surprises() -> tuple[int, ...]:
+def log_penalties() -> tuple[int, ...]:
     """T(j) = ceil(2^24 (-ln (j / STEPS))) for j from 1 to STEPS: public, and the same on every machine."""
     with localcontext(_DIGITS):
-        found = tuple(int((FINE * log).to_integral_value(ROUND_CEILING)) for log in logs())
-    if not _steep(found):
+        penalties = tuple(int((LIKELIHOOD_STEPS * log).to_integral_value(ROUND_CEILING)) for log in negative_logs())
+    if not _is_falling_convex(penalties):
         raise ArithmeticError("the logarithms are not convex")
-    return found
+    return penalties
 
 
-def _steep(values: tuple[int, ...]) -> bool:
+def _is_falling_convex(values: tuple[int, ...]) -> bool:
     """Falling and convex: at a step of 2^-24 the rounding is far below the curvature, which is at least 16 steps."""
-    falls = [one - other for one, other in pairwise(values)]
-    return all(fall > 0 for fall in falls) and all(one >= other for one, other in pairwise(falls))
+    falls = [current - following for current, following in pairwise(values)]
+    return all(fall > 0 for fall in falls) and all(current >= following for current, following in pairwise(falls))
 
 
-def span(first: int) -> int:
+def penalty_span(first: int) -> int:
     """w: how far apart the log-likelihoods of one row are, over the grid."""
-    return surprises()[first - 1] - surprises()[STEPS - first - 1]
+    return log_penalties()[first - 1] - log_penalties()[SHARE_STEPS - first - 1]
 
 
-def draw_shares(drawing: Drawing, weights: Cells, sampler: Sampler) -> tuple[Integers, ...]:
+def draw_shares(drawing: PosteriorDraws, weights: Cells, sampler: Sampler) -> tuple[Integers, ...]:
     """One array for each draw: the share in every block, in steps; `weights` has a row for each block, and two columns.
 
     Privacy: `score_loss`. Negative weights, which no engine returns, count as 0.
     """
-    candidates = STEPS - 2 * drawing.first + 1
-    step = max(1, _LANES // candidates)
+    candidates = SHARE_STEPS - 2 * drawing.first + 1
+    step = max(1, _CHUNK_CANDIDATES // candidates)
     drawn = [np.empty(len(weights), np.int64) for _ in range(drawing.draws)]
     for start in range(0, len(weights), step):
         part = slice(start, start + step)
-        found = posterior_penalties(drawing, np.clip(weights[part], 0, _MOST))
+        penalties = posterior_penalties(drawing, np.clip(weights[part], 0, _MAX_CELL))
         for shares in drawn:
-            shares[part] = drawing.first + sampler.choose(found, drawing.scale)
+            shares[part] = drawing.first + sampler.choose(penalties, drawing.scale)
     return tuple(drawn)
 
 
-def posterior_penalties(drawing: Drawing, weights: Cells) -> Penalties:
+def posterior_penalties(drawing: PosteriorDraws, weights: Cells) -> Penalties:
     """The penalty of each share; `weights` has two columns, of rows that are true and false."""
-    first, last = drawing.first, STEPS - drawing.first
-    table = surprises()
-    most = float(np.max(np.sum(weights, axis=1, dtype=np.float64), initial=0.0)) * table[0]
-    constants = _prior(drawing)
-    exact = most < _SAFE and max(map(abs, constants)) < _SAFE
+    first, last = drawing.first, SHARE_STEPS - drawing.first
+    table = log_penalties()
+    largest = float(np.max(np.sum(weights, axis=1, dtype=np.float64), initial=0.0)) * table[0]
+    constants = _prior_penalties(drawing)
+    exact = largest < _MAX_SAFE and max(map(abs, constants)) < _MAX_SAFE
     kind: Any = np.int64 if exact else object
-    ours = np.array(table[first - 1 : last], dtype=kind)
+    coefficients = np.array(table[first - 1 : last], dtype=kind)
     wide = weights.astype(kind)
-    result: Penalties = wide[:, :1] * ours + wide[:, 1:] * ours[::-1] + np.array(constants, dtype=kind)
+    result: Penalties = wide[:, :1] * coefficients + wide[:, 1:] * coefficients[::-1] + np.array(constants, dtype=kind)
     return result
 
 
 @lru_cache(maxsize=64)
-def _prior(drawing: Drawing) -> tuple[int, ...]:
+def _prior_penalties(drawing: PosteriorDraws) -> tuple[int, ...]:
     """Minus the logarithm of the prior's density at each share, in steps of the scale: it is not tempered."""
     with localcontext(_DIGITS):
-        scale, known = decimal(drawing.scale), logs()
-        a, b = decimal(drawing.alpha - 1), decimal(drawing.beta - 1)
-        grid = range(drawing.first, STEPS - drawing.first + 1)
-        values = (scale * (a * known[j - 1] + b * known[STEPS - j - 1]) for j in grid)
+        scale, log_values = to_decimal(drawing.scale), negative_logs()
+        a, b = to_decimal(drawing.alpha - 1), to_decimal(drawing.beta - 1)
+        grid = range(drawing.first, SHARE_STEPS - drawing.first + 1)
+        values = (scale * (a * log_values[j - 1] + b * log_values[SHARE_STEPS - j - 1]) for j in grid)
         return tuple(int(value.to_integral_value(ROUND_HALF_EVEN)) for value in values)

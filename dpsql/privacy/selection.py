@@ -41,15 +41,15 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsql.exact import Cells
-from dpsql.privacy.accounting import rho_from
+from dpsql.privacy.accounting import epsilon_to_rho
 from dpsql.privacy.loss import Loss
-from dpsql.privacy.mechanisms import positive_share, root_at_least, scale_at_least
+from dpsql.privacy.mechanisms import require_positive_share, scale_from_square, round_up_scale
 from dpsql.privacy.sampling import Integers, Sampler
-from dpsql.privacy.tails import gaussian_tail, laplace_tail, least_integer, truncated_tail
+from dpsql.privacy.tails import gaussian_tail, laplace_tail, find_least_integer, truncated_tail
 
 WEIGHT_ONE = 1 << 16
 """What a unit with a single key adds to it in a weighted column."""
-_MOST_COUNT = 1 << 62
+_MAX_COUNT = 1 << 62
 
 
 def key_weight(keys: int) -> int:
@@ -58,7 +58,7 @@ def key_weight(keys: int) -> int:
 
 
 @dataclass(frozen=True)
-class Reach:
+class KeyReach:
     """How far neighbors may differ: a unit has at most `l0` keys, `group_size` units at once are protected."""
 
     l0: int
@@ -82,7 +82,7 @@ class Reach:
         return self.sides * self.group_size**2 * self.l0
 
 
-def _plain_rho(scale: Fraction, reach: Reach) -> Fraction:
+def _unweighted_rho(scale: Fraction, reach: KeyReach) -> Fraction:
     return reach.l2_squared / (2 * scale**2)
 
 
@@ -101,13 +101,13 @@ class OptimalSelection:
 
     scale: Fraction
     bound: int
-    reach: Reach
+    reach: KeyReach
     weighted: ClassVar[bool] = False
     name: ClassVar[str] = "truncated geometric"
 
     @cached_property
     def loss(self) -> Loss:
-        return Loss(None, _plain_rho(self.scale, self.reach), _truncated_delta(self.scale, self.bound, self.reach))
+        return Loss(None, _unweighted_rho(self.scale, self.reach), _truncated_delta(self.scale, self.bound, self.reach))
 
 
 @dataclass(frozen=True)
@@ -119,13 +119,13 @@ class LaplaceThreshold:
 
     scale: Fraction
     threshold: int
-    reach: Reach
+    reach: KeyReach
     weighted: ClassVar[bool] = False
     name: ClassVar[str] = "Laplace threshold"
 
     @cached_property
     def loss(self) -> Loss:
-        return Loss(None, _plain_rho(self.scale, self.reach), _laplace_delta(self.scale, self.threshold, self.reach))
+        return Loss(None, _unweighted_rho(self.scale, self.reach), _laplace_delta(self.scale, self.threshold, self.reach))
 
 
 @dataclass(frozen=True)
@@ -137,13 +137,13 @@ class GaussianThreshold:
 
     sigma: Fraction
     threshold: int
-    reach: Reach
+    reach: KeyReach
     weighted: ClassVar[bool] = False
     name: ClassVar[str] = "Gaussian threshold"
 
     @cached_property
     def loss(self) -> Loss:
-        return Loss(None, _plain_rho(self.sigma, self.reach), _gaussian_delta(self.sigma, self.threshold, self.reach))
+        return Loss(None, _unweighted_rho(self.sigma, self.reach), _gaussian_delta(self.sigma, self.threshold, self.reach))
 
 
 @dataclass(frozen=True)
@@ -155,52 +155,52 @@ class WeightedGaussian:
 
     sigma: Fraction
     threshold: int
-    reach: Reach
+    reach: KeyReach
     weighted: ClassVar[bool] = True
     name: ClassVar[str] = "weighted Gaussian threshold"
 
     @cached_property
     def loss(self) -> Loss:
-        rho = _weighted_square(self.reach) / (2 * self.sigma**2)
+        rho = _weighted_l2_squared(self.reach) / (2 * self.sigma**2)
         return Loss(None, rho, _weighted_delta(self.sigma, self.threshold, self.reach))
 
 
 Selection = OptimalSelection | LaplaceThreshold | GaussianThreshold | WeightedGaussian
 
 
-def _truncated_delta(scale: Fraction, bound: int, reach: Reach) -> Fraction:
+def _truncated_delta(scale: Fraction, bound: int, reach: KeyReach) -> Fraction:
     return reach.sides * reach.l0 * truncated_tail(scale, bound, reach.group_size)
 
 
-def _laplace_delta(scale: Fraction, threshold: int, reach: Reach) -> Fraction:
+def _laplace_delta(scale: Fraction, threshold: int, reach: KeyReach) -> Fraction:
     k, l0 = reach.group_size, reach.l0
     if threshold < k:
         return Fraction(1)
     return l0 * max(k * laplace_tail(scale, threshold), laplace_tail(scale, threshold + 1 - k))
 
 
-def _gaussian_delta(sigma: Fraction, threshold: int, reach: Reach) -> Fraction:
+def _gaussian_delta(sigma: Fraction, threshold: int, reach: KeyReach) -> Fraction:
     k, l0 = reach.group_size, reach.l0
     if threshold < k:
         return Fraction(1)
     return l0 * max(k * gaussian_tail(sigma, threshold), gaussian_tail(sigma, threshold + 1 - k))
 
 
-def _weighted_square(reach: Reach) -> int:
+def _weighted_l2_squared(reach: KeyReach) -> int:
     return reach.sides * (reach.group_size * WEIGHT_ONE) ** 2
 
 
-def _weighted_delta(sigma: Fraction, threshold: int, reach: Reach) -> Fraction:
+def _weighted_delta(sigma: Fraction, threshold: int, reach: KeyReach) -> Fraction:
     k, l0 = reach.group_size, reach.l0
     if threshold < 2 * k * WEIGHT_ONE or threshold < k * WEIGHT_ONE + sigma:
         return Fraction(1)
     # The least mass is rounded up, to an integer, which moves the tail outward.
-    least = key_weight(l0) + 1
-    spread = k**2 * l0 * gaussian_tail(sigma, threshold + 1 - least)
+    min_mass = key_weight(l0) + 1
+    spread = k**2 * l0 * gaussian_tail(sigma, threshold + 1 - min_mass)
     return max(gaussian_tail(sigma, threshold + 1 - k * WEIGHT_ONE), spread)
 
 
-def keep(selection: Selection, counts: Cells, sampler: Sampler) -> npt.NDArray[np.bool_]:
+def keep_keys(selection: Selection, counts: Cells, sampler: Sampler) -> npt.NDArray[np.bool_]:
     """Which keys appear, given the count (or weighted count) of units of each.
 
     Privacy: the selection's own claim; a key with a count below 1 never leaves, so a unit cannot make keys appear
@@ -209,16 +209,16 @@ def keep(selection: Selection, counts: Cells, sampler: Sampler) -> npt.NDArray[n
     n = len(counts)
     match selection:
         case OptimalSelection(scale, bound):
-            limit, noise = bound, _truncated(n, scale, bound, sampler)
+            limit, noise = bound, _draw_truncated_laplace(n, scale, bound, sampler)
         case LaplaceThreshold(scale, threshold):
             limit, noise = threshold, sampler.laplace(n, scale)
         case GaussianThreshold(sigma, threshold) | WeightedGaussian(sigma, threshold):
             limit, noise = threshold, sampler.gaussian(n, sigma)
-    kept: npt.NDArray[np.bool_] = (counts >= 1) & (np.minimum(counts, _MOST_COUNT) + noise > limit)
-    return kept
+    appears: npt.NDArray[np.bool_] = (counts >= 1) & (np.minimum(counts, _MAX_COUNT) + noise > limit)
+    return appears
 
 
-def _truncated(n: int, scale: Fraction, bound: int, sampler: Sampler) -> Integers:
+def _draw_truncated_laplace(n: int, scale: Fraction, bound: int, sampler: Sampler) -> Integers:
     """Discrete Laplace noise conditioned on |X| <= bound, by drawing again what lies outside."""
     noise = sampler.laplace(n, scale)
     outside = np.flatnonzero(np.abs(noise) > bound)
@@ -238,30 +238,30 @@ def units_needed(selection: Selection, l0: int) -> int:
             return limit // key_weight(l0) + 1
 
 
-def _optimal(scale: Fraction, delta: Fraction, reach: Reach) -> OptimalSelection:
-    bound = least_integer(lambda b: _truncated_delta(scale, b, reach) <= delta, reach.group_size)
+def _calibrate_optimal(scale: Fraction, delta: Fraction, reach: KeyReach) -> OptimalSelection:
+    bound = find_least_integer(lambda b: _truncated_delta(scale, b, reach) <= delta, reach.group_size)
     return OptimalSelection(scale, bound, reach)
 
 
-def _laplace(scale: Fraction, delta: Fraction, reach: Reach) -> LaplaceThreshold:
-    threshold = least_integer(lambda t: _laplace_delta(scale, t, reach) <= delta, reach.group_size)
+def _calibrate_laplace(scale: Fraction, delta: Fraction, reach: KeyReach) -> LaplaceThreshold:
+    threshold = find_least_integer(lambda t: _laplace_delta(scale, t, reach) <= delta, reach.group_size)
     return LaplaceThreshold(scale, threshold, reach)
 
 
-def _gaussian(rho: Fraction, delta: Fraction, reach: Reach) -> GaussianThreshold:
-    sigma = root_at_least(reach.l2_squared / (2 * rho))
-    threshold = least_integer(lambda t: _gaussian_delta(sigma, t, reach) <= delta, reach.group_size)
+def _calibrate_gaussian(rho: Fraction, delta: Fraction, reach: KeyReach) -> GaussianThreshold:
+    sigma = scale_from_square(reach.l2_squared / (2 * rho))
+    threshold = find_least_integer(lambda t: _gaussian_delta(sigma, t, reach) <= delta, reach.group_size)
     return GaussianThreshold(sigma, threshold, reach)
 
 
-def _weighted(rho: Fraction, delta: Fraction, reach: Reach) -> WeightedGaussian:
-    sigma = root_at_least(_weighted_square(reach) / (2 * rho))
+def _calibrate_weighted(rho: Fraction, delta: Fraction, reach: KeyReach) -> WeightedGaussian:
+    sigma = scale_from_square(_weighted_l2_squared(reach) / (2 * rho))
     start = 2 * reach.group_size * WEIGHT_ONE
-    threshold = least_integer(lambda t: _weighted_delta(sigma, t, reach) <= delta, start)
+    threshold = find_least_integer(lambda t: _weighted_delta(sigma, t, reach) <= delta, start)
     return WeightedGaussian(sigma, threshold, reach)
 
 
-def _fewest(candidates: list[Selection], l0: int) -> Selection:
+def _pick_fewest_units(candidates: list[Selection], l0: int) -> Selection:
     """The candidate with the fewest units needed; the weighted one also if it needs up to 1 % more.
 
     That is for units with all of their l0 keys; units with fewer keys count more in a weighted column, in no other.
@@ -270,22 +270,22 @@ def _fewest(candidates: list[Selection], l0: int) -> Selection:
 
 
 @lru_cache(maxsize=1024)
-def choose_under_rho(
+def calibrate_selection_by_rho(
     rho: Fraction, delta: Fraction, *, l0: int, group_size: int = 1, change_one: bool = False, weights: bool = True
 ) -> Selection:
     """The selection, charged at most (rho, delta), that needs the fewest units per key; `weights`: they can be had."""
-    reach = Reach(l0, group_size, change_one)
-    rho, delta = positive_share(rho), positive_share(delta)
-    scale = root_at_least(reach.l2_squared / (2 * rho))
-    candidates: list[Selection] = [_optimal(scale, delta, reach), _gaussian(rho, delta, reach)]
+    reach = KeyReach(l0, group_size, change_one)
+    rho, delta = require_positive_share(rho), require_positive_share(delta)
+    scale = scale_from_square(reach.l2_squared / (2 * rho))
+    candidates: list[Selection] = [_calibrate_optimal(scale, delta, reach), _calibrate_gaussian(rho, delta, reach)]
     if l0 > 1 and weights:
         # With one key per unit the weights are all equal: the plain column is the same and costs less.
-        candidates.append(_weighted(rho, delta, reach))
-    return _fewest(candidates, l0)
+        candidates.append(_calibrate_weighted(rho, delta, reach))
+    return _pick_fewest_units(candidates, l0)
 
 
 @lru_cache(maxsize=1024)
-def choose_under_epsilon(
+def calibrate_selection_by_epsilon(
     epsilon: Fraction,
     delta: Fraction,
     delta_conv: Fraction,
@@ -300,11 +300,11 @@ def choose_under_epsilon(
     Privacy: truncated geometric and Laplace threshold are (l1/scale, delta)-DP by basic composition over keys and
     need no delta_conv; the Gaussian's rho is that of (epsilon, delta_conv). Each is charged at most `delta`.
     """
-    reach = Reach(l0, group_size, change_one)
-    epsilon, delta = positive_share(epsilon), positive_share(delta)
-    scale = scale_at_least(reach.l1 / epsilon)
-    candidates: list[Selection] = [_optimal(scale, delta, reach), _laplace(scale, delta, reach)]
-    rho = rho_from(epsilon, delta_conv)
+    reach = KeyReach(l0, group_size, change_one)
+    epsilon, delta = require_positive_share(epsilon), require_positive_share(delta)
+    scale = round_up_scale(reach.l1 / epsilon)
+    candidates: list[Selection] = [_calibrate_optimal(scale, delta, reach), _calibrate_laplace(scale, delta, reach)]
+    rho = epsilon_to_rho(epsilon, delta_conv)
     if rho > 0 and l0 > 1 and weights:
-        candidates.append(_weighted(rho, delta, reach))
-    return _fewest(candidates, l0)
+        candidates.append(_calibrate_weighted(rho, delta, reach))
+    return _pick_fewest_units(candidates, l0)

@@ -59,20 +59,20 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsql.exact import Cells
-from dpsql.privacy.certify import decimal
-from dpsql.privacy.loss import Loss, TooSmall
-from dpsql.privacy.mechanisms import positive_share
-from dpsql.privacy.sampling import LEAST_SCALE, MOST_SCALE, Integers, Sampler
+from dpsql.privacy.certify import to_decimal
+from dpsql.privacy.loss import Loss, LossTooSmall
+from dpsql.privacy.mechanisms import require_positive_share
+from dpsql.privacy.sampling import MIN_SCALE, MAX_SCALE, Integers, Sampler
 
 Values = npt.NDArray[np.int64]
 
-_DIGITS = Context(prec=50, Emax=MAX_EMAX, Emin=MIN_EMIN)
-_SHORTER = Context(prec=24, Emax=MAX_EMAX, Emin=MIN_EMIN, rounding=ROUND_DOWN)
-_MOST_UNITS = 1 << 40
+_MEDIAN_DIGITS = Context(prec=50, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_RATE_DIGITS = Context(prec=24, Emax=MAX_EMAX, Emin=MIN_EMIN, rounding=ROUND_DOWN)
+_MAX_UNITS = 1 << 40
 """In one bin, so that sums and twice of them stay within 64 bits; clipping moves no two counts further apart."""
-_ROOM = 1 - Fraction(1, 1 << 40)
+_RATE_MARGIN = 1 - Fraction(1, 1 << 40)
 """Of the rate: far more than 50 digits take, for rates above 10^-30."""
-_LEAST_RATE = Fraction(1, 10**12)
+_MIN_RATE = Fraction(1, 10**12)
 _OUTWARD = 1 + Fraction(1, 10**20)
 """Covers the digits that g - 1 loses, twelve of fifty, times the exponent, below 10^6 for a delta that is charged."""
 _NEAR = 1e-6
@@ -80,7 +80,7 @@ _NEAR = 1e-6
 
 
 @dataclass(frozen=True)
-class Reached:
+class BlockReach:
     """Where neighbors differ: in at most `blocks` blocks, in each by at most `steps` values that come or go."""
 
     steps: int
@@ -92,21 +92,21 @@ class Reached:
 
 
 @dataclass(frozen=True)
-class Smooth:
+class SmoothMedian:
     """Noise of scale 2S/epsilon, S falling off by e^-rate for each step away."""
 
     epsilon: Fraction
     rate: Fraction
-    reached: Reached
+    reached: BlockReach
 
     def __post_init__(self) -> None:
-        if self.epsilon <= 0 or self.rate < _LEAST_RATE:
+        if self.epsilon <= 0 or self.rate < _MIN_RATE:
             raise ValueError("epsilon and the rate are positive")
         if smooth_delta(self) > Fraction(1, 2):
             raise ValueError("the rate is too large: delta would be above 1/2")
 
     @property
-    def epsilon_in_all(self) -> Fraction:
+    def total_epsilon(self) -> Fraction:
         """Of all blocks, by adding up; the delta is that of `loss`."""
         return self.reached.blocks * self.epsilon
 
@@ -116,41 +116,41 @@ class Smooth:
         return Loss(None, self.reached.blocks * self.epsilon**2 / 2, self.reached.blocks * smooth_delta(self))
 
 
-def smooth_delta(mechanism: Smooth) -> Fraction:
+def smooth_delta(mechanism: SmoothMedian) -> Fraction:
     """At least 2 exp(-epsilon / (2 (g - 1))), for one block."""
-    with localcontext(_DIGITS):
-        growth = decimal(mechanism.rate * mechanism.reached.steps / _ROOM).exp() - 1
-        tail = 2 * (decimal(-mechanism.epsilon) / (2 * growth)).exp()
+    with localcontext(_MEDIAN_DIGITS):
+        growth = to_decimal(mechanism.rate * mechanism.reached.steps / _RATE_MARGIN).exp() - 1
+        tail = 2 * (to_decimal(-mechanism.epsilon) / (2 * growth)).exp()
         return Fraction(tail) * _OUTWARD
 
 
-def calibrate_smooth(epsilon: Fraction, delta: Fraction, reached: Reached, bins: int) -> Smooth:
+def calibrate_smooth_median(epsilon: Fraction, delta: Fraction, reached: BlockReach, bins: int) -> SmoothMedian:
     """The least noise of which one block is (epsilon, delta)-DP."""
-    epsilon = positive_share(epsilon)
+    epsilon = require_positive_share(epsilon)
     if delta <= 0:
         raise ValueError("smooth sensitivity needs a delta")
     delta = min(delta, Fraction(1, 2))
-    with localcontext(_DIGITS):
+    with localcontext(_MEDIAN_DIGITS):
         # ln(1 + x)/m, x = epsilon / (2 ln(2/delta)), with some room for rounding; then 24 digits of it.
-        grows = 1 + decimal(epsilon) / (2 * decimal(2 / delta).ln())
+        grows = 1 + to_decimal(epsilon) / (2 * to_decimal(2 / delta).ln())
         rate = grows.ln() / reached.steps * (1 - Decimal(10) ** -12)
-    with localcontext(_SHORTER):
+    with localcontext(_RATE_DIGITS):
         rate = +rate
-    if Fraction(rate) < _LEAST_RATE or worst_scale(epsilon, bins) > MOST_SCALE:
-        raise TooSmall("the noise asked for is too large")
-    return Smooth(epsilon, Fraction(rate), reached)
+    if Fraction(rate) < _MIN_RATE or worst_scale(epsilon, bins) > MAX_SCALE:
+        raise LossTooSmall("the noise asked for is too large")
+    return SmoothMedian(epsilon, Fraction(rate), reached)
 
 
 def worst_scale(epsilon: Fraction, bins: int) -> Fraction:
     """The noise where one unit can move the median from end to end, in bins."""
-    return max(2 * (bins - 1) / epsilon, LEAST_SCALE)
+    return max(2 * (bins - 1) / epsilon, MIN_SCALE)
 
 
 # --- local sensitivity -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Gaps:
+class LocalSensitivity:
     """The local sensitivity of one block: `largest[i]` is A_j from j = `steps[i]` on, both rising."""
 
     median: int
@@ -158,32 +158,32 @@ class Gaps:
     largest: Values
 
 
-def gaps(counts: Cells, steps: int) -> Gaps:
+def local_sensitivity(counts: Cells, steps: int) -> LocalSensitivity:
     """A_j of one block, `counts` in its bins, for all j: where it grows."""
-    upto = np.cumsum(np.clip(counts, 0, _MOST_UNITS).astype(np.int64))
-    n = int(upto[-1])
-    above, below = 2 * (upto + 1) - (n + 1), n - 2 * np.append(upto, 0)
+    cumulative = np.cumsum(np.clip(counts, 0, _MAX_UNITS).astype(np.int64))
+    n = int(cumulative[-1])
+    above, below = 2 * (cumulative + 1) - (n + 1), n - 2 * np.append(cumulative, 0)
     starts = np.concatenate(([0], above, above - steps, below, below - steps))
     starts = np.unique(starts[starts >= 0])
 
     def at(twice: Values) -> Values:
         """The places of x at floor(twice / 2)."""
-        found: Values = np.searchsorted(upto, np.maximum(twice // 2, 0))
-        return np.where(twice // 2 <= 0, 0, np.minimum(found, len(upto) - 1))
+        index: Values = np.searchsorted(cumulative, np.maximum(twice // 2, 0))
+        return np.where(twice // 2 <= 0, 0, np.minimum(index, len(cumulative) - 1))
 
     upward = at(n + 1 + starts + steps) - at(n + 1 - starts)
     downward = at(n + 1 + starts) - at(n + 1 - starts - steps)
-    return Gaps(int(at(np.array([n + 1]))[0]), starts, np.maximum(upward, downward))
+    return LocalSensitivity(int(at(np.array([n + 1]))[0]), starts, np.maximum(upward, downward))
 
 
-def smooth_sensitivity(found: Gaps, rate: Fraction, least: Fraction) -> Fraction:
+def smooth_sensitivity(sensitivity: LocalSensitivity, rate: Fraction, least: Fraction) -> Fraction:
     """S, or `least` where that is larger.
 
     Privacy: floats only leave out what is smaller for certain: they err by less than 10^-12 of a score's two parts.
-    Between two steps of `Gaps` A_j stays and w_j, correctly rounded, never grows: the maximum is at one of them.
+    Between two steps of `LocalSensitivity` A_j stays and w_j, correctly rounded, never grows: the maximum is at one of them.
     """
-    wide = found.largest > 0
-    starts, largest = found.steps[wide], found.largest[wide]
+    wide = sensitivity.largest > 0
+    starts, largest = sensitivity.steps[wide], sensitivity.largest[wide]
     if not len(starts):
         return least
     falls = starts * float(rate)
@@ -193,31 +193,31 @@ def smooth_sensitivity(found: Gaps, rate: Fraction, least: Fraction) -> Fraction
     result = least
     for start, gap, score in zip(starts[near].tolist(), largest[near].tolist(), scores[near].tolist(), strict=True):
         if score > math.log(least) - 1:
-            with localcontext(_DIGITS):
-                result = max(result, Fraction(decimal(-rate * start).exp()) * gap)
+            with localcontext(_MEDIAN_DIGITS):
+                result = max(result, Fraction(to_decimal(-rate * start).exp()) * gap)
     return result
 
 
-def noisy_medians(mechanism: Smooth, counts: Cells, sampler: Sampler) -> Integers:
+def release_noisy_medians(mechanism: SmoothMedian, counts: Cells, sampler: Sampler) -> Integers:
     """A place in each block; `counts` has one row for each block and one column for each bin.
 
-    Privacy: `Smooth.loss`.
+    Privacy: `SmoothMedian.loss`.
     """
-    most = counts.shape[1] - 1
-    least = LEAST_SCALE * mechanism.epsilon / 2
+    last_bin = counts.shape[1] - 1
+    min_sensitivity = MIN_SCALE * mechanism.epsilon / 2
     answers = np.empty(len(counts), np.int64)
     for block, row in enumerate(counts):
-        found = gaps(row, mechanism.reached.steps)
-        scale = 2 * smooth_sensitivity(found, mechanism.rate, least) / mechanism.epsilon
-        answers[block] = found.median + int(sampler.laplace(1, scale)[0])
-    return np.clip(answers, 0, most)
+        sensitivity = local_sensitivity(row, mechanism.reached.steps)
+        scale = 2 * smooth_sensitivity(sensitivity, mechanism.rate, min_sensitivity) / mechanism.epsilon
+        answers[block] = sensitivity.median + int(sampler.laplace(1, scale)[0])
+    return np.clip(answers, 0, last_bin)
 
 
-def units_for(mechanism: Smooth, part: Fraction) -> int:
+def units_for_precision(mechanism: SmoothMedian, part: Fraction) -> int:
     """How many units a block has at least, wherever their values lie, if 95 % of noise is within `part` of the range.
 
     Taking all n away leaves a median that one value moves from end to end: S >= e^(-rate n) H.
     """
     needed = part * mechanism.epsilon / 2
-    with localcontext(_DIGITS):
-        return max(1, math.ceil((Decimal(20).ln() / decimal(needed)).ln() / decimal(mechanism.rate)))
+    with localcontext(_MEDIAN_DIGITS):
+        return max(1, math.ceil((Decimal(20).ln() / to_decimal(needed)).ln() / to_decimal(mechanism.rate)))

@@ -10,13 +10,13 @@ import numpy as np
 from dpsql.exact import Cells, Row
 from dpsql.privacy.choice import Exponential, Pick
 from dpsql.privacy.mechanisms import Mechanism
-from dpsql.privacy.scores import Drawing, Ranking, Scores
+from dpsql.privacy.scores import PosteriorDraws, Ranking, Scores
 from dpsql.privacy.selection import Selection
-from dpsql.privacy.tally import Study
+from dpsql.privacy.tally import WeightedRowsMechanism
 
 
 @dataclass(frozen=True)
-class Bundle:
+class NoiseBundle:
     """Columns, by position, whose joint sensitivity the mechanism was calibrated to."""
 
     columns: tuple[int, ...]
@@ -41,7 +41,7 @@ class KeySelection:
 
 
 @dataclass(frozen=True)
-class Choice:
+class BinPicks:
     """Bins chosen in the engine's only column, in which a whole row weighs `whole`.
 
     The last key of an exact row is its bin. Of a median by its local sensitivity, rows are units, and no answer is the
@@ -71,7 +71,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Spec:
+class ReleaseSpec:
     """What is done to each column that the engine returns: noise, a selection; else a choice of bins or by scores; or
     a study.
 
@@ -79,17 +79,17 @@ class Spec:
     """
 
     grids: tuple[Fraction, ...]
-    bundles: tuple[Bundle, ...]
+    bundles: tuple[NoiseBundle, ...]
     selection: KeySelection | None = None
-    choice: Choice | None = None
-    study: Study | None = None
+    choice: BinPicks | None = None
+    study: WeightedRowsMechanism | None = None
     scores: Scores | None = None
 
     def __post_init__(self) -> None:
         if self.scores is not None:
             if self.bundles or self.selection is not None or self.choice is not None or self.study is not None:
                 raise ValueError("a choice by scores stands alone")
-            if len(self.grids) != scored_columns(self.scores):
+            if len(self.grids) != count_score_columns(self.scores):
                 raise ValueError("a ranking has a grid for its places, a drawing one for each draw")
         elif self.study is not None:
             if self.bundles or self.selection is not None or self.choice is not None or self.grids != self.study.grids:
@@ -98,12 +98,12 @@ class Spec:
             # Bins are chosen in every listed group: a draw for a key that a selection hides would be in vain.
             if self.bundles or self.selection is not None or len(self.grids) != len(self.choice.picks):
                 raise ValueError("a choice stands alone, and has a grid for each pick")
-        elif sorted(self._covered()) != list(range(len(self.grids))):
+        elif sorted(self._covered_columns()) != list(range(len(self.grids))):
             raise ValueError("every column belongs to exactly one bundle, or to the selection")
         if any(grid <= 0 for grid in self.grids):
             raise ValueError("a grid is positive")
 
-    def _covered(self) -> list[int]:
+    def _covered_columns(self) -> list[int]:
         selected = [] if self.selection is None else [self.selection.column]
         return [column for bundle in self.bundles for column in bundle.columns] + selected
 
@@ -117,12 +117,12 @@ class Spec:
         return len(self.grids) if self.choice is None else 1
 
 
-def scored_columns(scores: Scores) -> int:
+def count_score_columns(scores: Scores) -> int:
     """How many columns a release by scores has: the place of each candidate chosen, or one for each draw."""
     match scores:
         case Ranking():
             return 1
-        case Drawing(draws=draws):
+        case PosteriorDraws(draws=draws):
             return draws
 
 
@@ -139,7 +139,7 @@ class Release:
 
     keys: tuple[Row, ...]
     cells: tuple[Cells, ...]
-    spec: Spec
+    spec: ReleaseSpec
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Release):

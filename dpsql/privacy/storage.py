@@ -18,26 +18,26 @@ import numpy as np
 
 from dpsql.errors import IntegrityError
 from dpsql.exact import Row
-from dpsql.privacy.choice import MEDIAN, Exponential, Extreme, Pick, Rank, Target
+from dpsql.privacy.choice import MEDIAN, Exponential, ExtremeTarget, Pick, Rank, Target
 from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism
-from dpsql.privacy.ptr import Proposed
-from dpsql.privacy.scores import Drawing, Ranking, Scores
+from dpsql.privacy.ptr import ProposeTestRelease
+from dpsql.privacy.scores import PosteriorDraws, Ranking, Scores
 from dpsql.privacy.selection import (
     GaussianThreshold,
     LaplaceThreshold,
     OptimalSelection,
-    Reach,
+    KeyReach,
     Selection,
     WeightedGaussian,
 )
-from dpsql.privacy.smooth import Reached, Smooth
-from dpsql.privacy.spec import Bundle, Choice, KeySelection, Release, Spec
-from dpsql.privacy.studies import read_study, write_study
+from dpsql.privacy.smooth import BlockReach, SmoothMedian
+from dpsql.privacy.spec import NoiseBundle, BinPicks, KeySelection, Release, ReleaseSpec
+from dpsql.privacy.studies import study_from_json, study_to_json
 
-FORMAT = 2
+RELEASE_FORMAT = 2
 
 _MECHANISMS: dict[str, Callable[[Fraction], Mechanism]] = {"laplace": Laplace, "gaussian": Gaussian}
-_SELECTIONS: dict[str, Callable[[Fraction, int, Reach], Selection]] = {
+_SELECTIONS: dict[str, Callable[[Fraction, int, KeyReach], Selection]] = {
     "truncated": OptimalSelection,
     "laplace": LaplaceThreshold,
     "gaussian": GaussianThreshold,
@@ -45,8 +45,8 @@ _SELECTIONS: dict[str, Callable[[Fraction, int, Reach], Selection]] = {
 }
 _TARGETS: dict[str, Callable[[str], Target]] = {
     "rank": lambda fraction: Rank(Fraction(fraction)),
-    "min": lambda rank: Extreme(False, int(rank)),
-    "max": lambda rank: Extreme(True, int(rank)),
+    "min": lambda rank: ExtremeTarget(False, int(rank)),
+    "max": lambda rank: ExtremeTarget(True, int(rank)),
 }
 _SCALARS: dict[str, Callable[[str], Any]] = {
     "int": int,
@@ -61,16 +61,16 @@ _SCALARS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def to_bytes(release: Release) -> bytes:
-    """The release as bytes that `from_bytes` reads back without loss."""
+def release_to_bytes(release: Release) -> bytes:
+    """The release as bytes that `release_from_bytes` reads back without loss."""
     document = {
-        "dpsql_release": FORMAT,
+        "dpsql_release": RELEASE_FORMAT,
         "grids": [str(grid) for grid in release.spec.grids],
         "bundles": [[list(bundle.columns), *_write_mechanism(bundle.mechanism)] for bundle in release.spec.bundles],
         "selection": None if release.spec.selection is None else _write_selection(release.spec.selection),
         "choice": None if release.spec.choice is None else _write_choice(release.spec.choice),
-        **({} if release.spec.study is None else {"study": write_study(release.spec.study)}),
-        "keys": [[write_scalar(value) for value in key] for key in release.keys],
+        **({} if release.spec.study is None else {"study": study_to_json(release.spec.study)}),
+        "keys": [[scalar_to_json(value) for value in key] for key in release.keys],
         "cells": [column.tolist() for column in release.cells],
     }
     if release.spec.scores is not None:
@@ -78,28 +78,28 @@ def to_bytes(release: Release) -> bytes:
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def from_bytes(data: bytes) -> Release:
-    """The release that `to_bytes` wrote; IntegrityError if it did not write these bytes."""
+def release_from_bytes(data: bytes) -> Release:
+    """The release that `release_to_bytes` wrote; IntegrityError if it did not write these bytes."""
     try:
         document = json.loads(data.decode("utf-8", "surrogatepass"))
-        if document["dpsql_release"] != FORMAT:
+        if document["dpsql_release"] != RELEASE_FORMAT:
             raise IntegrityError("the stored release has a format that this version does not read")
-        return _read(document)
+        return _read_release(document)
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise IntegrityError("the stored release is damaged") from error
 
 
-def _read(document: dict[str, Any]) -> Release:
+def _read_release(document: dict[str, Any]) -> Release:
     selection = None if document["selection"] is None else _read_selection(document["selection"])
     choice = None if document["choice"] is None else _read_choice(document["choice"])
     bundles = tuple(
-        Bundle(tuple(columns), _MECHANISMS[kind](Fraction(scale))) for columns, kind, scale in document["bundles"]
+        NoiseBundle(tuple(columns), _MECHANISMS[kind](Fraction(scale))) for columns, kind, scale in document["bundles"]
     )
-    study = read_study(document["study"]) if "study" in document else None
+    study = study_from_json(document["study"]) if "study" in document else None
     scores = _read_scores(document["scores"]) if "scores" in document else None
     grids = tuple(Fraction(grid) for grid in document["grids"])
-    spec = Spec(grids, bundles, selection, choice, study, scores)
-    keys: tuple[Row, ...] = tuple(tuple(read_scalar(value) for value in key) for key in document["keys"])
+    spec = ReleaseSpec(grids, bundles, selection, choice, study, scores)
+    keys: tuple[Row, ...] = tuple(tuple(scalar_from_json(value) for value in key) for key in document["keys"])
     cells = tuple(np.array(column, dtype=np.int64) for column in document["cells"])
     if len(cells) != len(spec.grids) or any(column.shape != (len(keys),) for column in cells):
         raise ValueError("cells do not fit keys and columns")
@@ -124,16 +124,16 @@ def _write_selection(selection: KeySelection) -> list[Any]:
             kind = "gaussian"
         case WeightedGaussian(scale, limit, reach):
             kind = "weighted"
-    how = [kind, str(scale), limit, reach.l0, reach.group_size, reach.change_one]
-    return [selection.column, selection.keys, *how]
+    parameters = [kind, str(scale), limit, reach.l0, reach.group_size, reach.change_one]
+    return [selection.column, selection.keys, *parameters]
 
 
 def _read_selection(stored: list[Any]) -> KeySelection:
     column, keys, kind, scale, limit, l0, group_size, change_one = stored
-    return KeySelection(column, _SELECTIONS[kind](Fraction(scale), limit, Reach(l0, group_size, change_one)), keys)
+    return KeySelection(column, _SELECTIONS[kind](Fraction(scale), limit, KeyReach(l0, group_size, change_one)), keys)
 
 
-def _write_choice(choice: Choice) -> list[Any]:
+def _write_choice(choice: BinPicks) -> list[Any]:
     return [choice.lower, choice.upper, choice.whole, [_write_pick(pick) for pick in choice.picks]]
 
 
@@ -141,9 +141,9 @@ def _write_pick(pick: Pick) -> list[str]:
     match pick.mechanism:
         case Exponential(scale):
             return [*_write_target(pick.target), str(scale)]
-        case Smooth(epsilon, rate, reached):
+        case SmoothMedian(epsilon, rate, reached):
             return ["smooth", str(epsilon), str(rate), str(reached.steps), str(reached.blocks)]
-        case Proposed(epsilon, proposal, limit, reached):
+        case ProposeTestRelease(epsilon, proposal, limit, reached):
             return ["ptr", str(epsilon), str(proposal), str(limit), str(reached.steps), str(reached.blocks)]
 
 
@@ -151,52 +151,52 @@ def _write_target(target: Target) -> tuple[str, str]:
     match target:
         case Rank(fraction):
             return "rank", str(fraction)
-        case Extreme(high, rank):
+        case ExtremeTarget(high, rank):
             return "max" if high else "min", str(rank)
 
 
-def _read_choice(stored: list[Any]) -> Choice:
+def _read_choice(stored: list[Any]) -> BinPicks:
     lower, upper, whole, picks = stored
-    return Choice(tuple(_read_pick(*pick) for pick in picks), lower, upper, whole)
+    return BinPicks(tuple(_read_pick(*pick) for pick in picks), lower, upper, whole)
 
 
 def _read_pick(kind: str, *figures: str) -> Pick:
     match kind:
         case "smooth":
             epsilon, rate, steps, blocks = figures
-            return Pick(MEDIAN, Smooth(Fraction(epsilon), Fraction(rate), Reached(int(steps), int(blocks))))
+            return Pick(MEDIAN, SmoothMedian(Fraction(epsilon), Fraction(rate), BlockReach(int(steps), int(blocks))))
         case "ptr":
             epsilon, proposal, limit, steps, blocks = figures
-            reached = Reached(int(steps), int(blocks))
-            return Pick(MEDIAN, Proposed(Fraction(epsilon), int(proposal), int(limit), reached))
+            reached = BlockReach(int(steps), int(blocks))
+            return Pick(MEDIAN, ProposeTestRelease(Fraction(epsilon), int(proposal), int(limit), reached))
         case _:
-            where, scale = figures
-            return Pick(_TARGETS[kind](where), Exponential(Fraction(scale)))
+            level, scale = figures
+            return Pick(_TARGETS[kind](level), Exponential(Fraction(scale)))
 
 
 def _write_scores(scores: Scores) -> list[Any]:
     match scores:
-        case Ranking(scale, most, flips, place):
-            return ["ranking", str(scale), most, flips, place]
-        case Drawing(scale, draws, first, alpha, beta, whole):
+        case Ranking(scale, max_candidates, flips, key_index):
+            return ["ranking", str(scale), max_candidates, flips, key_index]
+        case PosteriorDraws(scale, draws, first, alpha, beta, whole):
             return ["drawing", str(scale), draws, first, str(alpha), str(beta), whole]
 
 
 def _read_scores(stored: list[Any]) -> Scores:
     kind, scale, *rest = stored
     if kind == "ranking":
-        most, flips, place = rest
-        return Ranking(Fraction(scale), most, flips, place)
+        max_candidates, flips, key_index = rest
+        return Ranking(Fraction(scale), max_candidates, flips, key_index)
     if kind == "drawing":
         draws, first, alpha, beta, whole = rest
-        return Drawing(Fraction(scale), draws, first, Fraction(alpha), Fraction(beta), whole)
+        return PosteriorDraws(Fraction(scale), draws, first, Fraction(alpha), Fraction(beta), whole)
     raise ValueError("scores of an unknown kind")
 
 
-def write_scalar(value: Any) -> bool | list[str] | None:
+def scalar_to_json(value: Any) -> bool | list[str] | None:
     match value:
         case np.generic():
-            return write_scalar(value.item())
+            return scalar_to_json(value.item())
         case None | bool():
             return value
         case int():
@@ -221,7 +221,7 @@ def write_scalar(value: Any) -> bool | list[str] | None:
             raise TypeError(f"a key of type {type(value).__name__} cannot be stored")
 
 
-def read_scalar(stored: bool | list[str] | None) -> Any:
+def scalar_from_json(stored: bool | list[str] | None) -> Any:
     if stored is None or isinstance(stored, bool):
         return stored
     kind, text = stored

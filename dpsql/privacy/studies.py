@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dpsql.privacy.moments import read_moments
-from dpsql.privacy.objective import read_objective
-from dpsql.privacy.regression import read_output
-from dpsql.privacy.response import Response
-from dpsql.privacy.synthesis import read_synthesis
-from dpsql.privacy.tally import Study
+from dpsql.privacy.moments import moments_from_json
+from dpsql.privacy.objective import objective_from_json
+from dpsql.privacy.regression import output_from_json
+from dpsql.privacy.response import RandomizedResponse
+from dpsql.privacy.synthesis import synthesis_from_json
+from dpsql.privacy.tally import WeightedRowsMechanism
 
-READERS: dict[str, Callable[[dict[str, Any]], Study]] = {
-    "synthesis": read_synthesis,
-    "output": read_output,
-    "objective": read_objective,
-    "moments": read_moments,
-    "response": Response.read,
+STUDY_READERS: dict[str, Callable[[dict[str, Any]], WeightedRowsMechanism]] = {
+    "synthesis": synthesis_from_json,
+    "output": output_from_json,
+    "objective": objective_from_json,
+    "moments": moments_from_json,
+    "response": RandomizedResponse.from_json,
 }
 
 
-def write_study(study: Study) -> dict[str, Any]:
-    return {"kind": study.kind, **study.written()}
+def study_to_json(study: WeightedRowsMechanism) -> dict[str, Any]:
+    return {"kind": study.kind, **study.to_json()}
 
 
-def read_study(document: dict[str, Any]) -> Study:
-    """What `write_study` wrote; KeyError if there is no such study."""
+def study_from_json(document: dict[str, Any]) -> WeightedRowsMechanism:
+    """What `study_to_json` wrote; KeyError if there is no such study."""
     rest = {name: value for name, value in document.items() if name != "kind"}
-    return READERS[document["kind"]](rest)
+    return STUDY_READERS[document["kind"]](rest)

@@ -30,26 +30,26 @@ import numpy as np
 
 from dpsql.exact import Cells
 from dpsql.privacy import forest, mwem
-from dpsql.privacy.fidelity import Figure, Round, figures, mean_size
+from dpsql.privacy.fidelity import MarginalError, SelectionRound, estimate_marginal_errors, mean_noise_size
 from dpsql.privacy.looks import (
     Floats,
-    Looks,
+    MarginalMeasurer,
     Marginal,
     furthest_loss,
     marginal_loss,
     total_loss,
 )
-from dpsql.privacy.loss import Loss, total
+from dpsql.privacy.loss import Loss, sum_losses
 from dpsql.privacy.mechanisms import (
     Gaussian,
     Laplace,
     Mechanism,
     standard_error,
 )
-from dpsql.privacy.mwem import Measured
-from dpsql.privacy.rounding import offsets, rows_of_cells, shuffled
+from dpsql.privacy.mwem import MarginalMeasurement
+from dpsql.privacy.rounding import draw_bin_offsets, sample_cell_rows, shuffle_indices
 from dpsql.privacy.sampling import Sampler
-from dpsql.privacy.tally import Axes, Tally, UnitMass
+from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
 
 ROW, MEASURED, FITTED, TOTAL = 0, 1, 2, 3
 """PARTS of what comes out: a row of the table; a marginal that was measured, itself or within another, or was not; and
@@ -59,10 +59,10 @@ FIGURE_GRID = Fraction(1, 1 << 20)
 TOTAL_SHARE = Fraction(1, 20)
 """Of the loss, for the total: it needs little, having one cell."""
 
-_MOST_TOTAL = float(1 << 56)
+_MAX_TOTAL = float(1 << 56)
 
 
-class Method(Enum):
+class SynthesisMethod(Enum):
     MWEM = "mwem"
     MARGINALS = "marginals"
     INDEPENDENT = "independent"
@@ -76,7 +76,7 @@ class Synthesis:
     `widths[axis]` says how many values the bin of each code holds; it is empty where each holds one.
     """
 
-    method: Method
+    method: SynthesisMethod
     axes: Axes
     mass: UnitMass
     total: Mechanism
@@ -118,174 +118,174 @@ class Synthesis:
             losses += [marginal_loss(self.pairs, self.mass)] * self.rounds
         if self.choosing is not None:
             losses += [furthest_loss(self.choosing, self.mass)] * self.rounds
-        return total(losses)
+        return sum_losses(losses)
 
-    def told(self) -> tuple[str, ...]:
+    def explain_lines(self) -> tuple[str, ...]:
         """The method, and the noise of each look in rows."""
-        whole = self.mass.whole
+        row_weight = self.mass.whole
         lines = [f"synthetic table by {self.method.value}, {prod(self.sizes):,} cells, at most {self.most_rows:,} rows"]
-        lines.append(f"total: {_said(self.total, whole)}")
+        lines.append(f"total: {_describe_noise(self.total, row_weight)}")
         if self.ones is not None:
-            lines.append(f"{len(self.sizes)} one-way marginals: {_said(self.ones, whole)} in each cell")
+            lines.append(f"{len(self.sizes)} one-way marginals: {_describe_noise(self.ones, row_weight)} in each cell")
         if self.pairs is not None:
-            what = "marginals" if self.method is Method.MWEM else "two-way marginals"
-            chosen = "" if self.choosing is None else f", chosen to about {float(self.choosing / whole):,.3g} rows"
-            lines.append(f"{self.rounds} {what}{chosen}: {_said(self.pairs, whole)} in each cell")
+            what = "marginals" if self.method is SynthesisMethod.MWEM else "two-way marginals"
+            chosen = "" if self.choosing is None else f", chosen to about {float(self.choosing / row_weight):,.3g} rows"
+            lines.append(f"{self.rounds} {what}{chosen}: {_describe_noise(self.pairs, row_weight)} in each cell")
         return tuple(lines)
 
-    def record(self) -> dict[str, Any]:
+    def to_audit_record(self) -> dict[str, Any]:
         """How often each look is made, and with which noise."""
-        looks: list[dict[str, str]] = [_look("total", self.total, 1)]
+        measurements: list[dict[str, str]] = [_measurement_record("total", self.total, 1)]
         if self.ones is not None:
-            looks.append(_look("marginal", self.ones, len(self.sizes)))
+            measurements.append(_measurement_record("marginal", self.ones, len(self.sizes)))
         if self.pairs is not None:
-            looks.append(_look("marginal", self.pairs, self.rounds))
+            measurements.append(_measurement_record("marginal", self.pairs, self.rounds))
         if self.choosing is not None:
-            looks.append({"at": "furthest", "noise": "exponential", "scale": str(self.choosing),
+            measurements.append({"at": "furthest", "noise": "exponential", "scale": str(self.choosing),
                           "times": str(self.rounds)})  # fmt: skip
-        return {"looks": looks}
+        return {"looks": measurements}
 
-    def written(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "method": self.method.value,
             "lowers": [str(low) for low in self.axes.lowers],
             "sizes": [str(size) for size in self.sizes],
-            "mass": self.mass.written(),
-            "total": _written(self.total),
-            "ones": _written(self.ones),
-            "pairs": _written(self.pairs),
+            "mass": self.mass.to_json(),
+            "total": _noise_to_json(self.total),
+            "ones": _noise_to_json(self.ones),
+            "pairs": _noise_to_json(self.pairs),
             "choosing": None if self.choosing is None else str(self.choosing),
             "rounds": str(self.rounds),
             "widths": [[str(width) for width in widths] for widths in self.widths],
             "most_rows": str(self.most_rows),
         }
 
-    def perform(self, tally: Tally, sampler: Sampler) -> tuple[Cells, ...]:
+    def perform(self, tally: WeightedRows, sampler: Sampler) -> tuple[Cells, ...]:
         """Rows and figures, as the module says.
 
-        Privacy: `loss`. The tally is seen through `Looks` alone, as often as `loss` counts.
+        Privacy: `loss`. The tally is seen through `MarginalMeasurer` alone, as often as `loss` counts.
         """
-        looks = Looks(tally, self.sizes, sampler)
-        first = self._measure(looks, (), self.total)
-        if self.method is Method.MWEM:
-            return self._enumerate(looks, first, sampler)
-        return self._grow(looks, first, sampler)
+        measurer = MarginalMeasurer(tally, self.sizes, sampler)
+        first = self._measure_marginal(measurer, (), self.total)
+        if self.method is SynthesisMethod.MWEM:
+            return self._run_mwem(measurer, first, sampler)
+        return self._run_mst(measurer, first, sampler)
 
     # --- methods -----------------------------------------------------------------------------------------------------
 
-    def _enumerate(self, looks: Looks, first: Measured, sampler: Sampler) -> tuple[Cells, ...]:
-        candidates = mwem.workload(self.sizes)
-        handicaps = self._handicaps(candidates)
-        whole = self._total([first])
-        estimate = mwem.uniform(self.sizes, whole)
-        measured: list[Measured] = []
-        rounds: list[Round] = []
+    def _run_mwem(self, measurer: MarginalMeasurer, first: MarginalMeasurement, sampler: Sampler) -> tuple[Cells, ...]:
+        candidates = mwem.marginal_workload(self.sizes)
+        handicaps = self._score_handicaps(candidates)
+        total_weight = self._estimate_total([first])
+        estimate = mwem.uniform_estimate(self.sizes, total_weight)
+        measured: list[MarginalMeasurement] = []
+        rounds: list[SelectionRound] = []
         assert self.pairs is not None
         for _ in range(self.rounds):
             estimates = {candidate: mwem.marginal_of(estimate, candidate) for candidate in candidates}
             chosen = candidates[0]
             if self.choosing is not None:
-                chosen = looks.contest(estimates, handicaps).furthest(candidates, self.choosing)
-            measured.append(self._measure(looks, chosen, self.pairs))
-            rounds.append(Round(measured[-1], estimates, handicaps))
-            whole = self._total([first, *measured])
-            estimate = mwem.fit(estimate * (whole / estimate.sum()), measured, whole)
-        columns = rows_of_cells(estimate, self._rows(whole), sampler)
-        return self._given(columns, whole, [(one, self.pairs) for one in measured], rounds[-1:], sampler)
+                chosen = measurer.compare_marginals(estimates, handicaps).choose_furthest(candidates, self.choosing)
+            measured.append(self._measure_marginal(measurer, chosen, self.pairs))
+            rounds.append(SelectionRound(measured[-1], estimates, handicaps))
+            total_weight = self._estimate_total([first, *measured])
+            estimate = mwem.fit_estimate(estimate * (total_weight / estimate.sum()), measured, total_weight)
+        columns = sample_cell_rows(estimate, self._count_rows(total_weight), sampler)
+        return self._assemble_columns(columns, total_weight, [(measurement, self.pairs) for measurement in measured], rounds[-1:], sampler)
 
-    def _grow(self, looks: Looks, first: Measured, sampler: Sampler) -> tuple[Cells, ...]:
+    def _run_mst(self, measurer: MarginalMeasurer, first: MarginalMeasurement, sampler: Sampler) -> tuple[Cells, ...]:
         assert self.ones is not None
-        ones = [self._measure(looks, (axis,), self.ones) for axis in range(len(self.sizes))]
-        whole = self._total([first, *ones])
-        grown = forest.plant(self.sizes, ones, whole)
-        candidates = forest.pairs_of(self.sizes) if self.rounds else ()
-        products = {pair: forest.product_of(grown, pair) for pair in candidates}
-        handicaps = self._handicaps(candidates)
-        contest = looks.contest(products, handicaps) if self.choosing is not None else None
+        ones = [self._measure_marginal(measurer, (axis,), self.ones) for axis in range(len(self.sizes))]
+        total_weight = self._estimate_total([first, *ones])
+        fitted = forest.fit_forest(self.sizes, ones, total_weight)
+        candidates = forest.candidate_edges(self.sizes) if self.rounds else ()
+        products = {pair: forest.independent_product(fitted, pair) for pair in candidates}
+        handicaps = self._score_handicaps(candidates)
+        contest = measurer.compare_marginals(products, handicaps) if self.choosing is not None else None
         chosen: list[Marginal] = []
         compared: list[Mapping[Marginal, Floats]] = []
         for _ in range(self.rounds):
-            left = forest.joining(candidates, chosen)
-            compared.append({pair: products[pair] for pair in left})
-            chosen.append(contest.furthest(left, self.choosing) if contest and self.choosing else left[0])
-        pairs = [self._measure(looks, pair, self.pairs) for pair in chosen if self.pairs is not None]
-        whole = self._total([first, *ones, *pairs])
-        grown = forest.plant(self.sizes, [*ones, *pairs], whole)
-        columns = forest.rows_of_forest(grown, self._rows(whole), sampler)
-        measured = [(one, self.ones) for one in ones]
+            remaining = forest.edges_joining_trees(candidates, chosen)
+            compared.append({pair: products[pair] for pair in remaining})
+            chosen.append(contest.choose_furthest(remaining, self.choosing) if contest and self.choosing else remaining[0])
+        pairs = [self._measure_marginal(measurer, pair, self.pairs) for pair in chosen if self.pairs is not None]
+        total_weight = self._estimate_total([first, *ones, *pairs])
+        fitted = forest.fit_forest(self.sizes, [*ones, *pairs], total_weight)
+        columns = forest.sample_forest_rows(fitted, self._count_rows(total_weight), sampler)
+        measured = [(measurement, self.ones) for measurement in ones]
         measured += [(pair, self.pairs) for pair in pairs if self.pairs is not None]
-        rounds = [Round(pair, against, handicaps) for pair, against in zip(pairs, compared, strict=True)]
-        return self._given(columns, whole, measured, rounds, sampler)
+        rounds = [SelectionRound(pair, against, handicaps) for pair, against in zip(pairs, compared, strict=True)]
+        return self._assemble_columns(columns, total_weight, measured, rounds, sampler)
 
-    def _measure(self, looks: Looks, marginal: Marginal, mechanism: Mechanism) -> Measured:
-        return Measured(marginal, looks.measure(marginal, mechanism), standard_error(mechanism) ** 2)
+    def _measure_marginal(self, measurer: MarginalMeasurer, marginal: Marginal, mechanism: Mechanism) -> MarginalMeasurement:
+        return MarginalMeasurement(marginal, measurer.measure_marginal(marginal, mechanism), standard_error(mechanism) ** 2)
 
-    def _handicaps(self, candidates: Sequence[Marginal]) -> dict[Marginal, int]:
+    def _score_handicaps(self, candidates: Sequence[Marginal]) -> dict[Marginal, int]:
         """What noise would add to a marginal's distance: measuring it pays only beyond that (McKenna et al. 2022)."""
-        size = 0.0 if self.pairs is None else mean_size(self.pairs)
-        return {one: int(size * prod(self.sizes[axis] for axis in one)) for one in candidates}
+        size = 0.0 if self.pairs is None else mean_noise_size(self.pairs)
+        return {marginal: int(size * prod(self.sizes[axis] for axis in marginal)) for marginal in candidates}
 
-    def _total(self, measured: Sequence[Measured]) -> float:
+    def _estimate_total(self, measured: Sequence[MarginalMeasurement]) -> float:
         """The total in units of weight; never below one row, for a table of nothing has no proportions."""
-        return min(max(forest.combined_total(measured), float(self.mass.whole)), _MOST_TOTAL)
+        return min(max(forest.combine_totals(measured), float(self.mass.whole)), _MAX_TOTAL)
 
-    def _rows(self, whole: float) -> int:
-        return min(self.most_rows, round(whole / self.mass.whole))
+    def _count_rows(self, total_weight: float) -> int:
+        return min(self.most_rows, round(total_weight / self.mass.whole))
 
     # --- what is given out -------------------------------------------------------------------------------------------
 
-    def _given(
+    def _assemble_columns(
         self,
         columns: tuple[Cells, ...],
-        whole: float,
-        measured: Sequence[tuple[Measured, Mechanism]],
-        rounds: Sequence[Round],
+        total_weight: float,
+        measured: Sequence[tuple[MarginalMeasurement, Mechanism]],
+        rounds: Sequence[SelectionRound],
         sampler: Sampler,
     ) -> tuple[Cells, ...]:
         count = len(columns[0])
-        order = shuffled(count, sampler)
+        order = shuffle_indices(count, sampler)
         columns = tuple(column[order] for column in columns)
-        noise = 0.0 if self.pairs is None else mean_size(self.pairs)
-        synthetic = {one: self._counted(columns, one, whole) for one in self._told()}
-        found = figures(synthetic, measured, rounds, noise, float(self.choosing or 0), mean_size(self.total))
-        within = [offsets(code, widths, sampler) for code, widths in zip(columns, self.widths, strict=True) if widths]
+        noise = 0.0 if self.pairs is None else mean_noise_size(self.pairs)
+        synthetic = {marginal: self._count_marginal(columns, marginal, total_weight) for marginal in self._reported_marginals()}
+        errors = estimate_marginal_errors(synthetic, measured, rounds, noise, float(self.choosing or 0), mean_noise_size(self.total))
+        within = [draw_bin_offsets(code, widths, sampler) for code, widths in zip(columns, self.widths, strict=True) if widths]
         parts = [np.zeros(count, np.int64), np.full(count, int(1 / FIGURE_GRID), np.int64), *columns, *within]
-        told = self._figures(found, whole)
-        return tuple(np.concatenate([part, more]) for part, more in zip(parts, told, strict=True))
+        error_columns = self._error_columns(errors, total_weight)
+        return tuple(np.concatenate([part, more]) for part, more in zip(parts, error_columns, strict=True))
 
-    def _told(self) -> tuple[Marginal, ...]:
+    def _reported_marginals(self) -> tuple[Marginal, ...]:
         """The marginals that figures are given for: one-way, and two-way ones that are not huge."""
         ones = tuple((axis,) for axis in range(len(self.sizes)))
-        return (*ones, *forest.pairs_of(self.sizes))
+        return (*ones, *forest.candidate_edges(self.sizes))
 
-    def _counted(self, columns: tuple[Cells, ...], marginal: Marginal, whole: float) -> Floats:
+    def _count_marginal(self, columns: tuple[Cells, ...], marginal: Marginal, total_weight: float) -> Floats:
         """A marginal of the synthetic rows, which all together weigh `whole`."""
         shape = tuple(self.sizes[axis] for axis in marginal)
-        places = np.ravel_multi_index(tuple(columns[axis] for axis in marginal), shape)
-        counts = np.bincount(places, minlength=prod(shape)).reshape(shape)
-        result: Floats = counts.astype(np.float64) * (whole / max(1, len(columns[0])))
+        indices = np.ravel_multi_index(tuple(columns[axis] for axis in marginal), shape)
+        counts = np.bincount(indices, minlength=prod(shape)).reshape(shape)
+        result: Floats = counts.astype(np.float64) * (total_weight / max(1, len(columns[0])))
         return result
 
-    def _figures(self, found: Sequence[Figure], whole: float) -> list[Cells]:
-        parts = np.array([*(MEASURED if one.measured else FITTED for one in found), TOTAL], np.int64)
-        errors = [-1.0 if one.error is None else one.error / self.mass.whole for one in found]
-        errors.append(whole / self.mass.whole)
+    def _error_columns(self, marginal_errors: Sequence[MarginalError], total_weight: float) -> list[Cells]:
+        parts = np.array([*(MEASURED if one.measured else FITTED for one in marginal_errors), TOTAL], np.int64)
+        errors = [-1.0 if one.error is None else one.error / self.mass.whole for one in marginal_errors]
+        errors.append(total_weight / self.mass.whole)
         values = np.rint(np.array(errors) / float(FIGURE_GRID)).astype(np.int64)
-        marginals = [*(one.marginal for one in found), ()]
+        marginals = [*(one.marginal for one in marginal_errors), ()]
         codes = [np.array([0 if axis in one else -1 for one in marginals]) for axis in range(len(self.sizes))]
         return [parts, values, *codes, *(np.zeros_like(parts) for widths in self.widths if widths)]
 
 
-def _said(mechanism: Mechanism, whole: int) -> str:
-    return f"{_kind(mechanism)[0]} noise of {standard_error(mechanism) / whole:,.3g} rows"
+def _describe_noise(mechanism: Mechanism, row_weight: int) -> str:
+    return f"{_kind_and_scale(mechanism)[0]} noise of {standard_error(mechanism) / row_weight:,.3g} rows"
 
 
-def _look(at: str, mechanism: Mechanism, times: int) -> dict[str, str]:
-    kind, scale = _kind(mechanism)
+def _measurement_record(at: str, mechanism: Mechanism, times: int) -> dict[str, str]:
+    kind, scale = _kind_and_scale(mechanism)
     return {"at": at, "noise": kind, "scale": scale, "times": str(times)}
 
 
-def _kind(mechanism: Mechanism) -> tuple[str, str]:
+def _kind_and_scale(mechanism: Mechanism) -> tuple[str, str]:
     match mechanism:
         case Laplace(scale):
             return "laplace", str(scale)
@@ -293,19 +293,19 @@ def _kind(mechanism: Mechanism) -> tuple[str, str]:
             return "gaussian", str(sigma)
 
 
-def _written(mechanism: Mechanism | None) -> list[str] | None:
-    return None if mechanism is None else list(_kind(mechanism))
+def _noise_to_json(mechanism: Mechanism | None) -> list[str] | None:
+    return None if mechanism is None else list(_kind_and_scale(mechanism))
 
 
-def read_synthesis(part: dict[str, Any]) -> Synthesis:
+def synthesis_from_json(part: dict[str, Any]) -> Synthesis:
     """What `written` wrote."""
     return Synthesis(
-        method=Method(part["method"]),
+        method=SynthesisMethod(part["method"]),
         axes=Axes(tuple(map(int, part["lowers"])), tuple(map(int, part["sizes"]))),
-        mass=UnitMass.read(part["mass"]),
-        total=_read(part["total"]),
-        ones=None if part["ones"] is None else _read(part["ones"]),
-        pairs=None if part["pairs"] is None else _read(part["pairs"]),
+        mass=UnitMass.from_json(part["mass"]),
+        total=_noise_from_json(part["total"]),
+        ones=None if part["ones"] is None else _noise_from_json(part["ones"]),
+        pairs=None if part["pairs"] is None else _noise_from_json(part["pairs"]),
         choosing=None if part["choosing"] is None else Fraction(part["choosing"]),
         rounds=int(part["rounds"]),
         widths=tuple(tuple(map(int, widths)) for widths in part["widths"]),
@@ -313,7 +313,7 @@ def read_synthesis(part: dict[str, Any]) -> Synthesis:
     )
 
 
-def _read(stored: list[str]) -> Mechanism:
+def _noise_from_json(stored: list[str]) -> Mechanism:
     kind, scale = stored
-    made: dict[str, type[Laplace] | type[Gaussian]] = {"laplace": Laplace, "gaussian": Gaussian}
-    return made[kind](Fraction(scale))
+    kinds: dict[str, type[Laplace] | type[Gaussian]] = {"laplace": Laplace, "gaussian": Gaussian}
+    return kinds[kind](Fraction(scale))

@@ -14,19 +14,19 @@ from dpsql.privacy.mechanisms import (
     Sensitivity,
     calibrate_gaussian,
     calibrate_laplace,
-    positive_share,
-    root_at_least,
-    scale_at_least,
+    require_positive_share,
+    scale_from_square,
+    round_up_scale,
 )
-from dpsql.privacy.synthesis import TOTAL_SHARE, Method, Synthesis
+from dpsql.privacy.synthesis import TOTAL_SHARE, SynthesisMethod, Synthesis
 from dpsql.privacy.tally import Axes, UnitMass, total_sensitivity
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SynthesisRequest:
     """A synthetic table before its noise is known; `rounds` is None for as many as are usual."""
 
-    method: Method | None
+    method: SynthesisMethod | None
     axes: Axes
     mass: UnitMass
     widths: tuple[tuple[int, ...], ...]
@@ -34,62 +34,62 @@ class Wanted:
     rounds: int | None = None
 
 
-def method_for(sizes: tuple[int, ...]) -> Method:
+def default_method(sizes: tuple[int, ...]) -> SynthesisMethod:
     """The method for a domain where none is asked for."""
-    return Method.MWEM if prod(sizes) <= mwem.MOST_CELLS else Method.MARGINALS
+    return SynthesisMethod.MWEM if prod(sizes) <= mwem.MAX_CELLS else SynthesisMethod.MARGINALS
 
 
-def usual_rounds(sizes: tuple[int, ...]) -> int:
+def default_rounds(sizes: tuple[int, ...]) -> int:
     """Of mwem: with as many marginals as columns and some more, each column is met about twice."""
     return 1 if len(sizes) == 1 else len(sizes) + 1
 
 
-def under_epsilon(wanted: Wanted, epsilon: Fraction) -> Synthesis:
+def calibrate_synthesis_by_epsilon(request: SynthesisRequest, epsilon: Fraction) -> Synthesis:
     """The synthetic table with the least noise that is charged at most `epsilon`."""
-    return _divided(wanted, epsilon, calibrate_laplace, lambda share: scale_at_least(2 * wanted.mass.l1 / share))
+    return _divide_loss(request, epsilon, calibrate_laplace, lambda share: round_up_scale(2 * request.mass.l1 / share))
 
 
-def under_rho(wanted: Wanted, rho: Fraction) -> Synthesis:
+def calibrate_synthesis_by_rho(request: SynthesisRequest, rho: Fraction) -> Synthesis:
     """The synthetic table with the least noise that is charged at most `rho`."""
-    square = wanted.mass.l1**2
-    return _divided(wanted, rho, calibrate_gaussian, lambda share: root_at_least(square / (2 * share)))
+    square = request.mass.l1**2
+    return _divide_loss(request, rho, calibrate_gaussian, lambda share: scale_from_square(square / (2 * share)))
 
 
-def _divided(
-    wanted: Wanted,
-    whole: Fraction,
+def _divide_loss(
+    request: SynthesisRequest,
+    full_loss: Fraction,
     noise: Callable[[Sensitivity, Fraction], Mechanism],
     scale: Callable[[Fraction], Fraction],
 ) -> Synthesis:
-    sizes, mass = wanted.axes.sizes, wanted.mass
-    method = wanted.method or method_for(sizes)
-    rounds, choices, parts = _looks(method, sizes, wanted.rounds)
-    rest = whole * (1 - TOTAL_SHARE)
+    sizes, mass = request.axes.sizes, request.mass
+    method = request.method or default_method(sizes)
+    rounds, choices, parts = _plan_measurements(method, sizes, request.rounds)
+    rest = full_loss * (1 - TOTAL_SHARE)
     ones, choosing, pairs = (rest * part for part in parts)
-    moved = marginal_sensitivity(mass)
+    sensitivity = marginal_sensitivity(mass)
     return Synthesis(
         method=method,
-        axes=wanted.axes,
+        axes=request.axes,
         mass=mass,
-        total=noise(total_sensitivity(mass), whole * TOTAL_SHARE),
-        ones=noise(moved, ones / len(sizes)) if ones else None,
-        pairs=noise(moved, pairs / rounds) if rounds else None,
-        choosing=scale(positive_share(choosing / rounds)) if choices else None,
+        total=noise(total_sensitivity(mass), full_loss * TOTAL_SHARE),
+        ones=noise(sensitivity, ones / len(sizes)) if ones else None,
+        pairs=noise(sensitivity, pairs / rounds) if rounds else None,
+        choosing=scale(require_positive_share(choosing / rounds)) if choices else None,
         rounds=rounds,
-        widths=wanted.widths,
-        most_rows=wanted.most_rows,
+        widths=request.widths,
+        most_rows=request.most_rows,
     )
 
 
-def _looks(method: Method, sizes: tuple[int, ...], asked: int | None) -> tuple[int, bool, tuple[Fraction, ...]]:
+def _plan_measurements(method: SynthesisMethod, sizes: tuple[int, ...], requested_rounds: int | None) -> tuple[int, bool, tuple[Fraction, ...]]:
     """How many rounds, whether anything is chosen in them, and the parts of one-way marginals, choices and rounds."""
     zero, one = Fraction(0), Fraction(1)
-    if method is Method.MWEM:
-        rounds = asked or usual_rounds(sizes)
+    if method is SynthesisMethod.MWEM:
+        rounds = requested_rounds or default_rounds(sizes)
         chooses = len(sizes) > 1 or rounds > 1
         return rounds, chooses, (zero, one / 4, 3 * one / 4) if chooses else (zero, zero, one)
-    edges = forest.edges_of(sizes) if method is Method.MARGINALS else 0
+    edges = forest.count_edges(sizes) if method is SynthesisMethod.MARGINALS else 0
     if not edges:
         return 0, False, (one, zero, zero)
-    chooses = edges < len(forest.pairs_of(sizes))
+    chooses = edges < len(forest.candidate_edges(sizes))
     return edges, chooses, (one / 3, one / 3, one / 3) if chooses else (one / 2, zero, one / 2)

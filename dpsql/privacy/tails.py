@@ -12,8 +12,8 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
-from dpsql.privacy.certify import decimal
-from dpsql.privacy.loss import TooSmall
+from dpsql.privacy.certify import to_decimal
+from dpsql.privacy.loss import LossTooSmall
 
 _DIGITS = Context(prec=50, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _OUTWARD = 1 + Fraction(1, 10**30)
@@ -21,13 +21,13 @@ _OUTWARD = 1 + Fraction(1, 10**30)
 
 _FLOAT_OUTWARD = 1 + Fraction(1, 1 << 20)
 """Covers exp and erfc of the C library (a few ulp) and their rounded arguments (x^2 2^-50 for x below 40)."""
-_FLOAT_LEAST = 1e-290
+_MIN_FLOAT_TAIL = 1e-290
 """Floats below are near underflow; a tail is never said to be smaller."""
-_SUMMED = 16
+_MAX_SUMMED_SIGMA = 16
 """Below this sigma the tail is summed term by term; above, the integral bound is within 1 % of it."""
 
 
-def least_integer(holds: Callable[[int], bool], least: int) -> int:
+def find_least_integer(holds: Callable[[int], bool], least: int) -> int:
     """The least integer >= `least` for which a monotone condition holds, by doubling and bisection."""
     if holds(least):
         return least
@@ -35,7 +35,7 @@ def least_integer(holds: Callable[[int], bool], least: int) -> int:
     while not holds(least + step):
         step *= 2
         if step > 1 << 70:
-            raise TooSmall("the probability asked for is too small")
+            raise LossTooSmall("the probability asked for is too small")
     low, high = least + step // 2, least + step
     while high - low > 1:
         middle = (low + high) // 2
@@ -43,7 +43,7 @@ def least_integer(holds: Callable[[int], bool], least: int) -> int:
     return high
 
 
-def _upper(value: Decimal) -> Fraction:
+def _round_outward(value: Decimal) -> Fraction:
     return Fraction(value) * _OUTWARD
 
 
@@ -52,7 +52,7 @@ def laplace_tail(scale: Fraction, m: int) -> Fraction:
     if m < 1:
         return Fraction(1)
     with localcontext(_DIGITS):
-        return _upper(decimal(-m / scale).exp() / (1 + decimal(-1 / scale).exp()))
+        return _round_outward(to_decimal(-m / scale).exp() / (1 + to_decimal(-1 / scale).exp()))
 
 
 def truncated_tail(scale: Fraction, bound: int, width: int) -> Fraction:
@@ -63,17 +63,17 @@ def truncated_tail(scale: Fraction, bound: int, width: int) -> Fraction:
     if not 1 <= width <= bound:
         return Fraction(1)
     with localcontext(_DIGITS):
-        q = decimal(-1 / scale).exp()
-        tail = decimal((width - bound - 1) / scale).exp() * (1 - decimal(-width / scale).exp())
-        return _upper(tail / (1 + q - 2 * decimal((-bound - 1) / scale).exp()))
+        q = to_decimal(-1 / scale).exp()
+        tail = to_decimal((width - bound - 1) / scale).exp() * (1 - to_decimal(-width / scale).exp())
+        return _round_outward(tail / (1 + q - 2 * to_decimal((-bound - 1) / scale).exp()))
 
 
-def _bounded(value: float) -> Fraction:
-    return Fraction(max(value, _FLOAT_LEAST)) * _FLOAT_OUTWARD
+def _round_float_outward(value: float) -> Fraction:
+    return Fraction(max(value, _MIN_FLOAT_TAIL)) * _FLOAT_OUTWARD
 
 
 @lru_cache(maxsize=64)
-def _normalizer(sigma: float) -> float:
+def _gaussian_normalizer(sigma: float) -> float:
     """The sum of exp(-x^2/(2 sigma^2)) over all integers."""
     return 1.0 + 2.0 * math.fsum(math.exp(-0.5 * (x / sigma) ** 2) for x in range(1, int(40 * sigma) + 2))
 
@@ -88,10 +88,10 @@ def gaussian_tail(sigma: Fraction, m: int) -> Fraction:
     if m < 1:
         return Fraction(1)
     s = float(sigma)
-    if sigma < _SUMMED:
+    if sigma < _MAX_SUMMED_SIGMA:
         # What is left out is below exp(-50) of the first term.
         terms = (math.exp(-0.5 * (x / s) ** 2) for x in range(m, m + int(10 * s) + 3))
-        return _bounded(math.fsum(terms) / _normalizer(s))
+        return _round_float_outward(math.fsum(terms) / _gaussian_normalizer(s))
     # Below sigma the integral from m - 1 bounds the sum of any falling function.
     start = m - 0.5 if m - 0.5 >= s else m - 1.0
-    return _bounded(0.5 * math.erfc(start / (s * math.sqrt(2.0))))
+    return _round_float_outward(0.5 * math.erfc(start / (s * math.sqrt(2.0))))

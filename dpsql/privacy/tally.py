@@ -20,14 +20,14 @@ from dpsql.exact import Cells
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.mechanisms import Sensitivity
 from dpsql.privacy.sampling import Sampler
-from dpsql.pulse import look
+from dpsql.pulse import check_now
 
-CHUNK = 1 << 14
+CHUNK_ROWS = 1 << 14
 """Tuples that are worked on at once, so that memory does not grow with their number; a power of 2."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tally:
+class WeightedRows:
     """Distinct tuples, one in each row of `codes`, and the weight of the rows that have it.
 
     A code is at least 0 and below the size of its axis; weights are positive. The tuples stand in ascending order, so
@@ -42,10 +42,10 @@ class Tally:
 
     __str__ = __repr__
 
-    def _refuse(self, *_: object) -> NoReturn:
+    def _refuse_copy(self, *_: object) -> NoReturn:
         raise TypeError("a tally is not to be copied, compared or stored")
 
-    __reduce__ = __reduce_ex__ = __getstate__ = __copy__ = __deepcopy__ = _refuse
+    __reduce__ = __reduce_ex__ = __getstate__ = __copy__ = __deepcopy__ = _refuse_copy
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Axes:
         if len(self.lowers) != len(self.sizes) or not self.sizes or any(size < 1 for size in self.sizes):
             raise ValueError("a tally has axes, and each has a place at least")
 
-    def tally(self, columns: tuple[Cells, ...]) -> Tally:
+    def to_weighted_rows(self, columns: tuple[Cells, ...]) -> WeightedRows:
         """The tally of what an engine returned: one column for each axis, and that of weights.
 
         Stability: codes beyond an axis, which the plan excludes, are moved to its ends, and tuples that are then alike
@@ -67,12 +67,12 @@ class Axes:
         """
         *codes, weights = columns
         ranges = zip(codes, self.lowers, self.sizes, strict=True)
-        moved = [np.clip(one, low, low + size - 1) - low for one, low, size in ranges]
-        found, places = np.unique(np.stack(moved, axis=1), axis=0, return_inverse=True)
-        sums = np.zeros(len(found), np.int64)
-        np.add.at(sums, places.reshape(-1), np.maximum(weights, 0))
-        kept = sums > 0
-        return Tally(found[kept], sums[kept])
+        clipped = [np.clip(codes_of_axis, low, low + size - 1) - low for codes_of_axis, low, size in ranges]
+        tuples, indices = np.unique(np.stack(clipped, axis=1), axis=0, return_inverse=True)
+        sums = np.zeros(len(tuples), np.int64)
+        np.add.at(sums, indices.reshape(-1), np.maximum(weights, 0))
+        positive = sums > 0
+        return WeightedRows(tuples[positive], sums[positive])
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class UnitMass:
             raise ValueError("a unit has a mass; of one row, that of a whole row")
 
     @property
-    def moved(self) -> int:
+    def max_move(self) -> int:
         """How far neighbors move the weight of any set of tuples.
 
         Stability: k units add at most k * norm to it; under change_one others of as much leave at the same time. Both
@@ -104,35 +104,35 @@ class UnitMass:
     @property
     def l1(self) -> int:
         """How far neighbors move all weights together: what k units bring or take, under change_one both."""
-        return self.moved * (2 if self.change_one else 1)
+        return self.max_move * (2 if self.change_one else 1)
 
     @property
     def l2_squared(self) -> int:
         """The square of the L2 norm of the move: |a - b|^2 <= |a|^2 + |b|^2 where no component is negative."""
-        return self.moved**2 * (2 if self.change_one else 1)
+        return self.max_move**2 * (2 if self.change_one else 1)
 
-    def written(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {"norm": str(self.norm), "whole": str(self.whole), "one_row": self.one_row,
                 "group_size": str(self.group_size), "change_one": self.change_one}  # fmt: skip
 
     @classmethod
-    def read(cls, part: dict[str, Any]) -> UnitMass:
+    def from_json(cls, part: dict[str, Any]) -> UnitMass:
         return cls(int(part["norm"]), int(part["whole"]), part["one_row"], int(part["group_size"]), part["change_one"])
 
 
 def total_sensitivity(mass: UnitMass) -> Sensitivity:
     """Of the weight of all rows, which is one cell."""
-    return Sensitivity(mass.moved, mass.moved**2, mass.moved)
+    return Sensitivity(mass.max_move, mass.max_move**2, mass.max_move)
 
 
-def chunks(count: int) -> Iterator[slice]:
+def iterate_chunks(count: int) -> Iterator[slice]:
     """Parts of so many tuples, in order. Between two of them work ends whose time is over (`runs`)."""
-    for start in range(0, count, CHUNK):
-        look()
-        yield slice(start, start + CHUNK)
+    for start in range(0, count, CHUNK_ROWS):
+        check_now()
+        yield slice(start, start + CHUNK_ROWS)
 
 
-class Study(Protocol):
+class WeightedRowsMechanism(Protocol):
     """A mechanism over a tally. What it is made of is public; all of it is in `written`."""
 
     @property
@@ -153,17 +153,17 @@ class Study(Protocol):
     @property
     def loss(self) -> Loss: ...
 
-    def perform(self, tally: Tally, sampler: Sampler) -> tuple[Cells, ...]:
+    def perform(self, tally: WeightedRows, sampler: Sampler) -> tuple[Cells, ...]:
         """Equally long columns of whole numbers, one for each of `grids`.
 
         Privacy: `loss`, for tallies that neighbors move as `mass` says.
         """
 
-    def told(self) -> tuple[str, ...]:
+    def explain_lines(self) -> tuple[str, ...]:
         """What EXPLAIN says of it, a line each: of public figures alone."""
 
-    def record(self) -> dict[str, Any]:
+    def to_audit_record(self) -> dict[str, Any]:
         """Figures as decimal text, from which `ledger/checker` works out the loss again."""
 
-    def written(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """All of it as JSON, without the kind; integers and fractions as decimal text."""

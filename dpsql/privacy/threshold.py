@@ -28,13 +28,13 @@ from fractions import Fraction
 from typing import NoReturn
 
 from dpsql.errors import IntegrityError, InternalError
-from dpsql.privacy.loss import Loss, TooSmall, total
-from dpsql.privacy.mechanisms import positive_share, scale_at_least
-from dpsql.privacy.sampling import MOST_SCALE, Sampler
+from dpsql.privacy.loss import Loss, LossTooSmall, sum_losses
+from dpsql.privacy.mechanisms import require_positive_share, round_up_scale
+from dpsql.privacy.sampling import MAX_SCALE, Sampler
 
-STEPS = 1 << 16
+SENSITIVITY_STEPS = 1 << 16
 """To the sensitivity: fine beside any noise that is worth asking for, and coarse enough for the sampler's largest."""
-FORMAT = 1
+ANSWER_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ class SparseVector:
         if self.sensitivity <= 0 or self.answers < 1:
             raise ValueError("a sensitivity is positive, and at least one answer is given")
         scales = [self.threshold_scale, self.query_scale, *([self.answer_scale] if self.answer_scale else [])]
-        if min(scales) <= 0 or max(scales) > MOST_SCALE:
-            raise TooSmall("a noise scale must be positive and at most 2^40 steps")
+        if min(scales) <= 0 or max(scales) > MAX_SCALE:
+            raise LossTooSmall("a noise scale must be positive and at most 2^40 steps")
 
     @property
     def steps(self) -> int:
         """How far neighbors move a value."""
-        return STEPS
+        return SENSITIVITY_STEPS
 
     @property
     def step(self) -> Fraction:
@@ -70,11 +70,11 @@ class SparseVector:
     @property
     def loss(self) -> Loss:
         """Of all answers together (see above); it is charged before the first question."""
-        parts = [STEPS / self.threshold_scale + 2 * STEPS / self.query_scale]
-        parts += [] if self.answer_scale is None else [STEPS / self.answer_scale]
-        return total([Loss(self.answers * e, self.answers * e * e / 2, Fraction(0)) for e in parts])
+        parts = [SENSITIVITY_STEPS / self.threshold_scale + 2 * SENSITIVITY_STEPS / self.query_scale]
+        parts += [] if self.answer_scale is None else [SENSITIVITY_STEPS / self.answer_scale]
+        return sum_losses([Loss(self.answers * e, self.answers * e * e / 2, Fraction(0)) for e in parts])
 
-    def reach(self, questions: int, miss: float) -> float:
+    def accuracy_margin(self, questions: int, miss: float) -> float:
         """How far from the threshold a value must be for all answers to be right, but with probability `miss`.
 
         8 (ln k + ln(2 c / miss)) D/e for k questions, c answers and e for each (Dwork, Roth 2014, Theorems 3.24, 3.26).
@@ -88,30 +88,30 @@ class SparseVector:
         return float(self.answer_scale * self.step) * math.log(self.answers / miss)
 
 
-def above_threshold(threshold: Fraction, sensitivity: Fraction, epsilon: Fraction, answers: int) -> SparseVector:
+def calibrate_above_threshold(threshold: Fraction, sensitivity: Fraction, epsilon: Fraction, answers: int) -> SparseVector:
     """The least noise for so many answers above the threshold that is charged at most `epsilon` in all."""
-    each = positive_share(epsilon / answers)
-    scales = (scale_at_least(2 * STEPS / each), scale_at_least(4 * STEPS / each))
+    answer_epsilon = require_positive_share(epsilon / answers)
+    scales = (round_up_scale(2 * SENSITIVITY_STEPS / answer_epsilon), round_up_scale(4 * SENSITIVITY_STEPS / answer_epsilon))
     return SparseVector(threshold, sensitivity, answers, *scales)
 
 
-def thresholdout(threshold: Fraction, sensitivity: Fraction, sigma: Fraction, overfits: int) -> SparseVector:
+def thresholdout_from_sigma(threshold: Fraction, sensitivity: Fraction, sigma: Fraction, overfits: int) -> SparseVector:
     """Noise of scale 2 sigma in the threshold, 4 sigma in each question, sigma in each answer (Dwork et al. 2015).
 
     `sensitivity` is a mean's, C/n; the loss is 2 overfits C / (n sigma) in all.
     """
-    scale = sigma * STEPS / sensitivity
-    scales = (scale_at_least(2 * scale), scale_at_least(4 * scale), scale_at_least(scale))
+    scale = sigma * SENSITIVITY_STEPS / sensitivity
+    scales = (round_up_scale(2 * scale), round_up_scale(4 * scale), round_up_scale(scale))
     return SparseVector(threshold, sensitivity, overfits, *scales)
 
 
-def thresholdout_under(threshold: Fraction, sensitivity: Fraction, epsilon: Fraction, overfits: int) -> SparseVector:
+def calibrate_thresholdout(threshold: Fraction, sensitivity: Fraction, epsilon: Fraction, overfits: int) -> SparseVector:
     """The same with the least sigma that is charged at most `epsilon` in all."""
-    return thresholdout(threshold, sensitivity, sensitivity / positive_share(epsilon / (2 * overfits)), overfits)
+    return thresholdout_from_sigma(threshold, sensitivity, sensitivity / require_positive_share(epsilon / (2 * overfits)), overfits)
 
 
 @dataclass(frozen=True)
-class Question:
+class ThresholdQuery:
     """How the engine's only cell is read: one step of it is `worth` so much, and neighbors move it by at most `l1`.
 
     With `beside`, its distance from that public number is what is compared.
@@ -127,14 +127,14 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ThresholdAnswer:
     """What leaves: whether it was above, and the noisy number where one is given with that."""
 
     above: bool
     value: Fraction | None = None
 
 
-class Watch:
+class SparseVectorState:
     """The mechanism under way, with the threshold's noise: sealed. Only `privacy/release.py` may call `judge` (law 5).
 
     It is never stored: when the process ends, it ends. Questions have numbers, from 1, so that a copy of the process
@@ -151,28 +151,28 @@ class Watch:
         self.__noise = self.__draw(spec.threshold_scale)
 
     @property
-    def asked(self) -> int:
+    def queries_evaluated(self) -> int:
         """The number of the last question that was judged."""
         return self.__asked
 
-    def judge(self, cell: int, question: Question, number: int) -> Verdict:
+    def evaluate_exact_cell(self, cell: int, query: ThresholdQuery, number: int) -> ThresholdAnswer:
         """Privacy: by the claim above, for every number once, and never after the last answer."""
         spec = self.spec
         if number != self.__asked + 1 or not self.__left:
             raise InternalError("a question was asked out of turn")
-        if question.sensitivity > spec.sensitivity:
+        if query.sensitivity > spec.sensitivity:
             raise InternalError("a question is more sensitive than what was paid for")
         self.__asked = number
-        steps = math.floor(cell * question.worth / spec.step)
-        compared = steps if question.beside is None else abs(steps - math.floor(question.beside / spec.step))
+        steps = math.floor(cell * query.worth / spec.step)
+        compared = steps if query.beside is None else abs(steps - math.floor(query.beside / spec.step))
         if compared + self.__draw(spec.query_scale) < math.floor(spec.threshold / spec.step) + self.__noise:
-            return Verdict(False)
+            return ThresholdAnswer(False)
         self.__left -= 1
         if self.__left:
             self.__noise = self.__draw(spec.threshold_scale)
         if spec.answer_scale is None:
-            return Verdict(True)
-        return Verdict(True, (steps + self.__draw(spec.answer_scale)) * spec.step)
+            return ThresholdAnswer(True)
+        return ThresholdAnswer(True, (steps + self.__draw(spec.answer_scale)) * spec.step)
 
     def __draw(self, scale: Fraction) -> int:
         return int(self.__sampler.laplace(1, scale)[0])
@@ -182,26 +182,26 @@ class Watch:
 
     __str__ = __repr__
 
-    def _refuse(self, *_: object) -> NoReturn:
+    def _refuse_copy(self, *_: object) -> NoReturn:
         raise TypeError("a mechanism under way is not to be copied, stored or looked at")
 
-    __reduce__ = __reduce_ex__ = __getstate__ = __copy__ = __deepcopy__ = _refuse
+    __reduce__ = __reduce_ex__ = __getstate__ = __copy__ = __deepcopy__ = _refuse_copy
 
 
-def verdict_to_bytes(verdict: Verdict, number: int) -> bytes:
+def threshold_answer_to_bytes(answer: ThresholdAnswer, number: int) -> bytes:
     """As it is stored before it is delivered."""
-    value = None if verdict.value is None else str(verdict.value)
-    document = {"dpsql_answer": FORMAT, "number": number, "above": verdict.above, "value": value}
+    value = None if answer.value is None else str(answer.value)
+    document = {"dpsql_answer": ANSWER_FORMAT, "number": number, "above": answer.above, "value": value}
     return json.dumps(document, separators=(",", ":")).encode()
 
 
-def verdict_from_bytes(data: bytes) -> Verdict:
-    """What `verdict_to_bytes` wrote; IntegrityError if it did not write these bytes."""
+def threshold_answer_from_bytes(data: bytes) -> ThresholdAnswer:
+    """What `threshold_answer_to_bytes` wrote; IntegrityError if it did not write these bytes."""
     try:
         document = json.loads(data)
-        if document["dpsql_answer"] != FORMAT or not isinstance(document["above"], bool):
+        if document["dpsql_answer"] != ANSWER_FORMAT or not isinstance(document["above"], bool):
             raise IntegrityError("the stored answer has a format that this version does not read")
         value = None if document["value"] is None else Fraction(document["value"])
-        return Verdict(document["above"], value)
+        return ThresholdAnswer(document["above"], value)
     except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
         raise IntegrityError("the stored answer is damaged") from error

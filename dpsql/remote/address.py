@@ -12,16 +12,16 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from dpsql.errors import InterfaceError
 
-SCHEMES = ("dpsql", "postgresql", "postgres")
-PORT = 5433
+URL_SCHEMES = ("dpsql", "postgresql", "postgres")
+DEFAULT_PORT = 5433
 POSTGRES_PORT = 5432
 SSLMODES = ("disable", "prefer", "require", "verify-ca", "verify-full")
-BINDINGS = ("disable", "prefer", "require")
-TIMEOUT = 10.0
+CHANNEL_BINDINGS = ("disable", "prefer", "require")
+DEFAULT_TIMEOUT_SECONDS = 10.0
 """Seconds for connecting and logging in, unless `connect_timeout` says otherwise."""
-FORM = "Write dpsql://ana@host:5433/clinic, or postgresql://…"
+URL_HINT = "Write dpsql://ana@host:5433/clinic, or postgresql://…"
 
-_OURS = ("host", "port", "user", "password", "sslmode", "sslrootcert", "channel_binding", "connect_timeout")
+_CLIENT_OPTIONS = ("host", "port", "user", "password", "sslmode", "sslrootcert", "channel_binding", "connect_timeout")
 """What a URL says to the client; all else is for the server: settings, `options` and `application_name`."""
 
 
@@ -37,7 +37,7 @@ class ServerAddress:
     sslmode: str = "prefer"
     sslrootcert: str | None = None
     channel_binding: str = "prefer"
-    timeout: float = TIMEOUT
+    timeout: float = DEFAULT_TIMEOUT_SECONDS
     settings: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -54,18 +54,18 @@ class ServerAddress:
         return replace(self, password=password)
 
 
-def is_server(where: str) -> bool:
+def is_server_url(where: str) -> bool:
     """Whether a text is the URL of a server, and not of a schema: `dpsql:///path` has no host.
 
-    >>> is_server("dpsql://ana@host/clinic"), is_server("postgresql:///clinic"), is_server("dpsql:///clinic.yaml")
+    >>> is_server_url("dpsql://ana@host/clinic"), is_server_url("postgresql:///clinic"), is_server_url("dpsql:///clinic.yaml")
     (True, True, False)
     """
     scheme, separator, rest = where.partition("://")
-    known = bool(separator) and scheme.lower() in SCHEMES
-    return known and (scheme.lower() != "dpsql" or not rest.startswith("/"))
+    has_scheme = bool(separator) and scheme.lower() in URL_SCHEMES
+    return has_scheme and (scheme.lower() != "dpsql" or not rest.startswith("/"))
 
 
-def read_server(
+def read_server_url(
     where: str,
     user: str | None,
     query: Mapping[str, str],
@@ -73,59 +73,59 @@ def read_server(
     environment: Mapping[str, str],
 ) -> ServerAddress:
     """`query` is what stands behind the question mark; arguments win over the URL, and that over the environment."""
-    url = split_server(where)
-    name = user or query.get("user") or _part(url.username) or environment.get("PGUSER")
+    url = split_server_url(where)
+    name = user or query.get("user") or _unquote_part(url.username) or environment.get("PGUSER")
     if not name:
-        raise InterfaceError("the URL names no user", hint=FORM)
-    given = {key: value for key, value in query.items() if key not in _OURS}
+        raise InterfaceError("the URL names no user", hint=URL_HINT)
+    server_options = {key: value for key, value in query.items() if key not in _CLIENT_OPTIONS}
     return ServerAddress(
-        host=query.get("host") or _part(url.hostname) or "localhost",
-        port=_port(url, query.get("port")),
+        host=query.get("host") or _unquote_part(url.hostname) or "localhost",
+        port=_port_of(url, query.get("port")),
         database=unquote(url.path.removeprefix("/")) or None,
         user=name,
-        password=query.get("password") or _part(url.password) or environment.get("PGPASSWORD"),
-        sslmode=_choice("sslmode", query.get("sslmode") or environment.get("PGSSLMODE") or "prefer", SSLMODES),
+        password=query.get("password") or _unquote_part(url.password) or environment.get("PGPASSWORD"),
+        sslmode=_require_choice("sslmode", query.get("sslmode") or environment.get("PGSSLMODE") or "prefer", SSLMODES),
         sslrootcert=query.get("sslrootcert") or environment.get("PGSSLROOTCERT"),
-        channel_binding=_choice("channel_binding", query.get("channel_binding", "prefer"), BINDINGS),
-        timeout=_timeout(query.get("connect_timeout") or environment.get("PGCONNECT_TIMEOUT")),
-        settings={"application_name": "dpsql", **given, **settings},
+        channel_binding=_require_choice("channel_binding", query.get("channel_binding", "prefer"), CHANNEL_BINDINGS),
+        timeout=_parse_timeout(query.get("connect_timeout") or environment.get("PGCONNECT_TIMEOUT")),
+        settings={"application_name": "dpsql", **server_options, **settings},
     )
 
 
-def split_server(where: str) -> SplitResult:
+def split_server_url(where: str) -> SplitResult:
     try:
         url = urlsplit(where)
     except ValueError:
-        raise InterfaceError("the URL of the server cannot be read", hint=FORM) from None
+        raise InterfaceError("the URL of the server cannot be read", hint=URL_HINT) from None
     if url.fragment or "/" in url.path.removeprefix("/"):
-        raise InterfaceError("the URL names no database of a server", hint=FORM)
+        raise InterfaceError("the URL names no database of a server", hint=URL_HINT)
     return url
 
 
-def _port(url: SplitResult, given: str | None) -> int:
+def _port_of(url: SplitResult, port_text: str | None) -> int:
     try:
-        port = url.port if given is None else int(given)
+        port = url.port if port_text is None else int(port_text)
     except ValueError:
         port = -1
     if port is not None and not 0 < port < 65536:
-        raise InterfaceError("the port in the URL is no number from 1 to 65535", hint=FORM)
-    return port or (PORT if url.scheme.lower() == "dpsql" else POSTGRES_PORT)
+        raise InterfaceError("the port in the URL is no number from 1 to 65535", hint=URL_HINT)
+    return port or (DEFAULT_PORT if url.scheme.lower() == "dpsql" else POSTGRES_PORT)
 
 
-def _part(text: str | None) -> str | None:
+def _unquote_part(text: str | None) -> str | None:
     return None if text is None else unquote(text)
 
 
-def _choice(name: str, value: str, choices: tuple[str, ...]) -> str:
+def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise InterfaceError(f'{name} cannot be "{value}"', hint=f"It is {', '.join(choices[:-1])} or {choices[-1]}.")
     return value
 
 
-def _timeout(text: str | None) -> float:
+def _parse_timeout(text: str | None) -> float:
     """As PostgreSQL's clients: 0 waits for ever."""
     try:
-        seconds = TIMEOUT if text is None else float(text)
+        seconds = DEFAULT_TIMEOUT_SECONDS if text is None else float(text)
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < 1e6:

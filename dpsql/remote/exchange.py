@@ -8,32 +8,32 @@ from typing import Any
 
 from dpsql.errors import Error, NotSupportedError
 from dpsql.pgwire import client, meta
-from dpsql.pgwire.client import Reply
+from dpsql.pgwire.client import BackendReply
 from dpsql.pgwire.frames import ProtocolViolation
-from dpsql.remote.failures import LOST, read_error
-from dpsql.remote.link import Link
+from dpsql.remote.failures import CONNECTION_LOST, read_error
+from dpsql.remote.link import ServerConnection
 
 Row = tuple[bytes | None, ...]
-Bound = tuple[int, bytes | None]
+BoundParameter = tuple[int, bytes | None]
 """A parameter: the number of its type, 0 where the server is to find out, and its text; None is NULL."""
 
 
 @dataclass
-class Heard:
+class ReplyCollector:
     """What the server has said so far; `told` may be looked at from another thread."""
 
-    told: meta.Told = field(default_factory=meta.Told)
+    told: meta.StatementMetadata = field(default_factory=meta.StatementMetadata)
     rows: list[Row] = field(default_factory=list)
     tag: str | None = None
     error: client.ErrorResponse | None = None
     copies: bool = False
 
-    def hear(self, reply: Reply) -> None:
+    def add_reply(self, reply: BackendReply) -> None:
         match reply:
             case client.DataRow(values):
                 self.rows.append(values)
-            case client.NoticeResponse(fields) if fields.get("C") == meta.CODE:
-                self.told.add(fields.get("D", ""))
+            case client.NoticeResponse(fields) if fields.get("C") == meta.NOTICE_SQLSTATE:
+                self.told.add_notice(fields.get("D", ""))
             case client.CommandComplete(tag):
                 if self.told.command is not None and self.told.rows != len(self.rows):
                     raise ProtocolViolation("the server has told of other rows than it gave")
@@ -48,36 +48,36 @@ class Heard:
                 pass
 
 
-def ask(
-    link: Link, sql: str, parameters: Sequence[Bound] = (), wishes: meta.Wishes | None = None,
-    heard: Heard | None = None, before: int = 0,
-) -> Heard:  # fmt: skip
+def run_statement(
+    connection: ServerConnection, sql: str, parameters: Sequence[BoundParameter] = (), options: meta.StatementOptions | None = None,
+    collector: ReplyCollector | None = None, before: int = 0,
+) -> ReplyCollector:  # fmt: skip
     """Run one statement; raises its error. `before` is how many characters of it the client has put in front."""
-    heard = heard or Heard()
-    name = meta.write_name(wishes or meta.Wishes())
+    collector = collector or ReplyCollector()
+    name = meta.encode_statement_name(options or meta.StatementOptions())
     messages = [
-        client.close("S", name),  # one of this name may be left from a statement that failed
-        client.close("P", name),
-        client.parse(name, sql, [oid for oid, _ in parameters]),
-        client.bind(name, name, [value for _, value in parameters]),
-        client.execute(name),
+        client.encode_close("S", name),  # one of this name may be left from a statement that failed
+        client.encode_close("P", name),
+        client.encode_parse(name, sql, [oid for oid, _ in parameters]),
+        client.encode_bind(name, name, [value for _, value in parameters]),
+        client.encode_execute(name),
         client.SYNC,
     ]
     try:
-        link.ask(b"".join(messages), heard.hear)
+        connection.exchange_messages(b"".join(messages), collector.add_reply)
     except Error as error:
-        if heard.error is None or error.sqlstate != LOST:
+        if collector.error is None or error.sqlstate != CONNECTION_LOST:
             raise
-    if heard.error is not None:  # also where the server hung up behind it
-        raise read_error(heard.error.fields, heard.told, before)
-    if heard.copies:
+    if collector.error is not None:  # also where the server hung up behind it
+        raise read_error(collector.error.fields, collector.told, before)
+    if collector.copies:
         raise NotSupportedError("COPY is for clients of PostgreSQL", hint="Ask the query itself.")
-    return heard
+    return collector
 
 
-def ask_json(link: Link, sql: str) -> Any:
+def query_json(connection: ServerConnection, sql: str) -> Any:
     """The one value of a command that tells JSON."""
-    rows = ask(link, sql).rows
+    rows = run_statement(connection, sql).rows
     try:
         (cell,) = rows[0]
         return meta.read_json(cell or b"")

@@ -17,33 +17,33 @@ from typing import Self
 
 from dpsql.errors import Error, OperationalError
 from dpsql.pgwire import client
-from dpsql.pgwire.client import Replies, Reply
+from dpsql.pgwire.client import BackendDecoder, BackendReply
 from dpsql.pgwire.frames import ProtocolViolation
-from dpsql.remote.address import TIMEOUT, ServerAddress
-from dpsql.remote.failures import lost
-from dpsql.remote.login import LoggedIn, start
-from dpsql.remote.scram import Channel
-from dpsql.remote.sockets import NO_ANSWER, Opened, open_socket
+from dpsql.remote.address import DEFAULT_TIMEOUT_SECONDS, ServerAddress
+from dpsql.remote.failures import connection_lost_error
+from dpsql.remote.login import LoginResult, log_in_to_server
+from dpsql.remote.scram import ClientChannelBinding
+from dpsql.remote.sockets import CONNECTION_FAILED, OpenedSocket, open_socket
 
-_CHUNK = 256 * 1024
-_SHORTEST = 1e-6
+_RECEIVE_BYTES = 256 * 1024
+_MIN_TIMEOUT_SECONDS = 1e-6
 """Seconds: 0 would not wait at all, and tell it otherwise."""
 
 
-class Link:
+class ServerConnection:
     """Of one thread at a time, but for `cancel` and `close`, which any thread may call."""
 
-    def __init__(self, address: ServerAddress, opened: Opened) -> None:
+    def __init__(self, address: ServerAddress, opened: OpenedSocket) -> None:
         self.address = address
         self.broken = False
         self._socket = opened.socket
-        self._replies = Replies()
+        self._replies = BackendDecoder()
         self._closing = threading.Lock()
         self._closed = False
         self._asked = False
         self._end = monotonic() + address.timeout if address.timeout else None
-        channel = Channel(opened.end_point, address.channel_binding)
-        self.login: LoggedIn = start(address, channel, self._send, self._next)
+        channel = ClientChannelBinding(opened.end_point, address.channel_binding)
+        self.login: LoginResult = log_in_to_server(address, channel, self._send_data, self._next_reply)
         self._end = None
         self._socket.settimeout(None)  # a statement takes as long as it takes; keep-alives find out a dead server
 
@@ -56,7 +56,7 @@ class Link:
         except ProtocolViolation as error:
             opened.socket.close()
             raise OperationalError(
-                f"there is no dpsql server at {address}", detail=f"{error.message}.", sqlstate=NO_ANSWER
+                f"there is no dpsql server at {address}", detail=f"{error.message}.", sqlstate=CONNECTION_FAILED
             ) from None
         except BaseException:
             opened.socket.close()
@@ -67,29 +67,29 @@ class Link:
         return self.login.server.user
 
     @property
-    def secured(self) -> str:
+    def security_text(self) -> str:
         """Whether others on the way can read along, for people."""
         if isinstance(self._socket, ssl.SSLSocket):
             return f"with TLS ({self._socket.version() or 'ended'})"
         return "a socket of this machine" if self.address.is_local else "without TLS"
 
-    def ask(self, data: bytes, hear: Callable[[Reply], None]) -> None:
+    def exchange_messages(self, data: bytes, on_reply: Callable[[BackendReply], None]) -> None:
         """Send messages that end in Sync, and hear all that is said until the server is ready again.
 
         An error of the wire, or one that `hear` raises, ends the connection.
         """
         if self.broken or self._closed:
-            raise lost(under_way=False)
+            raise connection_lost_error(under_way=False)
         self._asked = True
         try:
-            self._send(data)
-            while not isinstance(reply := self._next(), client.ReadyForQuery):
-                hear(reply)
+            self._send_data(data)
+            while not isinstance(reply := self._next_reply(), client.ReadyForQuery):
+                on_reply(reply)
         except BaseException as error:
             self.broken = True
-            self._shut()
+            self._close_socket()
             if isinstance(error, ProtocolViolation | ValueError):
-                raise lost(under_way=True) from None
+                raise connection_lost_error(under_way=True) from None
             raise
 
     def cancel(self) -> None:
@@ -99,10 +99,10 @@ class Link:
         """
         login = self.login
         with suppress(OSError, Error):
-            opened = open_socket(replace(self.address, timeout=self.address.timeout or TIMEOUT))
-            with opened.socket as way:
-                way.sendall(client.cancel_request(login.process, login.secret))
-                while way.recv(_CHUNK):  # it says nothing, and hangs up
+            opened = open_socket(replace(self.address, timeout=self.address.timeout or DEFAULT_TIMEOUT_SECONDS))
+            with opened.socket as cancel_socket:
+                cancel_socket.sendall(client.encode_cancel_request(login.process, login.secret))
+                while cancel_socket.recv(_RECEIVE_BYTES):  # it says nothing, and hangs up
                     pass
 
     def close(self) -> None:
@@ -114,29 +114,29 @@ class Link:
         with suppress(OSError, ValueError):
             self._socket.settimeout(1.0)
             self._socket.sendall(client.TERMINATE)
-        self._shut()
+        self._close_socket()
 
-    def _shut(self) -> None:
+    def _close_socket(self) -> None:
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # who waits in another thread is let go
         with suppress(OSError):
             self._socket.close()
 
-    def _send(self, data: bytes) -> None:
+    def _send_data(self, data: bytes) -> None:
         with suppress(OSError):  # what the server said before it hung up is told by what comes next
             self._socket.sendall(data)
 
-    def _next(self) -> Reply:
+    def _next_reply(self) -> BackendReply:
         while (reply := self._replies.next_reply()) is None:
             try:
                 if self._end is not None:  # of the whole login, whatever the server says meanwhile
-                    self._socket.settimeout(max(self._end - monotonic(), _SHORTEST))
-                data = self._socket.recv(_CHUNK)
+                    self._socket.settimeout(max(self._end - monotonic(), _MIN_TIMEOUT_SECONDS))
+                data = self._socket.recv(_RECEIVE_BYTES)
             except TimeoutError:
-                raise OperationalError(f"{self.address} does not answer", sqlstate=NO_ANSWER) from None
+                raise OperationalError(f"{self.address} does not answer", sqlstate=CONNECTION_FAILED) from None
             except (OSError, ValueError):
                 data = b""
             if not data:
-                raise lost(under_way=self._asked)
-            self._replies.receive(data)
+                raise connection_lost_error(under_way=self._asked)
+            self._replies.receive_data(data)
         return reply

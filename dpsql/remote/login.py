@@ -7,31 +7,31 @@ from dataclasses import dataclass, field
 
 from dpsql.errors import InterfaceError, OperationalError
 from dpsql.pgwire import client, meta
-from dpsql.pgwire.nonces import login_nonce
+from dpsql.pgwire.nonces import generate_login_nonce
 from dpsql.remote.address import ServerAddress
 from dpsql.remote.failures import read_error
-from dpsql.remote.scram import Channel, Login, NotProven
+from dpsql.remote.scram import ClientChannelBinding, ScramClient, ServerNotProven
 
 OK, SASL, CONTINUE, FINAL = 0, 10, 11, 12
 """Codes of Authentication messages. Those that ask for the password itself, or for a hash of it, are not answered."""
 
 Send = Callable[[bytes], None]
-Receive = Callable[[], client.Reply]
+Receive = Callable[[], client.BackendReply]
 
 
 @dataclass(frozen=True)
-class LoggedIn:
+class LoginResult:
     """What a server told at login; `process` and `secret` are what a cancel names."""
 
-    server: meta.Server
+    server: meta.ServerInfo
     process: int = 0
     secret: bytes = field(default=b"", repr=False)
 
 
-def start(address: ServerAddress, channel: Channel, send: Send, receive: Receive) -> LoggedIn:
+def log_in_to_server(address: ServerAddress, channel: ClientChannelBinding, send: Send, receive: Receive) -> LoginResult:
     """Until the server is ready for statements."""
-    send(client.startup(_parameters(address)))
-    _authenticate(address, channel, send, receive)
+    send(client.encode_startup(_startup_parameters(address)))
+    _authenticate_with_scram(address, channel, send, receive)
     status: dict[str, str] = {}
     process, secret = 0, b""
     while True:
@@ -43,60 +43,60 @@ def start(address: ServerAddress, channel: Channel, send: Send, receive: Receive
             case client.ErrorResponse(fields):
                 raise read_error(fields)
             case client.ReadyForQuery():
-                return LoggedIn(_ours(address, status), process, secret)
+                return LoginResult(_require_dpsql_server(address, status), process, secret)
             case _:
                 continue
 
 
-def _parameters(address: ServerAddress) -> dict[str, str]:
-    named = {"user": address.user, **({} if address.database is None else {"database": address.database})}
-    fixed = {"client_encoding": "UTF8", meta.PARAMETER: "on"}
-    return {**address.settings, **named, **fixed}
+def _startup_parameters(address: ServerAddress) -> dict[str, str]:
+    identity = {"user": address.user, **({} if address.database is None else {"database": address.database})}
+    fixed = {"client_encoding": "UTF8", meta.STARTUP_PARAMETER: "on"}
+    return {**address.settings, **identity, **fixed}
 
 
-def _authenticate(address: ServerAddress, channel: Channel, send: Send, receive: Receive) -> None:
-    login: Login | None = None
+def _authenticate_with_scram(address: ServerAddress, channel: ClientChannelBinding, send: Send, receive: Receive) -> None:
+    login: ScramClient | None = None
     proven = False
     while True:
         match receive():
             case client.Authentication(code=0):
                 if not proven:
-                    raise NotProven(
+                    raise ServerNotProven(
                         f"{address} did not prove that it knows the password",
                         detail="A dpsql server does: this is none, or somebody stands between.",
                     )
                 return
             case client.Authentication(code=10) as offered if login is None:
-                mechanism = channel.choose(offered.mechanisms)
-                login = Login(_password(address), channel, mechanism, login_nonce())
-                send(client.sasl_initial(mechanism, login.first))
+                mechanism = channel.choose_mechanism(offered.mechanisms)
+                login = ScramClient(_require_password(address), channel, mechanism, generate_login_nonce())
+                send(client.encode_sasl_initial(mechanism, login.first_message))
             case client.Authentication(code=11, data=challenge) if login is not None:
-                send(client.sasl_response(login.final(challenge)))
+                send(client.encode_sasl_response(login.answer_challenge(challenge)))
             case client.Authentication(code=12, data=last) if login is not None:
-                login.check(last)
+                login.check_server_signature(last)
                 proven = True
             case client.Authentication():
-                raise NotProven(
+                raise ServerNotProven(
                     f"{address} asks for the password itself, which is never sent",
                     detail="A dpsql server asks by SCRAM-SHA-256 only.",
                 )
             case client.ErrorResponse(fields):
                 raise read_error(fields)
             case client.ReadyForQuery():
-                raise NotProven(f"{address} let nobody log in")
+                raise ServerNotProven(f"{address} let nobody log in")
             case _:
                 continue
 
 
-def _password(address: ServerAddress) -> str:
+def _require_password(address: ServerAddress) -> str:
     if address.password is None:
         raise InterfaceError("there is no password for the login")
     return address.password
 
 
-def _ours(address: ServerAddress, status: dict[str, str]) -> meta.Server:
+def _require_dpsql_server(address: ServerAddress, status: dict[str, str]) -> meta.ServerInfo:
     try:
-        return meta.read_server(status[meta.SERVER])
+        return meta.decode_server_info(status[meta.SERVER_STATUS])
     except (KeyError, ValueError):
         version = status.get("server_version")
         what = "another server" if version is None else f"PostgreSQL {version}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 from dpsql.remote.address import ServerAddress
-from dpsql.remote.link import Link
-from dpsql.remote.password import Ask, with_password
+from dpsql.remote.link import ServerConnection
+from dpsql.remote.password import PasswordPrompt, resolve_password
 
-__all__ = ["Ask", "open_link"]
+__all__ = ["PasswordPrompt", "open_server_connection"]
 
 
-def open_link(address: ServerAddress, ask: Ask | None = None) -> Link:
+def open_server_connection(address: ServerAddress, prompt: PasswordPrompt | None = None) -> ServerConnection:
     """`ask` asks a person for a password that stands nowhere; None where there is nobody."""
-    return Link.open(with_password(address, os.environ, ask))
+    return ServerConnection.open(resolve_password(address, os.environ, prompt))

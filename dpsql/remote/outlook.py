@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dpsql.errors import Error
-from dpsql.outlook import Outlook
-from dpsql.plain import from_plain
-from dpsql.remote.exchange import ask_json
-from dpsql.remote.link import Link
+from dpsql.outlook import StatusPreview
+from dpsql.plain import from_json
+from dpsql.remote.exchange import query_json
+from dpsql.remote.link import ServerConnection
 
 
-def look_remotely(link: Link) -> Outlook | None:
+def preview_remote_status(connection: ServerConnection) -> StatusPreview | None:
     """None where the server cannot tell it now; opening the connection tells the reason."""
     try:
-        balance = ask_json(link, "SHOW BUDGET (FORMAT JSON)")
-        return from_plain(Outlook, {"database": link.login.server.database, "balance": balance})
+        balance = query_json(connection, "SHOW BUDGET (FORMAT JSON)")
+        return from_json(StatusPreview, {"database": connection.login.server.database, "balance": balance})
     except (Error, ValueError):
         return None

@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from dpsql.errors import Error, InvalidSyntax, OperationalError
-from dpsql.figures import NOTHING, Charge
-from dpsql.pgwire.meta import Told, Wishes, read_json
-from dpsql.plain import from_plain
-from dpsql.remote.exchange import Heard, ask, ask_json
-from dpsql.remote.link import Link
-from dpsql.remote.values import bound, reader
+from dpsql.figures import NO_CHARGE, Charge
+from dpsql.pgwire.meta import StatementMetadata, StatementOptions, read_json
+from dpsql.plain import from_json
+from dpsql.remote.exchange import ReplyCollector, run_statement, query_json
+from dpsql.remote.link import ServerConnection
+from dpsql.remote.values import bind_parameters, make_row_reader
 from dpsql.session import (
-    Answer,
+    StatementResult,
     Balance,
     Explanation,
     NamedFunction,
@@ -27,30 +27,30 @@ from dpsql.session import (
     OutputColumn,
     Parameter,
     Receipt,
-    Ticket,
+    StatementHandle,
 )
 
-EXPLAIN = "EXPLAIN (FORMAT JSON) "
-PATIENCE = 5.0
+EXPLAIN_PREFIX = "EXPLAIN (FORMAT JSON) "
+CANCEL_TIMEOUT_SECONDS = 5.0
 """Seconds after Ctrl-C for the server to let go of a statement; after that the connection is left."""
-LONG = 3600.0
+WAIT_SECONDS = 3600.0
 """Seconds of a wait that has no end of its own: with a time it can be interrupted."""
 
-_TABLES: Any = tuple[NamedTable, ...]
-_FUNCTIONS: Any = tuple[NamedFunction, ...]
-_SETTINGS: Any = tuple[NamedSetting, ...]
+_TABLES_TYPE: Any = tuple[NamedTable, ...]
+_FUNCTIONS_TYPE: Any = tuple[NamedFunction, ...]
+_SETTINGS_TYPE: Any = tuple[NamedSetting, ...]
 
 
 class RemoteSession:
     """One login. Threads may share it: their statements go one after another."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: ServerConnection) -> None:
         self._link = link
         self._lock = threading.RLock()
         self._turning = threading.Lock()  # between the statement under way and who cancels it
-        self._ticket: Ticket | None = None
-        self._heard = Heard()
-        self._charged = NOTHING
+        self._ticket: StatementHandle | None = None
+        self._heard = ReplyCollector()
+        self._charged = NO_CHARGE
         self._left: str | None = None
         self._known: dict[str, Any] = {}
 
@@ -65,9 +65,9 @@ class RemoteSession:
         return self._link.login.server.database
 
     @property
-    def place(self) -> str:
+    def server_text(self) -> str:
         """Where the server is and how it is reached, for people."""
-        return f"{self._link.address}, {self._link.secured}"
+        return f"{self._link.address}, {self._link.security_text}"
 
     @property
     def lost(self) -> bool:
@@ -85,20 +85,20 @@ class RemoteSession:
         parameters: Sequence[Parameter] = (),
         *,
         settings: Mapping[str, str] | None = None,
-        ticket: Ticket | None = None,
-    ) -> Answer:
+        ticket: StatementHandle | None = None,
+    ) -> StatementResult:
         """One statement, as a local session has it. `settings`, and whether it must be free, hold for it alone."""
-        ticket = ticket or Ticket()
-        with self._lock, _about(sql):
-            self._charged, self._heard = NOTHING, Heard()
+        ticket = ticket or StatementHandle()
+        with self._lock, _attach_statement(sql):
+            self._charged, self._heard = NO_CHARGE, ReplyCollector()
             try:
-                values = bound(parameters)
-                wishes = Wishes(tuple((settings or {}).items()), ticket.free)
-                heard = self._run(lambda heard: ask(self._link, sql, values, wishes, heard), ticket)
-                self._left = heard.told.left or self._left
+                values = bind_parameters(parameters)
+                options = StatementOptions(tuple((settings or {}).items()), ticket.free)
+                collector = self._run_exchange(lambda collector: run_statement(self._link, sql, values, options, collector), ticket)
+                self._left = collector.told.left or self._left
                 if sql.lstrip()[:6].lower().startswith(("create", "drop")):
                     self._known.clear()  # there are other names now
-                return _answer(heard)
+                return _build_answer(collector)
             finally:  # Ctrl-C, too, leaves a charge behind
                 self._charged = self._heard.told.charge
 
@@ -111,7 +111,7 @@ class RemoteSession:
     def progress(self) -> tuple[int, int]:
         return self._heard.told.progress
 
-    def cancel(self, ticket: Ticket | None = None) -> None:
+    def cancel(self, ticket: StatementHandle | None = None) -> None:
         """From any thread; one whose turn has yet to come is not sent.
 
         Under a lock that the end of a statement needs too: so no cancel is for the one after it.
@@ -127,16 +127,16 @@ class RemoteSession:
     def explain(
         self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, str] | None = None
     ) -> Explanation:
-        with self._lock, _about(sql):
-            values, wishes = bound(parameters), Wishes(tuple((settings or {}).items()))
-            told = self._run(
-                lambda heard: ask(self._link, EXPLAIN + sql, values, wishes, heard, len(EXPLAIN)), Ticket()
+        with self._lock, _attach_statement(sql):
+            values, options = bind_parameters(parameters), StatementOptions(tuple((settings or {}).items()))
+            collector = self._run_exchange(
+                lambda heard: run_statement(self._link, EXPLAIN_PREFIX + sql, values, options, heard, len(EXPLAIN_PREFIX)), StatementHandle()
             )
-            explained: Explanation = _read(Explanation, _cell(told))
+            explained: Explanation = _decode_as(Explanation, _read_json_cell(collector))
             return explained
 
     def budget(self) -> Balance:
-        balance: Balance = self._told(Balance, "SHOW BUDGET (FORMAT JSON)")
+        balance: Balance = self._query_as(Balance, "SHOW BUDGET (FORMAT JSON)")
         return balance
 
     def left_text(self) -> str | None:
@@ -144,72 +144,72 @@ class RemoteSession:
         return self._left
 
     def tables(self) -> tuple[NamedTable, ...]:
-        found: tuple[NamedTable, ...] = self._once(_TABLES, "SHOW TABLES (FORMAT JSON)")
-        return found
+        named_tables: tuple[NamedTable, ...] = self._query_cached(_TABLES_TYPE, "SHOW TABLES (FORMAT JSON)")
+        return named_tables
 
     def functions(self) -> tuple[NamedFunction, ...]:
-        found: tuple[NamedFunction, ...] = self._once(_FUNCTIONS, "SHOW FUNCTIONS (FORMAT JSON)")
-        return found
+        named_functions: tuple[NamedFunction, ...] = self._query_cached(_FUNCTIONS_TYPE, "SHOW FUNCTIONS (FORMAT JSON)")
+        return named_functions
 
     def named_settings(self) -> tuple[NamedSetting, ...]:
-        found: tuple[NamedSetting, ...] = self._once(_SETTINGS, "SHOW SETTINGS (FORMAT JSON)")
-        return found
+        result: tuple[NamedSetting, ...] = self._query_cached(_SETTINGS_TYPE, "SHOW SETTINGS (FORMAT JSON)")
+        return result
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
-    def _once(self, kind: Any, command: str) -> Any:
+    def _query_cached(self, kind: Any, command: str) -> Any:
         """It is of the schema, of the server and of what the account has made here: the first two stay as they are."""
         with self._lock:
             if command not in self._known:
-                self._known[command] = self._told(kind, command)
+                self._known[command] = self._query_as(kind, command)
             return self._known[command]
 
-    def _told(self, kind: Any, command: str) -> Any:
+    def _query_as(self, kind: Any, command: str) -> Any:
         with self._lock:
-            return _read(kind, ask_json(self._link, command))
+            return _decode_as(kind, query_json(self._link, command))
 
-    def _run(self, work: Callable[[Heard], Heard], ticket: Ticket) -> Heard:
+    def _run_exchange(self, work: Callable[[ReplyCollector], ReplyCollector], ticket: StatementHandle) -> ReplyCollector:
         """The wire belongs to another thread than the one that Ctrl-C interrupts: no reply is left half read."""
         with self._turning:
-            ticket.check(0)
-            self._ticket, self._heard = ticket, Heard()
+            ticket.check_cancellation(0)
+            self._ticket, self._heard = ticket, ReplyCollector()
         try:
             if threading.current_thread() is not threading.main_thread():
                 return work(self._heard)
-            return self._wait(work, ticket)
+            return self._run_interruptible(work, ticket)
         finally:
             with self._turning:
                 self._ticket = None
 
-    def _wait(self, work: Callable[[Heard], Heard], ticket: Ticket) -> Heard:
-        trouble: list[BaseException] = []
-        heard, ended = self._heard, threading.Event()
+    def _run_interruptible(self, work: Callable[[ReplyCollector], ReplyCollector], ticket: StatementHandle) -> ReplyCollector:
+        errors: list[BaseException] = []
+        collector, ended = self._heard, threading.Event()
 
         def run() -> None:
             try:
-                work(heard)
+                work(collector)
             except BaseException as error:
-                trouble.append(error)
+                errors.append(error)
             finally:
                 ended.set()
 
         threading.Thread(target=run, name="dpsql-remote", daemon=True).start()
         try:
-            while not ended.wait(LONG):
+            while not ended.wait(WAIT_SECONDS):
                 pass
         except KeyboardInterrupt:
-            self._leave(ended, ticket)
+            self._cancel_and_wait(ended, ticket)
             raise
-        if trouble:
-            raise trouble[0]
-        return heard
+        if errors:
+            raise errors[0]
+        return collector
 
-    def _leave(self, ended: threading.Event, ticket: Ticket) -> None:
+    def _cancel_and_wait(self, ended: threading.Event, ticket: StatementHandle) -> None:
         """Let go of the statement under way: the server does at once. Where it does not, or on a second Ctrl-C, the
         connection is given up."""
         try:
             self.cancel(ticket)
-            ended.wait(PATIENCE)
+            ended.wait(CANCEL_TIMEOUT_SECONDS)
         finally:
             if not ended.is_set():
                 self._link.broken = True
@@ -217,7 +217,7 @@ class RemoteSession:
 
 
 @contextmanager
-def _about(sql: str) -> Iterator[None]:
+def _attach_statement(sql: str) -> Iterator[None]:
     """Errors tell the statement that they are about."""
     try:
         yield
@@ -227,57 +227,57 @@ def _about(sql: str) -> Iterator[None]:
         raise
 
 
-def _read(kind: Any, plain: Any) -> Any:
+def _decode_as(kind: Any, plain: Any) -> Any:
     try:
-        return from_plain(kind, plain)
+        return from_json(kind, plain)
     except ValueError:
-        raise _not_understood() from None
+        raise _unreadable_reply_error() from None
 
 
-def _not_understood() -> OperationalError:
+def _unreadable_reply_error() -> OperationalError:
     return OperationalError(
         "the server tells it in another form", hint="Is it of another version of dpsql?", sqlstate="08P01"
     )
 
 
-def _cell(heard: Heard) -> Any:
+def _read_json_cell(collector: ReplyCollector) -> Any:
     try:
-        (cell,) = heard.rows[0]
+        (cell,) = collector.rows[0]
         return read_json(cell or b"")
     except (ValueError, IndexError):
         return None
 
 
-def _answer(heard: Heard) -> Answer:
-    told = heard.told
-    if heard.tag is None:
+def _build_answer(collector: ReplyCollector) -> StatementResult:
+    metadata = collector.told
+    if collector.tag is None:
         raise InvalidSyntax("the statement is empty", hint="Write a SELECT, for example: SELECT COUNT(*) FROM visits")
-    columns = tuple(OutputColumn(*column) for column in told.columns)
-    return Answer(
+    columns = tuple(OutputColumn(*column) for column in metadata.columns)
+    return StatementResult(
         columns,
-        _rows(columns, heard),
-        [told.bars_of(row) for row in range(told.rows)],
-        notices=told.notices,
-        command=told.command or heard.tag,
-        receipts=tuple(Receipt(*receipt) for receipt in told.receipts),
+        _decode_rows(columns, collector),
+        [metadata.error_bars_of(row) for row in range(metadata.rows)],
+        notices=metadata.notices,
+        command=metadata.command or collector.tag,
+        receipts=tuple(Receipt(*receipt) for receipt in metadata.receipts),
     )
 
 
-def _rows(columns: Sequence[OutputColumn], heard: Heard) -> list[tuple[Any, ...]]:
-    read, told = reader(columns), heard.told
+def _decode_rows(columns: Sequence[OutputColumn], collector: ReplyCollector) -> list[tuple[Any, ...]]:
+    read, metadata = make_row_reader(columns), collector.told
     try:
-        rows = [read(cells) for cells in heard.rows]
+        rows = [read(cells) for cells in collector.rows]
     except ValueError:
-        raise _not_understood() from None
-    exact = [place for place, column in enumerate(columns) if column.type is None]
+        raise _unreadable_reply_error() from None
+    exact = [index for index, column in enumerate(columns) if column.type is None]
     if exact:
-        rows = [_with_exact(row, place, exact, told) for place, row in enumerate(rows)]
+        rows = [_replace_exact_cells(row, index, exact, metadata) for index, row in enumerate(rows)]
     return rows
 
 
-def _with_exact(row: tuple[Any, ...], place: int, exact: Sequence[int], told: Told) -> tuple[Any, ...]:
+def _replace_exact_cells(row: tuple[Any, ...], row_index: int, exact: Sequence[int], metadata: StatementMetadata) -> tuple[Any, ...]:
     """Values of a type that the wire has none for are as the server told them beside the row."""
     cells = list(row)
     for column in exact:
-        cells[column] = told.values.get((place, column), cells[column])
+        cells[column] = metadata.values.get((row_index, column), cells[column])
     return tuple(cells)

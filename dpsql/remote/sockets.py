@@ -15,76 +15,76 @@ from dataclasses import dataclass
 
 from dpsql.errors import OperationalError
 from dpsql.pgwire.client import SSL_REQUEST
-from dpsql.pgwire.tls import end_point
+from dpsql.pgwire.tls import hash_certificate
 from dpsql.remote.address import ServerAddress
 
-NO_ANSWER = "08001"
+CONNECTION_FAILED = "08001"
 """The SQLSTATE of a connection that could not be made."""
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedSocket:
     """A socket, and the hash of the server's certificate that a login is bound to; None without TLS."""
 
     socket: socket.socket
     end_point: bytes | None = None
 
 
-def open_socket(address: ServerAddress) -> Opened:
+def open_socket(address: ServerAddress) -> OpenedSocket:
     """Connected, and with TLS if that was asked for; within the address's timeout, which holds until it is changed."""
-    plain = _connect(address)
+    plain = _connect_socket(address)
     try:
-        return _with_tls(plain, address)
+        return _start_tls(plain, address)
     except BaseException:
         plain.close()
         raise
 
 
-def _connect(address: ServerAddress) -> socket.socket:
+def _connect_socket(address: ServerAddress) -> socket.socket:
     timeout = address.timeout or None
     try:
         if address.is_local:
-            found = socket.socket(socket.AF_UNIX)
-            found.settimeout(timeout)
-            found.connect(f"{address.host}/.s.PGSQL.{address.port}")
-            return found
-        found = socket.create_connection((address.host, address.port), timeout)
-        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # a server that is gone is found out
-        return found
+            client_socket = socket.socket(socket.AF_UNIX)
+            client_socket.settimeout(timeout)
+            client_socket.connect(f"{address.host}/.s.PGSQL.{address.port}")
+            return client_socket
+        client_socket = socket.create_connection((address.host, address.port), timeout)
+        client_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        client_socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # a server that is gone is found out
+        return client_socket
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error) or "no answer"
         raise OperationalError(
             f"there is no connection to {address}: {reason}",
             hint="Is the server up, and are host and port right?",
-            sqlstate=NO_ANSWER,
+            sqlstate=CONNECTION_FAILED,
         ) from None
 
 
-def _with_tls(plain: socket.socket, address: ServerAddress) -> Opened:
+def _start_tls(plain: socket.socket, address: ServerAddress) -> OpenedSocket:
     if address.sslmode == "disable" or address.is_local:
-        return Opened(plain)
+        return OpenedSocket(plain)
     try:
         plain.sendall(SSL_REQUEST)
         answer = plain.recv(1)  # no more: what comes behind it belongs to the handshake
     except OSError:
-        raise _no_tls(address, "it does not answer") from None
+        raise _no_tls_error(address, "it does not answer") from None
     if answer == b"N" and address.sslmode == "prefer":
-        return Opened(plain)
+        return OpenedSocket(plain)
     if answer != b"S":
-        raise _no_tls(address, "it has no TLS" if answer == b"N" else "it is no PostgreSQL server")
+        raise _no_tls_error(address, "it has no TLS" if answer == b"N" else "it is no PostgreSQL server")
     try:
-        secure = make_context(address).wrap_socket(plain, server_hostname=address.host)
+        secure = make_tls_context(address).wrap_socket(plain, server_hostname=address.host)
     except ssl.SSLCertVerificationError as error:
-        raise _no_tls(address, f"its certificate is not trusted: {error.verify_message}") from None
+        raise _no_tls_error(address, f"its certificate is not trusted: {error.verify_message}") from None
     except (OSError, ssl.SSLError, ValueError):
-        raise _no_tls(address, "the handshake failed") from None
+        raise _no_tls_error(address, "the handshake failed") from None
     certificate = secure.getpeercert(binary_form=True)
-    bound = None if certificate is None else end_point(ssl.DER_cert_to_PEM_cert(certificate))
-    return Opened(secure, bound)
+    end_point_hash = None if certificate is None else hash_certificate(ssl.DER_cert_to_PEM_cert(certificate))
+    return OpenedSocket(secure, end_point_hash)
 
 
-def make_context(address: ServerAddress) -> ssl.SSLContext:
+def make_tls_context(address: ServerAddress) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     mode = address.sslmode
@@ -93,11 +93,11 @@ def make_context(address: ServerAddress) -> ssl.SSLContext:
     context.check_hostname = mode == "verify-full"
     context.verify_mode = ssl.CERT_REQUIRED if mode in ("verify-ca", "verify-full") else ssl.CERT_NONE
     if context.verify_mode is ssl.CERT_REQUIRED:
-        _trust(context, address.sslrootcert)
+        _load_trusted_roots(context, address.sslrootcert)
     return context
 
 
-def _trust(context: ssl.SSLContext, roots: str | None) -> None:
+def _load_trusted_roots(context: ssl.SSLContext, roots: str | None) -> None:
     """The certificates of a file, or with `system`, or where nothing is named, those of the machine."""
     if roots in (None, "system"):
         context.load_default_certs()
@@ -106,9 +106,9 @@ def _trust(context: ssl.SSLContext, roots: str | None) -> None:
         context.load_verify_locations(roots)
     except (OSError, ssl.SSLError):
         raise OperationalError(
-            f'the certificates of sslrootcert, "{roots}", cannot be read', sqlstate=NO_ANSWER
+            f'the certificates of sslrootcert, "{roots}", cannot be read', sqlstate=CONNECTION_FAILED
         ) from None
 
 
-def _no_tls(address: ServerAddress, why: str) -> OperationalError:
-    return OperationalError(f"there is no TLS connection to {address}: {why}", sqlstate=NO_ANSWER)
+def _no_tls_error(address: ServerAddress, reason: str) -> OperationalError:
+    return OperationalError(f"there is no TLS connection to {address}: {reason}", sqlstate=CONNECTION_FAILED)

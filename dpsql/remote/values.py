@@ -6,58 +6,58 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dpsql.pgwire.decode import decode
-from dpsql.pgwire.encode import TEXT
-from dpsql.pgwire.intervals import Interval
-from dpsql.pgwire.wire_types import Spelled, WireType, column_type
-from dpsql.remote.exchange import Bound, Row
-from dpsql.session import Parameter, literals
+from dpsql.pgwire.decode import decode_value
+from dpsql.pgwire.encode import TEXT_FORMAT
+from dpsql.pgwire.intervals import WireInterval
+from dpsql.pgwire.wire_types import SpelledColumn, WireType, column_wire_type
+from dpsql.remote.exchange import BoundParameter, Row
+from dpsql.session import Parameter, to_literals
 from dpsql.types import Kind
 
 _UNKNOWN, _BOOL, _INT8, _FLOAT8, _INTERVAL, _NUMERIC = 0, 16, 20, 701, 1186, 1700
-_LARGEST = 2**63
+_INT8_LIMIT = 2**63
 
 
-def bound(parameters: Sequence[Parameter]) -> list[Bound]:
+def bind_parameters(parameters: Sequence[Parameter]) -> list[BoundParameter]:
     """As the protocol takes them. They are read as a local session reads them, so what cannot be one is told the same;
     and the server makes of each the literal that it is here.
 
     Of texts, and of dates, which are texts in a statement, the server finds out the type from where they stand.
     """
-    return [_bound(literal.kind.name, literal.text) for literal in literals(parameters)]
+    return [_bind_literal(literal.kind.name, literal.text) for literal in to_literals(parameters)]
 
 
-def _bound(kind: str, text: str) -> Bound:
+def _bind_literal(kind: str, text: str) -> BoundParameter:
     match kind:
         case "NULL":
             return _UNKNOWN, None
         case "TRUE" | "FALSE":
             return _BOOL, b"t" if kind == "TRUE" else b"f"
         case "NUMBER":
-            return _number(text), text.encode()
+            return _number_oid(text), text.encode()
         case "INTERVAL":
             return _INTERVAL, text.encode()
         case _:
             return _UNKNOWN, text.encode()
 
 
-def _number(text: str) -> int:
+def _number_oid(text: str) -> int:
     """
-    >>> [_number(text) for text in ("12", "1.50", "1e-07", "92233720368547758080")]
+    >>> [_number_oid(text) for text in ("12", "1.50", "1e-07", "92233720368547758080")]
     [20, 1700, 701, 1700]
     """
     if "e" in text.lower():
         return _FLOAT8
-    whole = text.removeprefix("-").isdigit()
-    return _INT8 if whole and -_LARGEST <= int(text) < _LARGEST else _NUMERIC
+    is_integer = text.removeprefix("-").isdigit()
+    return _INT8 if is_integer and -_INT8_LIMIT <= int(text) < _INT8_LIMIT else _NUMERIC
 
 
-Read = Callable[[bytes], Any]
+CellReader = Callable[[bytes], Any]
 
 
-def reader(columns: Sequence[Spelled]) -> Callable[[Row], tuple[Any, ...]]:
+def make_row_reader(columns: Sequence[SpelledColumn]) -> Callable[[Row], tuple[Any, ...]]:
     """Makes a row of an answer of the bytes of a row."""
-    reads = [_read(column) for column in columns]
+    reads = [_make_cell_reader(column) for column in columns]
 
     def row(cells: Row) -> tuple[Any, ...]:
         return tuple([None if cell is None else read(cell) for read, cell in zip(reads, cells, strict=True)])
@@ -65,19 +65,19 @@ def reader(columns: Sequence[Spelled]) -> Callable[[Row], tuple[Any, ...]]:
     return row
 
 
-_QUICK: dict[str, Read] = {"int2": int, "int4": int, "int8": int, "float8": float, "text": bytes.decode}
+_FAST_READERS: dict[str, CellReader] = {"int2": int, "int4": int, "int8": int, "float8": float, "text": bytes.decode}
 
 
-def _read(column: Spelled) -> Read:
-    wire, _ = column_type(column)
-    quick = _QUICK.get(wire.name)
-    return quick if quick is not None else _slow(wire, None if column.type is None else column.type.kind)
+def _make_cell_reader(column: SpelledColumn) -> CellReader:
+    wire, _ = column_wire_type(column)
+    quick = _FAST_READERS.get(wire.name)
+    return quick if quick is not None else _make_decoding_reader(wire, None if column.type is None else column.type.kind)
 
 
-def _slow(wire: WireType, kind: Kind | None) -> Read:
+def _make_decoding_reader(wire: WireType, kind: Kind | None) -> CellReader:
     def read(cell: bytes) -> Any:
-        value = decode(cell, wire, TEXT)
-        if isinstance(value, Interval):
+        value = decode_value(cell, wire, TEXT_FORMAT)
+        if isinstance(value, WireInterval):
             return value.value
         if kind is Kind.HUGEINT:
             return int(value)

@@ -8,16 +8,16 @@ from importlib import import_module
 from pathlib import Path
 
 from dpsql.dbapi.frames import Frame, to_arrow
-from dpsql.display.formats import csv_lines, json_lines
+from dpsql.display.formats import to_csv_lines, to_json_lines
 from dpsql.errors import InterfaceError, InvalidSyntax
-from dpsql.repl.commands import words_of
+from dpsql.repl.commands import split_shell_words
 
-FORMATS = ("csv", "json", "parquet")
-_USAGE = "Write \\copy to FILE, or \\copy (SELECT …) to FILE; FORMAT is csv, json or parquet."
+COPY_FORMATS = ("csv", "json", "parquet")
+_COPY_USAGE = "Write \\copy to FILE, or \\copy (SELECT …) to FILE; FORMAT is csv, json or parquet."
 
 
 @dataclass(frozen=True)
-class Copy:
+class CopyRequest:
     """`sql` is None for the last answer."""
 
     sql: str | None
@@ -26,31 +26,31 @@ class Copy:
     errors: bool
 
 
-def read_copy(argument: str) -> Copy:
+def parse_copy(argument: str) -> CopyRequest:
     """
-    >>> read_copy("(SELECT 1) to 'a b.csv' errors")
-    Copy(sql='SELECT 1', path=PosixPath('a b.csv'), format='csv', errors=True)
+    >>> parse_copy("(SELECT 1) to 'a b.csv' errors")
+    CopyRequest(sql='SELECT 1', path=PosixPath('a b.csv'), format='csv', errors=True)
     """
-    found = re.fullmatch(r"(?:\((?P<sql>.*)\)\s*)?to\s+(?P<rest>.+)", argument.strip(), re.DOTALL | re.IGNORECASE)
-    if found is None:
-        raise InvalidSyntax("\\copy needs the name of a file", hint=_USAGE)
-    name, *words = words_of(found["rest"].rstrip("; "), "\\copy")
-    said = [word.lower() for word in words if word.lower() not in ("with", "header", "errors")]
+    parsed = re.fullmatch(r"(?:\((?P<sql>.*)\)\s*)?to\s+(?P<rest>.+)", argument.strip(), re.DOTALL | re.IGNORECASE)
+    if parsed is None:
+        raise InvalidSyntax("\\copy needs the name of a file", hint=_COPY_USAGE)
+    name, *words = split_shell_words(parsed["rest"].rstrip("; "), "\\copy")
+    format_words = [word.lower() for word in words if word.lower() not in ("with", "header", "errors")]
     path = Path(name).expanduser()
-    format_ = said[0] if said else path.suffix.removeprefix(".").lower()
-    if len(said) > 1 or format_ not in FORMATS:
-        what = f'"{said[-1]}" is' if said else "the file's name tells"
-        raise InvalidSyntax(f"{what} no format", hint=_USAGE)
-    return Copy(found["sql"], path, format_, "errors" in (word.lower() for word in words))
+    format_ = format_words[0] if format_words else path.suffix.removeprefix(".").lower()
+    if len(format_words) > 1 or format_ not in COPY_FORMATS:
+        what = f'"{format_words[-1]}" is' if format_words else "the file's name tells"
+        raise InvalidSyntax(f"{what} no format", hint=_COPY_USAGE)
+    return CopyRequest(parsed["sql"], path, format_, "errors" in (word.lower() for word in words))
 
 
-def write_copy(copy: Copy, frame: Frame) -> None:
+def write_copy(copy: CopyRequest, frame: Frame) -> None:
     try:
         if copy.format == "parquet":
             table = to_arrow(frame)
             import_module("pyarrow.parquet").write_table(table, copy.path)
             return
-        lines = (csv_lines if copy.format == "csv" else json_lines)(frame.names, frame.rows)
+        lines = (to_csv_lines if copy.format == "csv" else to_json_lines)(frame.names, frame.rows)
         copy.path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     except OSError as error:
         raise InterfaceError(f'the file "{copy.path}" cannot be written: {error.strerror or "it failed"}') from None

@@ -10,22 +10,22 @@ from decimal import Decimal, InvalidOperation
 from getpass import getpass
 from pathlib import Path
 
-from dpsql.display.screen import Usage
+from dpsql.display.screen import UsageError
 from dpsql.errors import InterfaceError
 
 
-def settings_of(given: argparse.Namespace) -> dict[str, str]:
+def settings_from_args(args: argparse.Namespace) -> dict[str, str]:
     """The settings of `--set`, `--epsilon` and `--delta`."""
     settings: dict[str, str] = {}
-    for text in given.set:
+    for text in args.set:
         name, separator, value = text.partition("=")
         if not separator:
-            raise Usage(f"--set takes NAME=VALUE, not {text}")
+            raise UsageError(f"--set takes NAME=VALUE, not {text}")
         if name.strip() in ("epsilon", "delta") and not _is_number(value):
-            raise Usage(f"--set {name.strip()} takes a number, not {value}")
+            raise UsageError(f"--set {name.strip()} takes a number, not {value}")
         settings[name.strip()] = value.strip()
-    named = {"epsilon": given.epsilon, "delta": given.delta}
-    return settings | {name: value for name, value in named.items() if value is not None}
+    named_settings = {"epsilon": args.epsilon, "delta": args.delta}
+    return settings | {name: value for name, value in named_settings.items() if value is not None}
 
 
 def _is_number(text: str) -> bool:
@@ -45,7 +45,7 @@ def read_statements(path: str) -> str:
         raise InterfaceError(f'the file "{path}" cannot be read: {reason}') from None
 
 
-def password_asker() -> Callable[[str], str] | None:
+def find_password_prompt() -> Callable[[str], str] | None:
     """Asks a person at the terminal, without echo, also where statements come in by a pipe; None without a terminal."""
     if sys.stdin.isatty():
         return getpass

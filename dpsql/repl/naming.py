@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dpsql.dbapi.connection import Connection
     from dpsql.session import NamedColumn, NamedFunction, NamedSetting, NamedTable
 
-MOST_PATHS = 200
+MAX_PATHS = 200
 
 
 def _no_paths(typed: str) -> list[str]:
@@ -20,7 +20,7 @@ def _no_paths(typed: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Names:
+class CompletionNames:
     """`paths` gives the files whose path begins as typed."""
 
     tables: tuple[NamedTable, ...] = ()
@@ -29,46 +29,46 @@ class Names:
     paths: Callable[[str], list[str]] = field(default=_no_paths, compare=False)
 
     @cached_property
-    def by_name(self) -> dict[str, NamedTable]:
+    def tables_by_name(self) -> dict[str, NamedTable]:
         return {table.name.lower(): table for table in self.tables}
 
     @cached_property
     def all_columns(self) -> list[tuple[str, NamedTable, NamedColumn]]:
         """Each column's name in lower case, once, with the first table that has it."""
-        found: dict[str, tuple[str, NamedTable, NamedColumn]] = {}
+        columns: dict[str, tuple[str, NamedTable, NamedColumn]] = {}
         for table in self.tables:
             for column in table.columns:
-                found.setdefault(column.name.lower(), (column.name.lower(), table, column))
-        return list(found.values())
+                columns.setdefault(column.name.lower(), (column.name.lower(), table, column))
+        return list(columns.values())
 
 
-def names_of(connection: Connection) -> Names:
-    return Names(connection.tables(), connection.functions(), connection.settings(), list_paths)
+def read_names(connection: Connection) -> CompletionNames:
+    return CompletionNames(connection.tables(), connection.functions(), connection.settings(), list_paths)
 
 
 def list_paths(typed: str) -> list[str]:
     """Files and folders, the latter with a slash; hidden ones only where a dot is typed."""
-    folder, begun = os.path.split(typed)
+    folder, prefix = os.path.split(typed)
     try:
         with os.scandir(os.path.expanduser(folder) or ".") as entries:
-            found = [one.name + (os.sep if one.is_dir() else "") for one in entries if one.name.startswith(begun)]
+            matches = [entry.name + (os.sep if entry.is_dir() else "") for entry in entries if entry.name.startswith(prefix)]
     except OSError:
         return []
-    seen = sorted(name for name in found if begun or not name.startswith("."))
-    return [os.path.join(folder, name) for name in seen[:MOST_PATHS]]
+    visible = sorted(name for name in matches if prefix or not name.startswith("."))
+    return [os.path.join(folder, name) for name in visible[:MAX_PATHS]]
 
 
-def unquoted(written: str) -> str:
+def unquote_name(text: str) -> str:
     """The name that is written so, perhaps with its last quote still missing."""
-    if not written.startswith('"'):
-        return written
-    inside = written[1:]
-    return (inside[:-1] if _ends(inside) else inside).replace('""', '"')
+    if not text.startswith('"'):
+        return text
+    inside = text[1:]
+    return (inside[:-1] if _has_closing_quote(inside) else inside).replace('""', '"')
 
 
-def _ends(inside: str) -> bool:
+def _has_closing_quote(inside: str) -> bool:
     return (len(inside) - len(inside.rstrip('"'))) % 2 == 1
 
 
-def literal(value: str) -> str:
+def quote_literal(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"

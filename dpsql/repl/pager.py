@@ -7,12 +7,12 @@ import shutil
 import subprocess
 
 from dpsql.display.screen import Screen
-from dpsql.repl.commands import words_of
+from dpsql.repl.commands import split_shell_words
 
 
-def page(lines: list[str], screen: Screen) -> None:
+def page_lines(lines: list[str], screen: Screen) -> None:
     """Through $DPSQL_PAGER or $PAGER, else less, where the answer is larger than the screen; else as it is."""
-    command = _pager()
+    command = _pager_command()
     size = shutil.get_terminal_size()
     if command is None or not screen.out.isatty() or len(lines) < size.lines - 1:
         for line in lines:
@@ -30,8 +30,8 @@ def page(lines: list[str], screen: Screen) -> None:
         return
 
 
-def _pager() -> list[str] | None:
-    named = os.environ.get("DPSQL_PAGER", os.environ.get("PAGER"))
-    if named is not None:
-        return words_of(named, "$PAGER") or None
+def _pager_command() -> list[str] | None:
+    configured = os.environ.get("DPSQL_PAGER", os.environ.get("PAGER"))
+    if configured is not None:
+        return split_shell_words(configured, "$PAGER") or None
     return ["less"] if shutil.which("less") else None

@@ -22,13 +22,13 @@ from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.styles import Style
 
 from dpsql.errors import Error
-from dpsql.private_files import open_private
-from dpsql.repl.commands import COMMANDS, WORDS
-from dpsql.repl.complete import Names, complete
-from dpsql.repl.highlight import highlight
+from dpsql.private_files import open_private_file
+from dpsql.repl.commands import META_COMMANDS, BARE_WORD_COMMANDS
+from dpsql.repl.complete import CompletionNames, complete
+from dpsql.repl.highlight import highlight_sql
 from dpsql.repl.statements import is_complete
 
-STYLE = Style.from_dict(
+PROMPT_STYLE = Style.from_dict(
     {
         "keyword": "ansiblue bold",
         "function": "ansicyan",
@@ -44,21 +44,21 @@ STYLE = Style.from_dict(
 )
 
 
-class _Colours(Lexer):
+class _SqlLexer(Lexer):
     def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
         lines: list[StyleAndTextTuples] = [[]]
-        for kind, fragment in highlight(document.text):
-            for place, part in enumerate(fragment.split("\n")):
-                if place:
+        for kind, fragment in highlight_sql(document.text):
+            for index, part in enumerate(fragment.split("\n")):
+                if index:
                     lines.append([])
                 lines[-1].append((f"class:{kind}" if kind else "", part))
         return lambda line: lines[line] if line < len(lines) else []
 
 
-class _Words(Completer):
+class _SqlCompleter(Completer):
     """`names` are read from the schema when they are first needed."""
 
-    def __init__(self, names: Callable[[], Names | None]) -> None:
+    def __init__(self, names: Callable[[], CompletionNames | None]) -> None:
         self._names = names
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
@@ -70,38 +70,38 @@ class _Words(Completer):
             return
         if names is None:
             return
-        for found in complete(document.text, document.cursor_position, names, COMMANDS):
+        for candidate in complete(document.text, document.cursor_position, names, META_COMMANDS):
             yield Completion(
-                found.text,
-                start_position=found.start - document.cursor_position,
-                display=found.display,
-                display_meta=found.meta,
+                candidate.text,
+                start_position=candidate.start - document.cursor_position,
+                display=candidate.display,
+                display_meta=candidate.meta,
             )
 
 
 def make_prompt(
-    names: Callable[[], Names | None], beneath: Callable[[int], str], typed: Callable[[str], None], history: History
+    names: Callable[[], CompletionNames | None], status_line: Callable[[int], str], on_text_changed: Callable[[str], None], history: History
 ) -> PromptSession[str]:
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     session: PromptSession[str] = PromptSession(
         multiline=True,
-        lexer=_Colours(),
-        completer=_Words(names),
+        lexer=_SqlLexer(),
+        completer=_SqlCompleter(names),
         complete_while_typing=True,
         auto_suggest=None if plain else AutoSuggestFromHistory(),  # it would look as if it were typed
         history=history,
-        key_bindings=_keys(),
-        bottom_toolbar=lambda: f" {beneath(get_app().output.get_size().columns - 2)}",
-        style=STYLE,
+        key_bindings=_make_key_bindings(),
+        bottom_toolbar=lambda: f" {status_line(get_app().output.get_size().columns - 2)}",
+        style=PROMPT_STYLE,
         color_depth=ColorDepth.DEPTH_1_BIT if plain else None,
         enable_open_in_editor=True,
         reserve_space_for_menu=6,
     )
-    session.default_buffer.on_text_changed += lambda buffer: typed(buffer.text)
+    session.default_buffer.on_text_changed += lambda buffer: on_text_changed(buffer.text)
     return session
 
 
-def ask_line(session: PromptSession[str], name: str, default: str = "") -> str:
+def read_entry(session: PromptSession[str], name: str, default: str = "") -> str:
     """One entry: many lines, up to a semicolon."""
     start = f"{name}=> "
 
@@ -111,14 +111,14 @@ def ask_line(session: PromptSession[str], name: str, default: str = "") -> str:
     return session.prompt([("class:prompt", start)], prompt_continuation=more, default=default)
 
 
-def refresh(session: PromptSession[str]) -> None:
+def redraw_prompt(session: PromptSession[str]) -> None:
     """Draw again, from any thread."""
     if session.app.is_running:
         session.app.invalidate()
 
 
-def interrupt(session: PromptSession[str], error: BaseException) -> None:
-    """From any thread: end the entry that is being typed by an error, which `ask_line` raises."""
+def interrupt_prompt(session: PromptSession[str], error: BaseException) -> None:
+    """From any thread: end the entry that is being typed by an error, which `read_entry` raises."""
     app, loop = session.app, session.app.loop
     if loop is not None and app.is_running:
         loop.call_soon_threadsafe(lambda: app.exit(exception=error) if app.is_running and not app.is_done else None)
@@ -132,7 +132,7 @@ def open_history(keep: bool) -> History:
     path = Path(os.environ.get("DPSQL_HISTORY") or Path(root) / "dpsql" / "history")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(open_private(path, os.O_WRONLY | os.O_APPEND))
+        os.close(open_private_file(path, os.O_WRONLY | os.O_APPEND))
     except OSError:
         return InMemoryHistory()
     return FileHistory(path)
@@ -142,31 +142,31 @@ def open_history(keep: bool) -> History:
 
 
 @Condition
-def _chosen() -> bool:
+def _has_selected_completion() -> bool:
     """A completion is marked: Enter takes it."""
     state = get_app().current_buffer.complete_state
     return state is not None and state.current_completion is not None
 
 
 @Condition
-def _ready() -> bool:
+def _is_ready() -> bool:
     text = get_app().current_buffer.text
-    return is_complete(text) or text.strip().lower() in WORDS
+    return is_complete(text) or text.strip().lower() in BARE_WORD_COMMANDS
 
 
-def _keys() -> KeyBindings:
+def _make_key_bindings() -> KeyBindings:
     keys = KeyBindings()
     typing = has_focus(DEFAULT_BUFFER)
 
-    @keys.add("enter", filter=typing & _chosen)
+    @keys.add("enter", filter=typing & _has_selected_completion)
     def _(event: KeyPressEvent) -> None:
         event.current_buffer.complete_state = None
 
-    @keys.add("enter", filter=typing & ~_chosen & _ready)
+    @keys.add("enter", filter=typing & ~_has_selected_completion & _is_ready)
     def _(event: KeyPressEvent) -> None:
         event.current_buffer.validate_and_handle()
 
-    @keys.add("enter", filter=typing & ~_chosen & ~_ready)
+    @keys.add("enter", filter=typing & ~_has_selected_completion & ~_is_ready)
     def _(event: KeyPressEvent) -> None:
         event.current_buffer.newline(copy_margin=True)
 
@@ -176,12 +176,12 @@ def _keys() -> KeyBindings:
 
     @keys.add("tab", filter=typing)
     def _(event: KeyPressEvent) -> None:
-        _next_completion(event.current_buffer)
+        _select_next_completion(event.current_buffer)
 
     return keys
 
 
-def _next_completion(buffer: Buffer) -> None:
+def _select_next_completion(buffer: Buffer) -> None:
     if buffer.complete_state:
         buffer.complete_next()
     elif not buffer.document.current_line_before_cursor.strip() and "\n" in buffer.text:

@@ -9,113 +9,113 @@ from functools import cache
 from prompt_toolkit import PromptSession
 
 from dpsql.about import VERSION
-from dpsql.dbapi.opening import Opening, open_soon
+from dpsql.dbapi.opening import BackgroundConnection, open_in_background
 from dpsql.display.screen import Screen
 from dpsql.errors import Error
-from dpsql.repl.beneath import Beneath, lefts
-from dpsql.repl.commands import WORDS
-from dpsql.repl.complete import names_of
-from dpsql.repl.given import password_asker, read_statements, settings_of
-from dpsql.repl.meta import Leave, read_threshold
-from dpsql.repl.prompt import ask_line, interrupt, make_prompt, open_history, refresh
+from dpsql.repl.beneath import StatusLine, format_balance
+from dpsql.repl.commands import BARE_WORD_COMMANDS
+from dpsql.repl.complete import read_names
+from dpsql.repl.given import find_password_prompt, read_statements, settings_from_args
+from dpsql.repl.meta import ShellExit, parse_threshold
+from dpsql.repl.prompt import read_entry, interrupt_prompt, make_prompt, open_history, redraw_prompt
 from dpsql.repl.shell import Shell
-from dpsql.repl.view import View
+from dpsql.repl.view import DisplayOptions
 
 
-def run(given: argparse.Namespace, screen: Screen) -> int:
+def run(args: argparse.Namespace, screen: Screen) -> int:
     """0 if all went well, 1 if a statement failed where no one was there to see it."""
-    view = View(
-        format=given.format,
-        expanded="on" if given.expanded else "auto",
-        errors=given.format == "table" if given.errors is None else given.errors,
-        digits=given.digits,
-        timing=given.timing,
+    view = DisplayOptions(
+        format=args.format,
+        expanded="on" if args.expanded else "auto",
+        errors=args.format == "table" if args.errors is None else args.errors,
+        digits=args.digits,
+        timing=args.timing,
     )
-    threshold = None if given.confirm is None else read_threshold(given.confirm)
-    opening = open_soon(given.schema, given.user, password_asker(), **settings_of(given))
-    shell = Shell(opening.connection, screen, view, quiet=given.quiet)
+    threshold = None if args.confirm is None else parse_threshold(args.confirm)
+    opening = open_in_background(args.schema, args.user, find_password_prompt(), **settings_from_args(args))
+    shell = Shell(opening.wait_for_connection, screen, view, quiet=args.quiet)
     if sys.stdin.isatty() and screen.out.isatty():
-        shell.ask, shell.confirm = _ask, threshold
+        shell.ask, shell.confirm = _ask_yes_no, threshold
     try:
-        if given.commands or given.file:
-            _feed_all(shell, given)
+        if args.commands or args.file:
+            _run_inputs(shell, args)
         elif shell.ask is not None:
-            return _converse(shell, opening, keep=given.history)
+            return _run_prompt_loop(shell, opening, keep=args.history)
         else:
-            shell.feed(sys.stdin.read())
-            shell.finish()
-    except Leave:
+            shell.run_text(sys.stdin.read())
+            shell.run_pending()
+    except ShellExit:
         return 0
     finally:
-        shell.leave()
+        shell.shut_down()
         opening.close()
     return 0
 
 
-def _feed_all(shell: Shell, given: argparse.Namespace) -> None:
-    for text in given.commands:
-        shell.feed(text)
-        shell.finish()
-    if given.file:
-        text = sys.stdin.read() if given.file == "-" else read_statements(given.file)
-        shell.feed(text, None if given.file == "-" else given.file)
-        shell.finish()
+def _run_inputs(shell: Shell, args: argparse.Namespace) -> None:
+    for text in args.commands:
+        shell.run_text(text)
+        shell.run_pending()
+    if args.file:
+        text = sys.stdin.read() if args.file == "-" else read_statements(args.file)
+        shell.run_text(text, None if args.file == "-" else args.file)
+        shell.run_pending()
 
 
 # --- on a terminal ---------------------------------------------------------------------------------------------------
 
 
-def _converse(shell: Shell, opening: Opening, keep: bool) -> int:
+def _run_prompt_loop(shell: Shell, opening: BackgroundConnection, keep: bool) -> int:
     """Until the person leaves; 1 where the data could not be opened."""
     history = open_history(keep)
-    ahead = opening.outlook
-    left = None if ahead is None else lefts(ahead.balance)
-    beneath = Beneath(opening.connection, left, lambda: refresh(session))
-    names = cache(lambda: names_of(shell.connection))
+    preview = opening.outlook
+    balance_text = None if preview is None else format_balance(preview.balance)
+    status_line = StatusLine(opening.wait_for_connection, balance_text, lambda: redraw_prompt(session))
+    names = cache(lambda: read_names(shell.connection))
     # Without waiting: until the data is open, a key is more than a completion.
-    session = make_prompt(lambda: names() if opening.ended else None, beneath.text, beneath.typed, history)
-    name = shell.connection.database if ahead is None else ahead.database
+    session = make_prompt(lambda: names() if opening.is_done else None, status_line.render, status_line.update_text, history)
+    name = shell.connection.database if preview is None else preview.database
     shell.history = lambda: list(reversed(list(history.load_history_strings())))
-    shell.note(f"dpsql {VERSION}: \\? for help, \\q to leave")
-    opening.begin(lambda error: interrupt(session, error))
-    beneath.start()
+    shell.print_note(f"dpsql {VERSION}: \\? for help, \\q to leave")
+    opening.start_opening(lambda error: interrupt_prompt(session, error))
+    status_line.start()
     try:
         while True:
-            if _makes(_turn(shell, session, name)):
+            if _can_change_names(_run_entry(shell, session, name)):
                 names.cache_clear()
-            beneath.asked()
-    except (EOFError, Leave):
+            status_line.refresh_balance()
+    except (EOFError, ShellExit):
         return 0
-    except _Shut:
+    except _OpenFailed:
         return 1
     finally:
-        beneath.close()
+        status_line.close()
 
 
-class _Shut(Exception):
+class _OpenFailed(Exception):
     """The data could not be opened."""
 
 
-def _makes(text: str) -> bool:
+def _can_change_names(text: str) -> bool:
     """Whether there may be other names now."""
     return any(word in text.lower() for word in ("create", "drop"))
 
 
-def _turn(shell: Shell, session: PromptSession[str], name: str) -> str:
+def _run_entry(shell: Shell, session: PromptSession[str], name: str) -> str:
     """One entry, which is told. What goes wrong is shown, and the prompt comes back."""
     default, shell.typed = shell.typed, ""
     text = ""
     try:
-        text = ask_line(session, name, default)
-        shell.feed(WORDS.get(text.strip().rstrip(";").lower(), text))
-        shell.finish()
+        text = read_entry(session, name, default)
+        shell.run_text(BARE_WORD_COMMANDS.get(text.strip().rstrip(";").lower(), text))
+        shell.run_pending()
     except KeyboardInterrupt:
         shell.pending = ""
-    except (EOFError, Leave):
+    except (EOFError, ShellExit):
         raise
     except Exception as error:
         shell.pending = ""
-        shell.screen.failed(error)
+        shell.screen.print_exception(error)
         _require_open(shell)
     return text
 
@@ -124,10 +124,10 @@ def _require_open(shell: Shell) -> None:
     try:
         _ = shell.connection
     except Error:
-        raise _Shut from None
+        raise _OpenFailed from None
 
 
-def _ask(question: str) -> bool:
+def _ask_yes_no(question: str) -> bool:
     """Yes is said in full or by its first letter; all else is no."""
     try:
         return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")

@@ -9,22 +9,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from dpsql.lex import Kind, Token
-from dpsql.repl.naming import Names, unquoted
-from dpsql.repl.words import GRAMMAR
+from dpsql.lex import TokenKind, Token
+from dpsql.repl.naming import CompletionNames, unquote_name
+from dpsql.repl.words import RESERVED_WORDS
 
 if TYPE_CHECKING:
     from dpsql.session import NamedColumn, NamedTable
 
-CLAUSES = ("select", "from", "where", "group", "having", "order", "qualify", "window", "limit", "offset", "with")
-AFTER_FROM = frozenset(CLAUSES) - {"from", "select", "with"}
-SETS = frozenset({"union", "intersect", "except"})
-DEEPEST = 20
+CLAUSE_WORDS = ("select", "from", "where", "group", "having", "order", "qualify", "window", "limit", "offset", "with")
+CLAUSES_AFTER_FROM = frozenset(CLAUSE_WORDS) - {"from", "select", "with"}
+SET_OPERATORS = frozenset({"union", "intersect", "except"})
+MAX_DEPTH = 20
 """Sub-selects within sub-selects whose columns are read."""
 
 
 @dataclass(frozen=True)
-class Offered:
+class ScopeColumn:
     """A column that can be named; `declared` where it is one of the schema."""
 
     name: str
@@ -32,49 +32,49 @@ class Offered:
 
 
 @dataclass(frozen=True)
-class Source:
+class FromItem:
     """A table of FROM, or a sub-select, by the name that its columns can be qualified with."""
 
     name: str
-    columns: tuple[Offered, ...]
+    columns: tuple[ScopeColumn, ...]
     table: NamedTable | None = None
 
 
 @dataclass
-class Group:
+class TokenGroup:
     """What stands between two parentheses, or at the top: tokens and groups in order."""
 
-    items: list[Token | Group] = field(default_factory=list)
+    items: list[Token | TokenGroup] = field(default_factory=list)
     start: int = 0
     end: int | None = None
 
-    def words(self) -> Iterator[tuple[int, str]]:
-        for place, item in enumerate(self.items):
-            if isinstance(item, Token) and item.kind is Kind.WORD:
-                yield place, item.text.lower()
+    def iter_words(self) -> Iterator[tuple[int, str]]:
+        for index, item in enumerate(self.items):
+            if isinstance(item, Token) and item.kind is TokenKind.WORD:
+                yield index, item.text.lower()
 
     @property
     def is_query(self) -> bool:
-        return any(word in ("select", "with") for _, word in self.words())
+        return any(word in ("select", "with") for _, word in self.iter_words())
 
 
-def grouped(tokens: Sequence[Token]) -> Group:
+def group_tokens(tokens: Sequence[Token]) -> TokenGroup:
     """Tokens without space and comments, as a tree of their parentheses.
 
     `SELECT count( FROM visits`: a parenthesis that is nowhere closed ends where a clause begins.
     """
-    said = [token for token in tokens if token.kind not in (Kind.SPACE, Kind.COMMENT)]
-    closed = _closed(said)
-    top = Group()
-    path: list[tuple[Group, frozenset[str]]] = [(top, frozenset())]  # with the words that end it
-    for place, token in enumerate(said):
+    significant = [token for token in tokens if token.kind not in (TokenKind.SPACE, TokenKind.COMMENT)]
+    closed = _closed_parentheses(significant)
+    top = TokenGroup()
+    path: list[tuple[TokenGroup, frozenset[str]]] = [(top, frozenset())]  # with the words that end it
+    for index, token in enumerate(significant):
         while token.text.lower() in path[-1][1] and not path[-1][0].is_query:
             path.pop()[0].end = token.start
         if token.text == "(":
-            inner = Group(start=token.end)
+            inner = TokenGroup(start=token.end)
             path[-1][0].items.append(inner)
-            opener = said[place - 1].text.lower() if place else ""
-            path.append((inner, frozenset() if place in closed else _ENDS - _TAKES.get(opener, frozenset())))
+            opener = significant[index - 1].text.lower() if index else ""
+            path.append((inner, frozenset() if index in closed else _CLAUSE_ENDS - _WORDS_IN_PARENTHESES.get(opener, frozenset())))
         elif token.text == ")" and len(path) > 1:
             path.pop()[0].end = token.start
         else:
@@ -82,25 +82,25 @@ def grouped(tokens: Sequence[Token]) -> Group:
     return top
 
 
-_ENDS = frozenset({"from", "where", "having", "limit"})
-_TAKES = {"filter": frozenset({"where"}),
-          **dict.fromkeys(("extract", "trim", "substring", "overlay", "from", "join", ","), _ENDS)}  # fmt: skip
+_CLAUSE_ENDS = frozenset({"from", "where", "having", "limit"})
+_WORDS_IN_PARENTHESES = {"filter": frozenset({"where"}),
+          **dict.fromkeys(("extract", "trim", "substring", "overlay", "from", "join", ","), _CLAUSE_ENDS)}  # fmt: skip
 """The words that belong into parentheses, by what stands before these."""
 
 
-def _closed(said: Sequence[Token]) -> set[int]:
+def _closed_parentheses(significant: Sequence[Token]) -> set[int]:
     """The places of parentheses that are closed."""
     opened: list[int] = []
-    found: set[int] = set()
-    for place, token in enumerate(said):
+    closed: set[int] = set()
+    for index, token in enumerate(significant):
         if token.text == "(":
-            opened.append(place)
+            opened.append(index)
         elif token.text == ")" and opened:
-            found.add(opened.pop())
-    return found
+            closed.add(opened.pop())
+    return closed
 
 
-def path_to(top: Group, cursor: int) -> list[Group]:
+def groups_around(top: TokenGroup, cursor: int) -> list[TokenGroup]:
     """The groups around the cursor, from the top."""
     path = [top]
     while True:
@@ -108,7 +108,7 @@ def path_to(top: Group, cursor: int) -> list[Group]:
             (
                 item
                 for item in path[-1].items
-                if isinstance(item, Group) and item.start <= cursor and (item.end is None or cursor <= item.end)
+                if isinstance(item, TokenGroup) and item.start <= cursor and (item.end is None or cursor <= item.end)
             ),
             None,
         )
@@ -117,149 +117,149 @@ def path_to(top: Group, cursor: int) -> list[Group]:
         path.append(inner)
 
 
-def before(group: Group, cursor: int) -> list[Token | Group]:
+def items_before(group: TokenGroup, cursor: int) -> list[Token | TokenGroup]:
     """The items of a group that end before the cursor; a group that holds the cursor is the last."""
-    return [item for item in group.items if (item.start if isinstance(item, Group) else item.end) <= cursor]
+    return [item for item in group.items if (item.start if isinstance(item, TokenGroup) else item.end) <= cursor]
 
 
-def branch(group: Group, cursor: int) -> Group:
+def select_branch(group: TokenGroup, cursor: int) -> TokenGroup:
     """Of UNION and its like, the SELECT that the cursor is in."""
-    start, found = 0, []
-    for place, word in group.words():
-        if word in SETS:
-            item = group.items[place]
+    start, items = 0, []
+    for index, word in group.iter_words():
+        if word in SET_OPERATORS:
+            item = group.items[index]
             assert isinstance(item, Token)
             if item.end > cursor:
-                found = group.items[start:place]
+                items = group.items[start:index]
                 break
-            start = place + 1
+            start = index + 1
     else:
-        found = group.items[start:]
-    return replace(group, items=found)
+        items = group.items[start:]
+    return replace(group, items=items)
 
 
 # --- sources ---------------------------------------------------------------------------------------------------------
 
 
-def sources_of(query: Group, names: Names, known: dict[str, Source], depth: int = 0) -> list[Source]:
+def read_from_items(query: TokenGroup, names: CompletionNames, ctes: dict[str, FromItem], depth: int = 0) -> list[FromItem]:
     """The tables of a block's FROM, wherever it stands; `known` are the CTEs."""
-    found: list[Source] = []
-    place, listing = 0, False
-    while place < len(query.items):
-        item = query.items[place]
-        word = _word(item)
-        place += 1
-        if word in ("from", "join") or (listing and _is(item, ",")):
+    sources: list[FromItem] = []
+    index, listing = 0, False
+    while index < len(query.items):
+        item = query.items[index]
+        word = _word_of(item)
+        index += 1
+        if word in ("from", "join") or (listing and _is_token(item, ",")):
             listing = True
-            while place < len(query.items) and _word(query.items[place]) in ("lateral", "only"):
-                place += 1
-            place = _source(query, place, names, known, depth, found)
-        elif word in AFTER_FROM or word == "select":
+            while index < len(query.items) and _word_of(query.items[index]) in ("lateral", "only"):
+                index += 1
+            index = _read_from_item(query, index, names, ctes, depth, sources)
+        elif word in CLAUSES_AFTER_FROM or word == "select":
             listing = False
-    return found
+    return sources
 
 
-def _source(query: Group, place: int, names: Names, known: dict[str, Source], depth: int, found: list[Source]) -> int:
+def _read_from_item(query: TokenGroup, index: int, names: CompletionNames, ctes: dict[str, FromItem], depth: int, sources: list[FromItem]) -> int:
     """Reads one table or sub-select with its alias; the place behind it."""
-    if place >= len(query.items):
-        return place
-    item = query.items[place]
-    if isinstance(item, Group):
-        place += 1
+    if index >= len(query.items):
+        return index
+    item = query.items[index]
+    if isinstance(item, TokenGroup):
+        index += 1
         if not item.is_query:
-            found += _joined(item, names, known, depth)
-            return place
-        source = Source("", tuple(columns_of(item, names, known, depth + 1)))
+            sources += _read_joined_items(item, names, ctes, depth)
+            return index
+        source = FromItem("", tuple(output_columns(item, names, ctes, depth + 1)))
     else:
-        written, place = _dotted(query, place)
-        if not written:
-            return place
-        named = unquoted(written[-1])
-        table = names.by_name.get(named.lower())
-        source = Source(named, () if table is None else table_columns(table), table)
-        if len(written) == 1 and named.lower() in known:
-            source = replace(known[named.lower()], name=named)
-        if place < len(query.items) and isinstance(query.items[place], Group):
-            place += 1  # a function of FROM
-    alias, place = _alias(query, place)
-    found.append(replace(source, name=alias) if alias else source)
-    return place
+        parts, index = _read_dotted_name(query, index)
+        if not parts:
+            return index
+        name = unquote_name(parts[-1])
+        table = names.tables_by_name.get(name.lower())
+        source = FromItem(name, () if table is None else table_columns(table), table)
+        if len(parts) == 1 and name.lower() in ctes:
+            source = replace(ctes[name.lower()], name=name)
+        if index < len(query.items) and isinstance(query.items[index], TokenGroup):
+            index += 1  # a function of FROM
+    alias, index = _read_alias(query, index)
+    sources.append(replace(source, name=alias) if alias else source)
+    return index
 
 
-def _joined(group: Group, names: Names, known: dict[str, Source], depth: int) -> list[Source]:
+def _read_joined_items(group: TokenGroup, names: CompletionNames, ctes: dict[str, FromItem], depth: int) -> list[FromItem]:
     """Joins in parentheses."""
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         return []
-    word = Token(Kind.WORD, "from", group.start)
-    return sources_of(Group([word, *group.items], group.start, group.end), names, known, depth + 1)
+    word = Token(TokenKind.WORD, "from", group.start)
+    return read_from_items(TokenGroup([word, *group.items], group.start, group.end), names, ctes, depth + 1)
 
 
-def table_columns(table: NamedTable) -> tuple[Offered, ...]:
-    return tuple(Offered(column.name, column) for column in table.columns)
+def table_columns(table: NamedTable) -> tuple[ScopeColumn, ...]:
+    return tuple(ScopeColumn(column.name, column) for column in table.columns)
 
 
-def _dotted(query: Group, place: int) -> tuple[list[str], int]:
-    written: list[str] = []
-    while place < len(query.items) and _is_name(query.items[place]):
-        item = query.items[place]
+def _read_dotted_name(query: TokenGroup, index: int) -> tuple[list[str], int]:
+    parts: list[str] = []
+    while index < len(query.items) and _is_name(query.items[index]):
+        item = query.items[index]
         assert isinstance(item, Token)
-        written.append(item.text)
-        place += 1
-        if place < len(query.items) and _is(query.items[place], "."):
-            place += 1
+        parts.append(item.text)
+        index += 1
+        if index < len(query.items) and _is_token(query.items[index], "."):
+            index += 1
         else:
             break
-    return written, place
+    return parts, index
 
 
-def _alias(query: Group, place: int) -> tuple[str, int]:
-    if place < len(query.items) and _word(query.items[place]) == "as":
-        place += 1
-    if place < len(query.items) and _is_name(query.items[place]):
-        item = query.items[place]
+def _read_alias(query: TokenGroup, index: int) -> tuple[str, int]:
+    if index < len(query.items) and _word_of(query.items[index]) == "as":
+        index += 1
+    if index < len(query.items) and _is_name(query.items[index]):
+        item = query.items[index]
         assert isinstance(item, Token)
-        return unquoted(item.text), place + 1
-    return "", place
+        return unquote_name(item.text), index + 1
+    return "", index
 
 
-def _is_name(item: Token | Group) -> bool:
-    if isinstance(item, Group):
+def _is_name(item: Token | TokenGroup) -> bool:
+    if isinstance(item, TokenGroup):
         return False
-    return item.kind is Kind.QUOTED or (item.kind is Kind.WORD and item.text.lower() not in GRAMMAR)
+    return item.kind is TokenKind.QUOTED or (item.kind is TokenKind.WORD and item.text.lower() not in RESERVED_WORDS)
 
 
-def _word(item: Token | Group) -> str:
-    return item.text.lower() if isinstance(item, Token) and item.kind is Kind.WORD else ""
+def _word_of(item: Token | TokenGroup) -> str:
+    return item.text.lower() if isinstance(item, Token) and item.kind is TokenKind.WORD else ""
 
 
-def _is(item: Token | Group, text: str) -> bool:
+def _is_token(item: Token | TokenGroup, text: str) -> bool:
     return isinstance(item, Token) and item.text == text
 
 
 # --- outputs ---------------------------------------------------------------------------------------------------------
 
 
-def columns_of(query: Group, names: Names, known: dict[str, Source], depth: int = 0) -> list[Offered]:
+def output_columns(query: TokenGroup, names: CompletionNames, ctes: dict[str, FromItem], depth: int = 0) -> list[ScopeColumn]:
     """The output columns of a SELECT that can be told by their text."""
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         return []
-    known = {**known, **common_tables(query, None, names, known, depth)}
-    first = branch(query, query.start)
-    start = next((place + 1 for place, word in first.words() if word == "select"), None)
+    ctes = {**ctes, **read_ctes(query, None, names, ctes, depth)}
+    first = select_branch(query, query.start)
+    start = next((index + 1 for index, word in first.iter_words() if word == "select"), None)
     if start is None:
         return []
-    end = next((place for place, word in first.words() if place >= start and word == "from"), len(first.items))
-    sources = sources_of(first, names, known, depth + 1)
-    found: list[Offered] = []
-    for item in _split(first.items[start:end]):
-        found += _outputs(item, sources)
-    return found
+    end = next((index for index, word in first.iter_words() if index >= start and word == "from"), len(first.items))
+    sources = read_from_items(first, names, ctes, depth + 1)
+    columns: list[ScopeColumn] = []
+    for item in _split_at_commas(first.items[start:end]):
+        columns += _read_output(item, sources)
+    return columns
 
 
-def _split(items: Sequence[Token | Group]) -> Iterator[list[Token | Group]]:
-    part: list[Token | Group] = []
+def _split_at_commas(items: Sequence[Token | TokenGroup]) -> Iterator[list[Token | TokenGroup]]:
+    part: list[Token | TokenGroup] = []
     for item in items:
-        if _is(item, ","):
+        if _is_token(item, ","):
             yield part
             part = []
         else:
@@ -267,59 +267,59 @@ def _split(items: Sequence[Token | Group]) -> Iterator[list[Token | Group]]:
     yield part
 
 
-def _outputs(item: list[Token | Group], sources: list[Source]) -> list[Offered]:
-    while item and _word(item[0]) in ("distinct", "all"):
+def _read_output(item: list[Token | TokenGroup], sources: list[FromItem]) -> list[ScopeColumn]:
+    while item and _word_of(item[0]) in ("distinct", "all"):
         item = item[1:]
     if not item:
         return []
-    if _is(item[-1], "*"):
-        wanted = unquoted(item[0].text).lower() if len(item) == 3 and isinstance(item[0], Token) else None
-        return [column for one in sources if wanted in (None, one.name.lower()) for column in one.columns]
+    if _is_token(item[-1], "*"):
+        qualifier = unquote_name(item[0].text).lower() if len(item) == 3 and isinstance(item[0], Token) else None
+        return [column for source in sources if qualifier in (None, source.name.lower()) for column in source.columns]
     last = item[-1]
-    if isinstance(last, Token) and (_is_name(last) or (len(item) > 1 and _word(item[-2]) == "as")):
-        name = unquoted(last.text)
-        alone = len(item) == 1 or (len(item) == 3 and _is(item[1], "."))
-        return [Offered(name, _declared(name, sources) if alone else None)]
-    if isinstance(last, Group) and len(item) == 2 and isinstance(item[0], Token):
-        return [Offered(item[0].text.lower())]  # PostgreSQL names a call by its function
+    if isinstance(last, Token) and (_is_name(last) or (len(item) > 1 and _word_of(item[-2]) == "as")):
+        name = unquote_name(last.text)
+        alone = len(item) == 1 or (len(item) == 3 and _is_token(item[1], "."))
+        return [ScopeColumn(name, _find_declared_column(name, sources) if alone else None)]
+    if isinstance(last, TokenGroup) and len(item) == 2 and isinstance(item[0], Token):
+        return [ScopeColumn(item[0].text.lower())]  # PostgreSQL names a call by its function
     return []
 
 
-def _declared(name: str, sources: list[Source]) -> NamedColumn | None:
-    matching = [one.declared for source in sources for one in source.columns if one.name.lower() == name.lower()]
+def _find_declared_column(name: str, sources: list[FromItem]) -> NamedColumn | None:
+    matching = [column.declared for source in sources for column in source.columns if column.name.lower() == name.lower()]
     return matching[0] if matching else None
 
 
-def common_tables(
-    query: Group, cursor: int | None, names: Names, known: dict[str, Source], depth: int = 0
-) -> dict[str, Source]:
+def read_ctes(
+    query: TokenGroup, cursor: int | None, names: CompletionNames, outer_ctes: dict[str, FromItem], depth: int = 0
+) -> dict[str, FromItem]:
     """The names that WITH defines, before the cursor where there is one; each may use those before it."""
-    if not query.items or _word(query.items[0]) != "with":
+    if not query.items or _word_of(query.items[0]) != "with":
         return {}
-    found: dict[str, Source] = {}
-    place = 2 if _word(query.items[1] if len(query.items) > 1 else query.items[0]) == "recursive" else 1
-    while place < len(query.items):
-        if _is(query.items[place], ","):
-            place += 1
+    ctes: dict[str, FromItem] = {}
+    index = 2 if _word_of(query.items[1] if len(query.items) > 1 else query.items[0]) == "recursive" else 1
+    while index < len(query.items):
+        if _is_token(query.items[index], ","):
+            index += 1
             continue
-        if not _is_name(query.items[place]):
+        if not _is_name(query.items[index]):
             break
-        item = query.items[place]
+        item = query.items[index]
         assert isinstance(item, Token)
-        name, named, place = unquoted(item.text), [], place + 1
-        if place < len(query.items) and isinstance(query.items[place], Group):
-            named, place = _listed(query.items[place]), place + 1
-        while place < len(query.items) and _word(query.items[place]) in ("as", "not", "materialized"):
-            place += 1
-        body = query.items[place] if place < len(query.items) else None
-        if not isinstance(body, Group) or (cursor is not None and (body.end is None or cursor <= body.end)):
+        name, column_list, index = unquote_name(item.text), [], index + 1
+        if index < len(query.items) and isinstance(query.items[index], TokenGroup):
+            column_list, index = _read_column_list(query.items[index]), index + 1
+        while index < len(query.items) and _word_of(query.items[index]) in ("as", "not", "materialized"):
+            index += 1
+        body = query.items[index] if index < len(query.items) else None
+        if not isinstance(body, TokenGroup) or (cursor is not None and (body.end is None or cursor <= body.end)):
             break
-        columns = named or columns_of(body, names, {**known, **found}, depth + 1)
-        found[name.lower()] = Source(name, tuple(columns))
-        place += 1
-    return found
+        columns = column_list or output_columns(body, names, {**outer_ctes, **ctes}, depth + 1)
+        ctes[name.lower()] = FromItem(name, tuple(columns))
+        index += 1
+    return ctes
 
 
-def _listed(group: Token | Group) -> list[Offered]:
-    items = group.items if isinstance(group, Group) else []
-    return [Offered(unquoted(item.text)) for item in items if isinstance(item, Token) and _is_name(item)]
+def _read_column_list(group: Token | TokenGroup) -> list[ScopeColumn]:
+    items = group.items if isinstance(group, TokenGroup) else []
+    return [ScopeColumn(unquote_name(item.text)) for item in items if isinstance(item, Token) and _is_name(item)]

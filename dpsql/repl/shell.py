@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, TextIO
 
-from dpsql.dbapi.answer import Answer, charge_lines
+from dpsql.dbapi.answer import Answer, format_charge_lines
 from dpsql.display.screen import Screen
 from dpsql.errors import Error, InterfaceError
-from dpsql.figures import short_up
+from dpsql.figures import format_rounded_up
 from dpsql.repl import meta
-from dpsql.repl.commands import BY_NAME, Typed, read_typed
-from dpsql.repl.pager import page
-from dpsql.repl.show import answer_lines
-from dpsql.repl.statements import Backslash, Statement, pieces
-from dpsql.repl.view import View
-from dpsql.repl.waiting import wait
+from dpsql.repl.commands import COMMANDS_BY_NAME, MetaCommandCall, parse_meta_command
+from dpsql.repl.pager import page_lines
+from dpsql.repl.show import format_answer
+from dpsql.repl.statements import MetaCommandText, StatementText, split_input
+from dpsql.repl.view import DisplayOptions
+from dpsql.repl.waiting import run_interruptible
 
 if TYPE_CHECKING:
     from dpsql.dbapi.connection import Connection
@@ -36,7 +36,7 @@ class Shell:
 
     connect: Callable[[], Connection]
     screen: Screen
-    view: View = field(default_factory=View)
+    view: DisplayOptions = field(default_factory=DisplayOptions)
     ask: Callable[[str], bool] | None = None
     confirm: Fraction | None = None
     quiet: bool = False
@@ -53,24 +53,24 @@ class Shell:
     def connection(self) -> Connection:
         return self.connect()
 
-    def feed(self, text: str, file: str | None = None) -> None:
+    def run_text(self, text: str, file: str | None = None) -> None:
         """Do all that the text says, in order; the first error ends it, and what comes after is not asked.
 
         An error in a `file` tells the line of it.
         """
-        for piece in pieces(text):
+        for piece in split_input(text):
             try:
-                self._do(piece)
+                self._run_piece(piece)
             except Error as error:
                 if file is not None and error.place is None:
                     at = piece.start + (0 if error.span is None else error.span.start)
                     error.place = f"{file}:{text.count(chr(10), 0, at) + 1}"
                 raise
 
-    def _do(self, piece: Statement | Backslash) -> None:
-        self.behind = isinstance(piece, Backslash)
-        if isinstance(piece, Backslash):
-            self._command(read_typed(piece.text))
+    def _run_piece(self, piece: StatementText | MetaCommandText) -> None:
+        self.behind = isinstance(piece, MetaCommandText)
+        if isinstance(piece, MetaCommandText):
+            self._run_meta_command(parse_meta_command(piece.text))
         elif piece.complete:
             sql, self.pending = f"{self.pending}\n{piece.sql}".strip(), ""
             if sql:
@@ -78,29 +78,29 @@ class Shell:
         else:
             self.pending = f"{self.pending}\n{piece.sql}".strip()
 
-    def finish(self) -> None:
+    def run_pending(self) -> None:
         """A last statement need not end in a semicolon. One with a command behind it was not meant to be asked yet."""
-        sql = self._pending()
+        sql = self._take_pending()
         if sql and not self.behind:
             self.execute(sql)
         elif sql and self.ask is not None:
             self.typed = sql
         elif sql:
-            self.note("not asked, since the statement before the command has no end")
+            self.print_note("not asked, since the statement before the command has no end")
 
-    def current(self) -> str:
+    def current_statement(self) -> str:
         """The statement that is typed, or else the last one."""
-        sql = self._pending() or self.last_sql
+        sql = self._take_pending() or self.last_sql
         if sql is None:
             raise InterfaceError("no statement was asked yet")
         return sql
 
-    def _pending(self) -> str:
+    def _take_pending(self) -> str:
         sql, self.pending = self.pending, ""
         return sql
 
-    def _command(self, typed: Typed) -> None:
-        meta.DO[typed.command.name](self, typed.argument)
+    def _run_meta_command(self, typed: MetaCommandCall) -> None:
+        meta.META_COMMAND_ACTIONS[typed.command.name](self, typed.argument)
 
     # --- statements --------------------------------------------------------------------------------------------------
 
@@ -108,57 +108,57 @@ class Shell:
         """With `free`, it is asked only if that is charged nothing; else BudgetExceeded."""
         self.last_sql = sql
         started = time.monotonic()
-        answer = self.get(sql, free)
+        answer = self.fetch_answer(sql, free)
         took = time.monotonic() - started
         if answer is None:
             return
-        self.show(answer, "on" if expanded else self.view.expanded)
+        self.show_answer(answer, "on" if expanded else self.view.expanded)
         if self.view.timing:
-            self.note(f"Time: {1000 * took:.1f} ms")
+            self.print_note(f"Time: {1000 * took:.1f} ms")
 
-    def get(self, sql: str, free: bool = False) -> Answer | None:
+    def fetch_answer(self, sql: str, free: bool = False) -> Answer | None:
         """The answer to a statement; None where a person does not agree to its charge. She may leave it by Ctrl-C."""
-        if not free and not self._allowed(sql):
-            self.note("not asked, and nothing was charged")
+        if not free and not self._confirm_charge(sql):
+            self.print_note("not asked, and nothing was charged")
             return None
         with self.connection.cursor() as cursor:
             if self.ask is None:
                 cursor.execute(sql, free=free)
             else:
-                wait(lambda: cursor.execute(sql, free=free), self.connection, self.screen)
+                run_interruptible(lambda: cursor.execute(sql, free=free), self.connection, self.screen)
             answer = cursor.answer()
         if answer.command == "SELECT":
             self.last = answer
         return answer
 
-    def show(self, answer: Answer, expanded: str) -> None:
+    def show_answer(self, answer: Answer, expanded: str) -> None:
         for notice in answer.notices:
-            self.note(f"NOTICE:  {notice}")
+            self.print_note(f"NOTICE:  {notice}")
         if not answer.columns:
-            self.note(answer.command)
+            self.print_note(answer.command)
             return
         to_table = self.view.format == "table"
-        lines = answer_lines(answer, self.view, self.screen if self.file is None else None, expanded)
-        told = [] if self.quiet else charge_lines(answer)
+        lines = format_answer(answer, self.view, self.screen if self.file is None else None, expanded)
+        charges = [] if self.quiet else format_charge_lines(answer)
         beside = not to_table or self.file is not None
-        self.print_lines(lines + ([] if beside else told))
+        self.print_lines(lines + ([] if beside else charges))
         if beside:
-            for line in told:
-                self.note(line)
+            for line in charges:
+                self.print_note(line)
 
-    def _allowed(self, sql: str) -> bool:
+    def _confirm_charge(self, sql: str) -> bool:
         """Whether a person agrees to the charge; what is not asked for its price is not charged either."""
         if self.ask is None or self.confirm is None:
             return True
         try:
-            forecast = self.connection._forecast_of(sql)
+            forecast = self.connection._get_forecast(sql)
             if forecast is not None:
-                return self._agreed(forecast)
+                return self._confirm_forecast(forecast)
             explained = self.connection.explain(sql)
         except Error:  # no query; or asking will tell what is wrong with it, and charge nothing
             return True
         paid = bool(explained.paid) and all(explained.paid)
-        epsilon = short_up(explained.epsilon)
+        epsilon = format_rounded_up(explained.epsilon)
         if explained.undecided:  # how much its pilot decides on is known only once the pilot is paid for
             pilot = "It has a pilot that is paid for" if paid else f"It asks a pilot first, charged epsilon {epsilon}"
             return self.ask(f"{pilot}, and then is charged what that decides. Ask it?")
@@ -166,13 +166,13 @@ class Shell:
             return True
         return self.ask(f"It will be charged at most epsilon {epsilon}. Ask it?")
 
-    def _agreed(self, forecast: Forecast) -> bool:
+    def _confirm_forecast(self, forecast: Forecast) -> bool:
         """To a question, of which the first has all of them charged."""
         assert self.ask is not None and self.confirm is not None
         due = forecast.epsilon
         if forecast.paid or due is None or due <= self.confirm:
             return True
-        return self.ask(f"It will be charged epsilon {short_up(due)}, for all of its questions. Ask it?")
+        return self.ask(f"It will be charged epsilon {format_rounded_up(due)}, for all of its questions. Ask it?")
 
     # --- where text goes ---------------------------------------------------------------------------------------------
 
@@ -182,27 +182,27 @@ class Shell:
             self.file.writelines(f"{line}\n" for line in lines)
             self.file.flush()
         elif self.ask is not None and self.view.pager:
-            page(lines, self.screen)
+            page_lines(lines, self.screen)
         else:
             for line in lines:
                 self.screen.print(line)
 
-    def note(self, text: str) -> None:
+    def print_note(self, text: str) -> None:
         if not self.quiet:
-            self.screen.note(text)
+            self.screen.print_note(text)
 
-    def leave(self) -> None:
+    def shut_down(self) -> None:
         """A run that was left goes on, and is waited for."""
-        self.close()
+        self.close_file()
         with suppress(Error):
             delivered, releases = self.connection.progress() if self.last_sql is not None else (0, 0)
             if delivered < releases:
-                self.note("waiting for the run under way, which is paid for; Ctrl-C leaves at once")
+                self.print_note("waiting for the run under way, which is paid for; Ctrl-C leaves at once")
 
-    def close(self) -> None:
+    def close_file(self) -> None:
         if self.file is not None:
             self.file.close()
             self.file = None
 
 
-assert meta.DO.keys() == BY_NAME.keys()
+assert meta.META_COMMAND_ACTIONS.keys() == COMMANDS_BY_NAME.keys()

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from dpsql.errors import InvalidParameter
 
-FORMATS = ("table", "csv", "json")
+OUTPUT_FORMATS = ("table", "csv", "json")
 
 
 @dataclass
-class View:
+class DisplayOptions:
     format: str = "table"
     expanded: str = "auto"
     errors: bool = True
@@ -19,7 +19,7 @@ class View:
     timing: bool = False
 
 
-def switch(name: str, text: str, now: bool) -> bool:
+def parse_switch(name: str, text: str, now: bool) -> bool:
     """On, off, or the other one where nothing is said."""
     match text.lower():
         case "":
@@ -32,7 +32,7 @@ def switch(name: str, text: str, now: bool) -> bool:
             raise InvalidParameter(f"\\{name} takes on or off, not {text}")
 
 
-def one_of(name: str, text: str, choices: tuple[str, ...]) -> str:
+def parse_choice(name: str, text: str, choices: tuple[str, ...]) -> str:
     if text.lower() not in choices:
         raise InvalidParameter(f"\\{name} takes {', '.join(choices[:-1])} or {choices[-1]}, not {text}")
     return text.lower()

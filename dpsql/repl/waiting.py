@@ -12,13 +12,13 @@ from dpsql.display.screen import Screen
 if TYPE_CHECKING:
     from dpsql.dbapi.connection import Connection
 
-PATIENCE = 0.6
+PROGRESS_DELAY = 0.6
 """Seconds before anything is drawn."""
-_EACH = 0.1
-_WIDE = 24
+_REDRAW_SECONDS = 0.1
+_BAR_WIDTH = 24
 
 
-def wait(work: Callable[[], object], connection: Connection, screen: Screen) -> None:
+def run_interruptible(work: Callable[[], object], connection: Connection, screen: Screen) -> None:
     """Do `work` on another thread. Ctrl-C cancels the statement, a second one leaves without waiting for that."""
     trouble: list[BaseException] = []
     ended = threading.Event()  # a join that Ctrl-C interrupts takes the thread for one that has ended
@@ -31,38 +31,38 @@ def wait(work: Callable[[], object], connection: Connection, screen: Screen) -> 
         finally:
             ended.set()
 
-    started, drawn = time.monotonic(), False
+    started, has_drawn = time.monotonic(), False
     threading.Thread(target=run, name="dpsql-statement", daemon=True).start()
     try:
         while not ended.is_set():
             try:
-                ended.wait(_EACH)
+                ended.wait(_REDRAW_SECONDS)
                 took = time.monotonic() - started
-                if not ended.is_set() and took > PATIENCE and screen.draws:
-                    screen.draw(progress_line(took, *connection.progress()))
-                    drawn = True
+                if not ended.is_set() and took > PROGRESS_DELAY and screen.can_redraw:
+                    screen.redraw_line(format_progress(took, *connection.progress()))
+                    has_drawn = True
             except KeyboardInterrupt:
                 connection.cancel()
                 ended.wait(1.0)
     except KeyboardInterrupt:
-        screen.note("left at once; what was charged is paid for, and asking again is free: \\budget tells what is left")
+        screen.print_note("left at once; what was charged is paid for, and asking again is free: \\budget tells what is left")
         raise
     finally:
-        if drawn:
-            screen.draw("")
+        if has_drawn:
+            screen.redraw_line("")
     if trouble:
         raise trouble[0]
 
 
-def progress_line(took: float, delivered: int, releases: int) -> str:
+def format_progress(took: float, delivered: int, releases: int) -> str:
     """
-    >>> progress_line(3.14, 1, 4)
+    >>> format_progress(3.14, 1, 4)
     '██████░░░░░░░░░░░░░░░░░░ 1 of 4 releases, 3 s; Ctrl-C leaves, and asking again is free'
     """
     if releases <= 1:  # the engine's own progress is not told: it would be a clock of the rows
-        place = int(took / _EACH / 2) % _WIDE
-        bar, what = "░" * place + "█" + "░" * (_WIDE - place - 1), "asking"
+        position = int(took / _REDRAW_SECONDS / 2) % _BAR_WIDTH
+        bar, what = "░" * position + "█" + "░" * (_BAR_WIDTH - position - 1), "asking"
     else:
-        filled = _WIDE * delivered // releases
-        bar, what = "█" * filled + "░" * (_WIDE - filled), f"{delivered} of {releases} releases"
+        filled = _BAR_WIDTH * delivered // releases
+        bar, what = "█" * filled + "░" * (_BAR_WIDTH - filled), f"{delivered} of {releases} releases"
     return f"{bar} {what}, {int(took)} s; Ctrl-C leaves, and asking again is free"

@@ -39,9 +39,9 @@ from dpsql.plan.walk import map_rows
 from dpsql.types import BIGINT
 
 
-def carry_rows(aggregate: Aggregate) -> Aggregate:
-    asked = next((measure for measure in aggregate.measures if isinstance(measure, Blockwise)), None)
-    if asked is None or has_uid(aggregate.input):
+def carry_row_hash(aggregate: Aggregate) -> Aggregate:
+    blockwise = next((measure for measure in aggregate.measures if isinstance(measure, Blockwise)), None)
+    if blockwise is None or has_uid(aggregate.input):
         return aggregate
 
     def change(node: Rows) -> Rows:
@@ -59,7 +59,7 @@ def carry_rows(aggregate: Aggregate) -> Aggregate:
                 raise Unsupported(
                     "BLOCKWISE of a UNION ALL is not supported where each row is a privacy unit",
                     hint="Ask for each of its parts in a SELECT of its own.",
-                    span=asked.span,
+                    span=blockwise.span,
                 )
             case PerUnit() | UnitWindow() | Expand() | Scan() | PublicScan():
                 raise TypeError("rows that are units have no ids to group by, and are not scanned yet")

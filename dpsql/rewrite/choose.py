@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 
-from dpsql.analysis.domains import node_domains
-from dpsql.analysis.units import unit_facts
+from dpsql.analysis.domains import derive_domains
+from dpsql.analysis.units import derive_unit_facts
 from dpsql.analysis.values import domain_of
 from dpsql.errors import TypeMismatch, UnboundedValues, Unsupported
 from dpsql.plan.bundles import CountBundle
@@ -22,30 +22,30 @@ from dpsql.plan.measures import Extreme, Local, Quantile
 from dpsql.plan.nodes import Aggregate, Factor, Gather, Listed, ListedHole, ListedRange, Sum
 from dpsql.plan.relations import Field, Filter, Named, Project, Rows, row_fields
 from dpsql.plan.stages import Bins
-from dpsql.privacy.choice import Extreme as ExtremeTarget
+from dpsql.privacy.choice import ExtremeTarget as ExtremeTarget
 from dpsql.privacy.choice import Rank, Target
 from dpsql.rewrite.grids import declared_grids
-from dpsql.rewrite.pipeline import prepare
-from dpsql.rewrite.policy import Policy
+from dpsql.rewrite.pipeline import prepare_rows
+from dpsql.rewrite.policy import ContributionPolicy
 from dpsql.rewrite.weigh_units import weigh_units
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import Resolved
 from dpsql.types import BIGINT, Kind
 
-BIN = "bin"
-CELL = "rows"
+BIN_KEY = "bin"
+ROWS_CELL = "rows"
 
-MOST_CELLS = 1 << 20
+MAX_CELLS = 1 << 20
 """Groups times bins: all of them leave the engine."""
 
-LEAST_BINS = 64
-MOST_BINS = 1 << 14
-EXTREME_BINS = 1 << 10
+MIN_BINS = 64
+MAX_QUANTILE_BINS = 1 << 14
+MAX_EXTREME_BINS = 1 << 10
 """MIN and MAX skip rows by the logarithm of the bins, so that noise does not choose among those beyond the data."""
 
 
 @dataclass(frozen=True)
-class Choice:
+class BinSelection:
     """Counts per group and bin, what the bins mean, and which bins are wanted of each group."""
 
     gather: Gather
@@ -54,43 +54,43 @@ class Choice:
     local: Local | None = None
 
 
-def choose(
-    aggregate: Aggregate, measure: Quantile | Extreme, listed: Listed | None, resolved: Resolved, policy: Policy
-) -> Choice:
+def bin_quantile(
+    aggregate: Aggregate, measure: Quantile | Extreme, listed: Listed | None, resolved: Resolved, policy: ContributionPolicy
+) -> BinSelection:
     """`listed` are the groups, known or from a hole; the aggregate has this measure alone."""
-    prepared = prepare(aggregate, resolved)
-    (asked,) = prepared.measures
-    assert isinstance(asked, Quantile | Extreme)
-    arg = _number(asked.arg, measure)
-    env = node_domains(prepared.rows, policy.rows)
+    prepared = prepare_rows(aggregate, resolved)
+    (prepared_measure,) = prepared.measures
+    assert isinstance(prepared_measure, Quantile | Extreme)
+    arg = _to_numeric_arg(prepared_measure.arg, measure)
+    env = derive_domains(prepared.rows, policy.rows)
     grids = declared_grids(prepared.rows)
-    declared = grids.get(asked.arg.name) if isinstance(asked.arg, Column) else None
-    most = EXTREME_BINS if isinstance(measure, Extreme) else MOST_BINS
-    steps = _steps(arg, _bounded(domain_of(arg, env), measure), declared, listed, most)
+    declared = grids.get(prepared_measure.arg.name) if isinstance(prepared_measure.arg, Column) else None
+    max_bins = MAX_EXTREME_BINS if isinstance(measure, Extreme) else MAX_QUANTILE_BINS
+    steps = _quantize_to_bins(arg, _require_bounds(domain_of(arg, env), measure), declared, listed, max_bins)
     names = tuple(key.name for key in prepared.keys)
-    rows = _binned(prepared.rows, steps)
+    rows = _bin_rows(prepared.rows, steps)
     if isinstance(measure, Quantile) and measure.local is not None:
-        _need_one_value(rows, measure)
-    summed = weigh_units(rows, names, (CountBundle(CELL, None),), policy)
-    part = Sum(summed.input, (*names, BIN), summed.bundles)
-    bin_ = Field(BIN, BIGINT)
+        _require_one_value(rows, measure)
+    summed = weigh_units(rows, names, (CountBundle(ROWS_CELL, None),), policy)
+    part = Sum(summed.input, (*names, BIN_KEY), summed.bundles)
+    bin_ = Field(BIN_KEY, BIGINT)
     factors = listed.factors if listed is not None else ()
-    every = Listed((*factors, ListedRange(bin_, steps.lower, steps.upper)))
-    gather = Gather((*prepared.keys, bin_), every, None, (part,))
+    all_bins = Listed((*factors, ListedRange(bin_, steps.lower, steps.upper)))
+    gather = Gather((*prepared.keys, bin_), all_bins, None, (part,))
     discrete = isinstance(measure, Extreme) or measure.discrete or measure.arg.type.is_time
     bins = Bins(steps.lower, steps.upper, steps.grid, measure.arg.type, discrete)
-    return Choice(gather, bins, _targets(measure), measure.local if isinstance(measure, Quantile) else None)
+    return BinSelection(gather, bins, _targets_of(measure), measure.local if isinstance(measure, Quantile) else None)
 
 
-def _targets(measure: Quantile | Extreme) -> tuple[Target, ...]:
+def _targets_of(measure: Quantile | Extreme) -> tuple[Target, ...]:
     if isinstance(measure, Extreme):
         return (ExtremeTarget(measure.high),)
     return tuple(Rank(f) if 0 < f < 1 else ExtremeTarget(f == 1) for f in measure.fractions)
 
 
-def _need_one_value(rows: Rows, measure: Quantile) -> None:
+def _require_one_value(rows: Rows, measure: Quantile) -> None:
     """Distances are counted in units, each with one value: of a unit with many rows, each would be a step."""
-    if unit_facts(rows).rows != 1:
+    if derive_unit_facts(rows).rows != 1:
         assert measure.local is not None
         raise Unsupported(
             f"a median by {measure.local.by.value} needs one value for each privacy unit",
@@ -99,7 +99,7 @@ def _need_one_value(rows: Rows, measure: Quantile) -> None:
         )
 
 
-def _number(arg: Expr, measure: Quantile | Extreme) -> Expr:
+def _to_numeric_arg(arg: Expr, measure: Quantile | Extreme) -> Expr:
     """The argument as a number: days of a date, microseconds of a moment."""
     match arg.type.kind:
         case Kind.DATE:
@@ -116,8 +116,8 @@ def _number(arg: Expr, measure: Quantile | Extreme) -> Expr:
             )
 
 
-def _bounded(domain: Domain, measure: Quantile | Extreme) -> Domain:
-    if domain.bounded:
+def _require_bounds(domain: Domain, measure: Quantile | Extreme) -> Domain:
+    if domain.is_bounded:
         return domain
     origin = measure.arg.origin if isinstance(measure.arg, Column) else None
     declare = f"Declare bounds for {origin} in the schema, or write" if origin else "Write"
@@ -128,35 +128,35 @@ def _bounded(domain: Domain, measure: Quantile | Extreme) -> Domain:
     )
 
 
-def _steps(arg: Expr, domain: Domain, declared: Fraction | None, listed: Listed | None, bins: int) -> Quantise:
+def _quantize_to_bins(arg: Expr, domain: Domain, declared: Fraction | None, listed: Listed | None, bins: int) -> Quantise:
     """As many bins as the groups leave room for; whole numbers, and days, have one each where they fit."""
     lower, upper = domain.bounds
-    most = room_for(listed, bins)
+    max_bins = max_bins_for(listed, bins)
     natural = declared or (Fraction(1) if domain.type.is_integer else None)
     if domain.type.kind is Kind.DECIMAL:
         natural = natural or Fraction(1, 10 ** (domain.type.scale or 0))
     grid = natural or (Fraction(1, 1 << 200) if upper > lower else abs(lower) or Fraction(1))
-    if (upper - lower) / grid >= most:
-        wide = (upper - lower) / (most - 1) or Fraction(1)
-        grid = -(-wide // natural) * natural if natural is not None else wide
-    least, last = (lower / grid).__ceil__(), (upper / grid).__floor__()
-    if least > last:
-        least = last = round((lower + upper) / 2 / grid)
-    return Quantise(arg, grid, least, last)
+    if (upper - lower) / grid >= max_bins:
+        bin_width = (upper - lower) / (max_bins - 1) or Fraction(1)
+        grid = -(-bin_width // natural) * natural if natural is not None else bin_width
+    first_bin, last_bin = (lower / grid).__ceil__(), (upper / grid).__floor__()
+    if first_bin > last_bin:
+        first_bin = last_bin = round((lower + upper) / 2 / grid)
+    return Quantise(arg, grid, first_bin, last_bin)
 
 
-def room_for(listed: Listed | None, bins: int) -> int:
+def max_bins_for(listed: Listed | None, bins: int) -> int:
     """How many bins each group may have."""
-    groups = 1 if listed is None else max(1, prod(min(f.count, _typical(f)) for f in listed.factors))
-    return max(LEAST_BINS, min(bins, MOST_CELLS // groups))
+    groups = 1 if listed is None else max(1, prod(min(f.count, _typical_group_count(f)) for f in listed.factors))
+    return max(MIN_BINS, min(bins, MAX_CELLS // groups))
 
 
-def _typical(factor: Factor) -> int:
+def _typical_group_count(factor: Factor) -> int:
     """Of groups that are not known yet, as many as most answers have; bins for the most there could be were too few."""
     return 256 if isinstance(factor, ListedHole) else factor.count
 
 
-def _binned(rows: Rows, steps: Quantise) -> Rows:
-    kept = [Named(f.name, Column(f.name, f.type)) for f in row_fields(rows) if f.name not in (UID, "x1")]
-    binned = Project(rows, (*kept, Named(BIN, steps)))
-    return Filter(binned, Not(IsNull(Column(BIN, BIGINT))))
+def _bin_rows(rows: Rows, steps: Quantise) -> Rows:
+    columns = [Named(f.name, Column(f.name, f.type)) for f in row_fields(rows) if f.name not in (UID, "x1")]
+    binned = Project(rows, (*columns, Named(BIN_KEY, steps)))
+    return Filter(binned, Not(IsNull(Column(BIN_KEY, BIGINT))))

@@ -7,11 +7,11 @@ from math import isqrt
 
 from dpsql.plan.nodes import Gather, Sum
 
-SCALE_BITS = 30
+NOISE_SCALE_BITS = 30
 """Noise of about 2^30 grid steps: finer is wasted under it, and slows the sampler."""
 
 
-def coarsen(gather: Gather, shifts: dict[str, int]) -> Gather:
+def coarsen_bundles(gather: Gather, shifts: dict[str, int]) -> Gather:
     """`shifts` maps the first cell of each bundle to its shift."""
 
     def change(part: Sum) -> Sum:
@@ -22,4 +22,4 @@ def coarsen(gather: Gather, shifts: dict[str, int]) -> Gather:
 
 def shift_for(scale_squared: int) -> int:
     """The shift that brings noise of this squared scale down to about 2^SCALE_BITS."""
-    return max(0, isqrt(scale_squared).bit_length() - 1 - SCALE_BITS)
+    return max(0, isqrt(scale_squared).bit_length() - 1 - NOISE_SCALE_BITS)

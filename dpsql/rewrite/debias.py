@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from dpsql.analysis.image import image
-from dpsql.analysis.randomized import NONE, Origin, Origins, how_randomized, reads
-from dpsql.analysis.units import unit_facts
-from dpsql.plan.expr import Column, Expr, IsNull, Not, conjuncts
+from dpsql.analysis.image import evaluate_for_values
+from dpsql.analysis.randomized import NO_ORIGINS, Origin, Origins, randomization_of, find_randomized_reads
+from dpsql.analysis.units import derive_unit_facts
+from dpsql.plan.expr import Column, Expr, IsNull, Not, split_conjuncts
 from dpsql.plan.measures import (
     CountDistinctUnits,
     CountRows,
@@ -31,7 +31,7 @@ from dpsql.plan.nodes import Aggregate, CountUnits, Gather
 from dpsql.plan.recipes import Debiased, DebiasedMean, Linear, Mean, Recipe
 from dpsql.plan.relations import Filter, Rows
 from dpsql.plan.walk import columns_of, measure_args
-from dpsql.rewrite.pipeline import Rewritten
+from dpsql.rewrite.pipeline import RewrittenPlan
 from dpsql.schema.domain import to_number
 from dpsql.schema.model import Randomized, Schema
 
@@ -44,29 +44,29 @@ class Debiasing:
     notices: tuple[str, ...]
 
 
-def debias(aggregate: Aggregate, rewritten: Rewritten, schema: Schema) -> Debiasing:
+def debias(aggregate: Aggregate, rewritten: RewrittenPlan, schema: Schema) -> Debiasing:
     """`aggregate` is canonical, and `rewritten` what was made of it: one recipe for each of its measures."""
-    how = _Debiaser(aggregate, schema)
+    debiaser = _Debiaser(aggregate, schema)
     pairs = zip(aggregate.measures, rewritten.recipes, strict=True)
-    recipes = tuple(how.recipe(measure, recipe, rewritten.gather) for measure, recipe in pairs)
-    return Debiasing(recipes, how.notices())
+    recipes = tuple(debiaser.debias_recipe(measure, recipe, rewritten.gather) for measure, recipe in pairs)
+    return Debiasing(recipes, debiaser.make_notices())
 
 
 def debias_counts(
-    counts: Aggregate, measure: Frequent | SharesPosterior, rewritten: Rewritten, schema: Schema
+    counts: Aggregate, measure: Frequent | SharesPosterior, rewritten: RewrittenPlan, schema: Schema
 ) -> Debiasing:
     """Of counts of values; posteriors are of what was recorded: the noise that they know of is the release's."""
     if isinstance(measure, SharesPosterior):
-        return Debiasing(rewritten.recipes, recorded(counts, schema))
+        return Debiasing(rewritten.recipes, recorded_notices(counts, schema))
     return debias(counts, rewritten, schema)
 
 
-def recorded(aggregate: Aggregate, schema: Schema) -> tuple[str, ...]:
+def recorded_notices(aggregate: Aggregate, schema: Schema) -> tuple[str, ...]:
     """What must be said where nothing is debiased, as of quantiles."""
-    how = _Debiaser(aggregate, schema)
+    debiaser = _Debiaser(aggregate, schema)
     for measure in aggregate.measures:
-        how.as_recorded |= how.read_by(measure) | how.grouped
-    return how.notices()
+        debiaser.as_recorded |= debiaser.origins_read_by(measure) | debiaser.grouped
+    return debiaser.make_notices()
 
 
 @dataclass
@@ -77,11 +77,11 @@ class _Debiaser:
     debiased: set[Origin] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.reads = reads(self.aggregate.input, self.schema)
+        self.reads = find_randomized_reads(self.aggregate.input, self.schema)
         self.rows = self.reads.rows
-        each = [self.reads.of(key.expr) for key in self.aggregate.keys]
+        each = [self.reads.origins_of(key.expr) for key in self.aggregate.keys]
         self.grouped: Origins = frozenset(origin for origins in each for origin in origins)
-        named = [(key.name, self.reads.recorded_by(key.expr)) for key in self.aggregate.keys]
+        named = [(key.name, self.reads.recorded_origin(key.expr)) for key in self.aggregate.keys]
         # The same answer in two keys, or in WHERE beside a key, is not randomized once more.
         self.keys = {
             name: origin
@@ -91,35 +91,35 @@ class _Debiaser:
         if self.aggregate.measures:
             self.as_recorded |= self.rows
 
-    def read_by(self, measure: Measure) -> Origins:
+    def origins_read_by(self, measure: Measure) -> Origins:
         """COUNT(answer) asks only whether there is one."""
         if isinstance(measure, CountValues) and isinstance(measure.arg, Column):
-            return NONE
-        return frozenset(origin for arg in measure_args(measure) for origin in self.reads.of(arg))
+            return NO_ORIGINS
+        return frozenset(origin for arg in measure_args(measure) for origin in self.reads.origins_of(arg))
 
-    def recipe(self, measure: Measure, recipe: Recipe, gather: Gather) -> Recipe:
-        read = self.read_by(measure)
+    def debias_recipe(self, measure: Measure, recipe: Recipe, gather: Gather) -> Recipe:
+        read = self.origins_read_by(measure)
         if not read and not self.grouped:
             return recipe
-        if not self.grouped and (mean := self._share(measure, recipe)) is not None:
+        if not self.grouped and (mean := self._debias_mean(measure, recipe)) is not None:
             self.debiased |= read
             return mean
         self.as_recorded |= read
         # Of a key that is selected some answers may not appear, and those that do could not be debiased without them.
         selected = () if gather.selection is None else gather.selection.keys
         keys = {name: at for name, at in self.keys.items() if at not in read and name not in selected}
-        if not _adds_up(measure, gather) or not isinstance(recipe, Linear | Mean):
+        if not _is_additive(measure, gather) or not isinstance(recipe, Linear | Mean):
             keys = {}
         self.as_recorded |= self.grouped - set(keys.values())
         self.debiased |= set(keys.values())
         if not keys:
             return recipe
         assert isinstance(recipe, Linear | Mean)
-        places = {key.name: place for place, key in enumerate(gather.keys)}
-        randomized = ((places[name], how_randomized(self.schema, origin)) for name, origin in keys.items())
+        indices = {key.name: index for index, key in enumerate(gather.keys)}
+        randomized = ((indices[name], randomization_of(self.schema, origin)) for name, origin in keys.items())
         return Debiased(recipe, tuple(randomized), recipe.type)
 
-    def _share(self, measure: Measure, recipe: Recipe) -> DebiasedMean | None:
+    def _debias_mean(self, measure: Measure, recipe: Recipe) -> DebiasedMean | None:
         """AVG of a function of one answer and nothing else, which is NULL where that is, and only there."""
         if not isinstance(measure, MeanValues) or not isinstance(recipe, Mean):
             return None
@@ -127,41 +127,41 @@ class _Debiaser:
         origin = self.reads.recorded.get(name)
         if others or origin is None or origin in self.rows:
             return None
-        how = how_randomized(self.schema, origin)
-        if not _is_present(self.aggregate.input, name) and image(measure.arg, name, (None,)) != (None,):
+        randomization = randomization_of(self.schema, origin)
+        if not _is_never_null(self.aggregate.input, name) and evaluate_for_values(measure.arg, name, (None,)) != (None,):
             return None
-        values = _worked_out(measure.arg, name, how)
+        values = _evaluate_answers(measure.arg, name, randomization)
         if values is None:
             return None
-        return DebiasedMean(recipe, how, sum(values, Fraction(0)), sum((v * v for v in values), Fraction(0)))
+        return DebiasedMean(recipe, randomization, sum(values, Fraction(0)), sum((v * v for v in values), Fraction(0)))
 
-    def notices(self) -> tuple[str, ...]:
-        said: list[str] = []
+    def make_notices(self) -> tuple[str, ...]:
+        messages: list[str] = []
         for table, column in sorted(self.debiased):
-            epsilon = f"{float(how_randomized(self.schema, (table, column)).epsilon):.5g}"
-            said.append(f"{table}.{column} holds answers that were randomized with epsilon {epsilon}: they are "
+            epsilon = f"{float(randomization_of(self.schema, (table, column)).epsilon):.5g}"
+            messages.append(f"{table}.{column} holds answers that were randomized with epsilon {epsilon}: they are "
                         "debiased, and the error bars have the variance of the randomizing in them")  # fmt: skip
         for table, column in sorted(self.as_recorded):
             beside = "in other places " if (table, column) in self.debiased else ""
-            said.append(f"{table}.{column} holds randomized answers, and {beside}this statement takes them as they "
+            messages.append(f"{table}.{column} holds randomized answers, and {beside}this statement takes them as they "
                         f"were recorded; COUNT(*) with GROUP BY {column} is debiased, and so is the AVG of a function "
                         f"of {column} alone that is NULL where {column} is")  # fmt: skip
-        return tuple(said)
+        return tuple(messages)
 
 
-def _adds_up(measure: Measure, gather: Gather) -> bool:
+def _is_additive(measure: Measure, gather: Gather) -> bool:
     """Whether the groups' figures add up to that of all rows: then a row that was recorded elsewhere is taken from one
     and given to another. Units that are counted in each group do so if each has one row."""
     if isinstance(measure, CountDistinctUnits):
         counts = [part for part in gather.parts if isinstance(part, CountUnits)]
-        return all(unit_facts(part.input).rows == 1 for part in counts)
+        return all(derive_unit_facts(part.input).rows == 1 for part in counts)
     return isinstance(measure, CountRows | CountValues | MeanValues)
 
 
-def _is_present(rows: Rows, name: str) -> bool:
+def _is_never_null(rows: Rows, name: str) -> bool:
     """Whether WHERE leaves out the rows in which a column is NULL."""
     while isinstance(rows, Filter):
-        for part in conjuncts(rows.condition):
+        for part in split_conjuncts(rows.condition):
             column = part.arg.arg if isinstance(part, Not) and isinstance(part.arg, IsNull) else None
             if isinstance(column, Column) and column.name == name:
                 return True
@@ -169,12 +169,12 @@ def _is_present(rows: Rows, name: str) -> bool:
     return False
 
 
-def _worked_out(expr: Expr, name: str, how: Randomized) -> list[Fraction] | None:
+def _evaluate_answers(expr: Expr, name: str, randomization: Randomized) -> list[Fraction] | None:
     """The function's value for each answer; None where one is NULL or cannot be told."""
-    found: list[Fraction] = []
-    for answer in how.values:
-        values = image(expr, name, (answer,))
+    numbers: list[Fraction] = []
+    for answer in randomization.values:
+        values = evaluate_for_values(expr, name, (answer,))
         if values is None or values[0] is None or isinstance(values[0], str):
             return None
-        found.append(to_number(values[0]))
-    return found
+        numbers.append(to_number(values[0]))
+    return numbers

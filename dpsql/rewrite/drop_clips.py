@@ -13,7 +13,7 @@ from dpsql.plan.nodes import CountBlocks, CountUnits, Distinct, Gather, Part, Su
 from dpsql.plan.relations import Filter, Join, Project, PublicScan, Rows, RowsHole, Scan, ScanColumn
 from dpsql.plan.walk import columns_of, map_rows, walk_nodes
 
-_PASSING = (Scan, PublicScan, RowsHole, Filter, Join)
+_PASSING_NODES = (Scan, PublicScan, RowsHole, Filter, Join)
 """Operators that read a column only in their condition."""
 
 
@@ -21,22 +21,22 @@ def drop_clips(gather: Gather) -> Gather:
     sums = [part for part in gather.parts if isinstance(part, Sum)]
     if any(isinstance(part, SumBlocks | CountBlocks) for part in gather.parts):
         return gather  # they also compare values
-    rows = _rows(sums[0]) if sums else None
-    if not isinstance(rows, Project) or any(_rows(part) != rows for part in gather.all_parts):
+    rows = _rows_of_part(sums[0]) if sums else None
+    if not isinstance(rows, Project) or any(_rows_of_part(part) != rows for part in gather.all_parts):
         return gather  # values are compared, or rows filtered, above the clip
-    if not all(isinstance(n, _PASSING) for n in walk_nodes(rows.input)):
+    if not all(isinstance(n, _PASSING_NODES) for n in walk_nodes(rows.input)):
         return gather
-    free = _only_quantised(rows, sums) - _read_below(rows.input)
+    free = _columns_only_quantized(rows, sums) - _columns_read_below(rows.input)
     if not free:
         return gather
-    return _with_rows(gather, replace(rows, input=map_rows(rows.input, lambda node: _as_stored(node, free))))
+    return _replace_rows(gather, replace(rows, input=map_rows(rows.input, lambda node: _relax_scan(node, free))))
 
 
-def _rows(part: Part) -> Rows | Distinct:
+def _rows_of_part(part: Part) -> Rows | Distinct:
     return part.input.input if isinstance(part.input, Weigh) else part.input
 
 
-def _only_quantised(rows: Project, sums: list[Sum]) -> frozenset[str]:
+def _columns_only_quantized(rows: Project, sums: list[Sum]) -> frozenset[str]:
     """Columns of the input that are passed on, and then only read by `Quantise`."""
     quantised: set[str] = set()
     otherwise: set[str] = set()
@@ -54,7 +54,7 @@ def _only_quantised(rows: Project, sums: list[Sum]) -> frozenset[str]:
     return frozenset(passed - computed)
 
 
-def _read_below(node: Rows) -> frozenset[str]:
+def _columns_read_below(node: Rows) -> frozenset[str]:
     read: frozenset[str] = frozenset()
     for part in walk_nodes(node):
         if isinstance(part, Filter | Join):
@@ -62,19 +62,19 @@ def _read_below(node: Rows) -> frozenset[str]:
     return read
 
 
-def _as_stored(node: Rows, free: frozenset[str]) -> Rows:
+def _relax_scan(node: Rows, free: frozenset[str]) -> Rows:
     if not isinstance(node, Scan):
         return node
-    return replace(node, columns=tuple(_relaxed(column) if column.name in free else column for column in node.columns))
+    return replace(node, columns=tuple(_relax_column(column) if column.name in free else column for column in node.columns))
 
 
-def _relaxed(column: ScanColumn) -> ScanColumn:
+def _relax_column(column: ScanColumn) -> ScanColumn:
     if not column.domain.type.is_number or column.domain.values is not None or column.is_id:
         return column
     return replace(column, domain=column.domain.with_bounds(None, None), as_stored=True)
 
 
-def _with_rows(gather: Gather, rows: Rows) -> Gather:
+def _replace_rows(gather: Gather, rows: Rows) -> Gather:
     def change(part: Part) -> Part:
         if isinstance(part.input, Weigh):
             return replace(part, input=replace(part.input, input=rows))

@@ -7,8 +7,8 @@ A NULL key that is no group drops the row from the sets that have the key, and f
 
 from __future__ import annotations
 
-from dpsql.plan.expr import Column, InList, IsNull, Literal, Not, Or, conjunction
-from dpsql.plan.relations import SET, Expand, Field, Filter, Rows
+from dpsql.plan.expr import Column, InList, IsNull, Literal, Not, Or, join_conjuncts
+from dpsql.plan.relations import SET_COLUMN, Expand, Field, Filter, Rows
 from dpsql.types import BIGINT
 
 
@@ -17,10 +17,10 @@ def expand_sets(
 ) -> Rows:
     """`rows` have the keys as columns; those of `never_null` are no group where they are NULL and in the set."""
     expanded = Expand(rows, tuple(key.name for key in keys), sets)
-    number = Column(SET, BIGINT)
+    number = Column(SET_COLUMN, BIGINT)
     conditions = []
     for key in keys:
         if key.name in never_null:
-            with_it = tuple(Literal(place, BIGINT) for place, names in enumerate(sets) if key.name in names)
-            conditions.append(Or((Not(IsNull(Column(key.name, key.type))), Not(InList(number, with_it)))))
-    return Filter(expanded, conjunction(tuple(conditions))) if conditions else expanded
+            set_numbers = tuple(Literal(index, BIGINT) for index, names in enumerate(sets) if key.name in names)
+            conditions.append(Or((Not(IsNull(Column(key.name, key.type))), Not(InList(number, set_numbers)))))
+    return Filter(expanded, join_conjuncts(tuple(conditions))) if conditions else expanded

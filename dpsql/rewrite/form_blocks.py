@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from dpsql.analysis.domains import Domains, node_domains
-from dpsql.analysis.sensitivity import groups_reached
+from dpsql.analysis.domains import Domains, derive_domains
+from dpsql.analysis.sensitivity import max_groups_reached
 from dpsql.analysis.values import domain_of
 from dpsql.errors import UnboundedContribution, Unsupported
 from dpsql.plan.expr import Column, Expr
@@ -22,41 +22,41 @@ from dpsql.plan.nodes import Aggregate, CountBlocks, Gather, SumBlocks
 from dpsql.plan.recipes import BlockMean
 from dpsql.plan.relations import Rows
 from dpsql.plan.statistics import (
-    CUBED,
-    OF_VALUES,
-    SQUARED,
-    WIDEST_CUBED,
-    WIDEST_SQUARED,
+    CUBED_FUNCTIONS,
+    VALUE_FUNCTIONS,
+    SQUARED_FUNCTIONS,
+    MAX_CUBED_WIDTH,
+    MAX_SQUARED_WIDTH,
     BlockAggregate,
     Blocks,
     Statistic,
 )
-from dpsql.rewrite.grids import declared_grids, quantise
-from dpsql.rewrite.make_total import finite
-from dpsql.rewrite.need_bounds import need_bounds
+from dpsql.rewrite.grids import declared_grids, quantize_arg
+from dpsql.rewrite.make_total import make_finite
+from dpsql.rewrite.need_bounds import unbounded_values_error
 
-STEPS = 1 << 20
+BLOCK_STEPS = 1 << 20
 """Between the bounds of a block's number: each is rounded by at most 2^-21 of the range, and so is their mean."""
 
-FINE = 40
+BLOCK_STEP_BITS = 40
 """A range of arguments has about 2^40 steps: they are compared and added up, not multiplied by a weight."""
 
 
-def refuse_sets(aggregate: Aggregate) -> None:
+def refuse_grouping_sets(aggregate: Aggregate) -> None:
     """Grouping sets put a unit into several groups of keys that depend on it alone."""
-    asked = next((measure for measure in aggregate.measures if isinstance(measure, Blockwise)), None)
-    if asked is not None and aggregate.sets:
+    blockwise = next((measure for measure in aggregate.measures if isinstance(measure, Blockwise)), None)
+    if blockwise is not None and aggregate.sets:
         raise Unsupported(
             "BLOCKWISE does not go with ROLLUP, CUBE and GROUPING SETS",
             hint="Ask for each grouping set in a SELECT of its own.",
-            span=asked.span,
+            span=blockwise.span,
         )
 
 
-def check_reach(measure: Blockwise, part: SumBlocks | CountBlocks, gather: Gather) -> None:
+def check_groups_reached(measure: Blockwise, part: SumBlocks | CountBlocks, gather: Gather) -> None:
     """Refuses, with its place, what sensitivity would have no bound for."""
     try:
-        groups_reached(part, gather)
+        max_groups_reached(part, gather)
     except UnboundedContribution as error:
         raise UnboundedContribution(error.message, hint=error.hint, span=measure.span) from None
 
@@ -65,37 +65,37 @@ def sum_blocks(
     measure: Blockwise, rows: Rows, keys: tuple[str, ...], cell: str, assume: int | None
 ) -> tuple[SumBlocks, BlockMean]:
     """The part that runs, over the release's input rows, and its answer."""
-    blocks = blocks_of(measure, rows, STEPS, assume)
+    blocks = blocks_of(measure, rows, BLOCK_STEPS, assume)
     lower, upper = measure.lower, measure.upper
     part = SumBlocks(rows, keys, blocks, cell)
     return part, BlockMean(((cell, Fraction(1, blocks.count)),), (lower + upper) / 2, lower, upper)
 
 
 def blocks_of(measure: Blockwise, rows: Rows, steps: int, assume: int | None) -> Blocks:
-    return Blocks(measure.blocks, _exact(measure, rows, assume), measure.lower, measure.upper, steps)
+    return Blocks(measure.blocks, _make_statistic_exact(measure, rows, assume), measure.lower, measure.upper, steps)
 
 
-def _exact(measure: Blockwise, rows: Rows, assume: int | None) -> Statistic:
+def _make_statistic_exact(measure: Blockwise, rows: Rows, assume: int | None) -> Statistic:
     """The statistic of numbers in whole steps, and of values that are told apart alike in every order of rows."""
-    env, grids = node_domains(rows, assume), declared_grids(rows)
+    env, grids = derive_domains(rows, assume), declared_grids(rows)
 
-    def exact(one: BlockAggregate) -> BlockAggregate:
-        if one.arg is None:
-            return one
-        if one.function in OF_VALUES:
-            return replace(one, arg=finite(one.arg))
-        grid = grids.get(one.arg.name) if isinstance(one.arg, Column) else None
-        _check_bounds(one.arg, measure, rows, env, assume)
-        domain = domain_of(one.arg, env)
-        return replace(one, arg=quantise(one.arg, domain, grid, _widest(one.function), fine=FINE))
+    def make_exact(aggregate: BlockAggregate) -> BlockAggregate:
+        if aggregate.arg is None:
+            return aggregate
+        if aggregate.function in VALUE_FUNCTIONS:
+            return replace(aggregate, arg=make_finite(aggregate.arg))
+        grid = grids.get(aggregate.arg.name) if isinstance(aggregate.arg, Column) else None
+        _check_bounds(aggregate.arg, measure, rows, env, assume)
+        domain = domain_of(aggregate.arg, env)
+        return replace(aggregate, arg=quantize_arg(aggregate.arg, domain, grid, _max_steps_for(aggregate.function), fine=BLOCK_STEP_BITS))
 
-    return replace(measure.statistic, aggregates=tuple(map(exact, measure.statistic.aggregates)))
-
-
-def _check_bounds(arg: Expr, asked: Measure, rows: Rows, env: Domains, assume: int | None) -> None:
-    if not domain_of(arg, env).bounded:
-        raise need_bounds(arg, asked, rows, assume)
+    return replace(measure.statistic, aggregates=tuple(map(make_exact, measure.statistic.aggregates)))
 
 
-def _widest(function: str) -> int | None:
-    return WIDEST_SQUARED if function in SQUARED else WIDEST_CUBED if function in CUBED else None
+def _check_bounds(arg: Expr, measure: Measure, rows: Rows, env: Domains, assume: int | None) -> None:
+    if not domain_of(arg, env).is_bounded:
+        raise unbounded_values_error(arg, measure, rows, assume)
+
+
+def _max_steps_for(function: str) -> int | None:
+    return MAX_SQUARED_WIDTH if function in SQUARED_FUNCTIONS else MAX_CUBED_WIDTH if function in CUBED_FUNCTIONS else None

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
 
-from dpsql.analysis.domains import Domains, node_domains
+from dpsql.analysis.domains import Domains, derive_domains
 from dpsql.analysis.values import domain_of
 from dpsql.errors import InternalError
-from dpsql.plan.bundles import MOST_WIDE, Bundle, CountBundle
+from dpsql.plan.bundles import MAX_WIDTH, Bundle, CountBundle
 from dpsql.plan.expr import Column, Expr, Quantise
 from dpsql.plan.measures import (
     Best,
@@ -38,22 +38,22 @@ from dpsql.plan.measures import (
 )
 from dpsql.plan.recipes import Evidence, Linear, Paired, Recipe, Terms
 from dpsql.plan.relations import Rows
-from dpsql.rewrite.grids import declared_grids, quantise
-from dpsql.rewrite.need_bounds import need_bounds
-from dpsql.rewrite.posteriors import posterior
+from dpsql.rewrite.grids import declared_grids, quantize_arg
+from dpsql.rewrite.need_bounds import unbounded_values_error
+from dpsql.rewrite.posteriors import make_posterior
 from dpsql.rewrite.sums import (
     ROWS_CELL,
     PairSums,
-    Sums,
-    averaged,
-    combined,
-    constant,
-    counted,
-    counted_pair,
-    multiplied,
-    one,
-    squared,
-    summed,
+    ArgumentSums,
+    make_mean_sums,
+    combine_terms,
+    make_constant_sums,
+    make_count_sums,
+    make_pair_count_sums,
+    make_pair_product_sums,
+    cell_term,
+    make_variance_sums,
+    make_total_sums,
 )
 from dpsql.types import BIGINT, sum_type
 
@@ -77,44 +77,44 @@ class DistinctSums:
 
 
 @dataclass(frozen=True)
-class Bundled:
+class FormedBundles:
     bundles: tuple[Bundle, ...]
     recipes: tuple[Recipe, ...]  # one per measure, in order
     units: tuple[UnitCount, ...]
     distinct: tuple[DistinctSums, ...]
 
 
-def form_bundles(measures: tuple[Measure, ...], node: Rows, assume: int | None) -> Bundled:
+def form_bundles(measures: tuple[Measure, ...], node: Rows, assume: int | None) -> FormedBundles:
     """`node` is the relation of the release's input rows, sanitised; `assume` the rows that a unit counts for."""
-    return _Former(measures, node, assume).bundled()
+    return _BundleFormer(measures, node, assume).form_all()
 
 
-_Single = CountValues | SumValues | MeanValues | VarianceValues | Truth | ConjugatePosterior
+_SingleArgument = CountValues | SumValues | MeanValues | VarianceValues | Truth | ConjugatePosterior
 _PairKey = tuple[Expr, Expr]
 
 
-class _Former:
+class _BundleFormer:
     def __init__(self, measures: tuple[Measure, ...], node: Rows, assume: int | None) -> None:
         self._measures, self._node, self._assume = measures, node, assume
-        self._env: Domains = node_domains(node, assume)
+        self._env: Domains = derive_domains(node, assume)
         self._grids = declared_grids(node)
         self._wants_rows = any(isinstance(m, CountRows) for m in measures)
         self._rows: Terms | None = None
-        self._single = {m.arg: None for m in measures if isinstance(m, _Single)}
-        self._sums: dict[Expr, Sums] = {}
+        self._single = {m.arg: None for m in measures if isinstance(m, _SingleArgument)}
+        self._sums: dict[Expr, ArgumentSums] = {}
         self._pairs: dict[_PairKey, PairSums] = {}
-        self._distinct: dict[tuple[Expr, ...], Sums] = {}
+        self._distinct: dict[tuple[Expr, ...], ArgumentSums] = {}
         self._units: dict[Expr | None, str] = {}
 
-    def bundled(self) -> Bundled:
+    def form_all(self) -> FormedBundles:
         for number, arg in enumerate(self._single, 1):
-            self._sums[arg] = self._one_argument(arg, f"c{number}")
+            self._sums[arg] = self._bundle_argument(arg, f"c{number}")
             self._rows = self._rows or self._sums[arg].rows
-        for number, pair in enumerate({_pair(m): None for m in self._measures if isinstance(m, PairValues)}, 1):
-            self._pairs[pair] = self._two_arguments(pair, f"p{number}")
+        for number, pair in enumerate({_pair_key(m): None for m in self._measures if isinstance(m, PairValues)}, 1):
+            self._pairs[pair] = self._bundle_pair(pair, f"p{number}")
             self._rows = self._rows or self._pairs[pair].rows
         for number, args in enumerate({m.args: None for m in self._measures if isinstance(m, DistinctValues)}, 1):
-            self._distinct[args] = self._distinct_values(args, f"d{number}")
+            self._distinct[args] = self._bundle_distinct(args, f"d{number}")
         for measure in self._measures:
             if isinstance(measure, CountDistinctUnits) and measure.where not in self._units:
                 number = len(self._units) + 1
@@ -122,73 +122,73 @@ class _Former:
         bundles = [s.bundle for s in self._sums.values()] + [pair.bundle for pair in self._pairs.values()]
         if self._wants_rows and self._rows is None:
             bundles.append(CountBundle(ROWS_CELL, None))
-            self._rows = one(ROWS_CELL)
-        return Bundled(
+            self._rows = cell_term(ROWS_CELL)
+        return FormedBundles(
             bundles=tuple(dict.fromkeys(bundles)),
-            recipes=tuple(self._recipe(measure) for measure in self._measures),
+            recipes=tuple(self._make_recipe(measure) for measure in self._measures),
             units=tuple(UnitCount(cell, where) for where, cell in self._units.items()),
-            distinct=tuple(DistinctSums(_names(args), (sums.bundle,)) for args, sums in self._distinct.items()),
+            distinct=tuple(DistinctSums(_column_names(args), (sums.bundle,)) for args, sums in self._distinct.items()),
         )
 
     # --- bundles -----------------------------------------------------------------------------------------------------
 
-    def _one_argument(self, arg: Expr, cell: str) -> Sums:
-        asked = [m for m in self._measures if isinstance(m, _Single) and m.arg == arg]
+    def _bundle_argument(self, arg: Expr, cell: str) -> ArgumentSums:
+        own_measures = [m for m in self._measures if isinstance(m, _SingleArgument) and m.arg == arg]
         nullable = domain_of(arg, self._env).nullable
-        if all(isinstance(m, CountValues) for m in asked):
-            return counted(arg, nullable, cell)
-        squares = any(_is_squared(m) for m in asked)
-        value = self._quantised(arg, next(m for m in asked if not isinstance(m, CountValues)), squares)
+        if all(isinstance(m, CountValues) for m in own_measures):
+            return make_count_sums(arg, nullable, cell)
+        squares = any(_needs_squares(m) for m in own_measures)
+        value = self._quantize_arg(arg, next(m for m in own_measures if not isinstance(m, CountValues)), squares)
         if value.lower == value.upper:
-            return constant(value, counted(arg, nullable, cell))
+            return make_constant_sums(value, make_count_sums(arg, nullable, cell))
         if squares:
-            return squared(value, nullable, cell)
+            return make_variance_sums(value, nullable, cell)
         with_rows = self._wants_rows and self._rows is None
-        if all(isinstance(m, SumValues) for m in asked):
+        if all(isinstance(m, SumValues) for m in own_measures):
             if not with_rows:
-                return summed(value, cell)
+                return make_total_sums(value, cell)
             if nullable and value.lower <= 0 <= value.upper:
                 # A row without a value adds nothing to the sum, and is counted.
-                return averaged(value, nullable, cell, with_rows, null_as=0)
-        return averaged(value, nullable, cell, with_rows)
+                return make_mean_sums(value, nullable, cell, with_rows, null_as=0)
+        return make_mean_sums(value, nullable, cell, with_rows)
 
-    def _two_arguments(self, pair: _PairKey, cell: str) -> PairSums:
-        asked = [m for m in self._measures if isinstance(m, PairValues) and _pair(m) == pair]
+    def _bundle_pair(self, pair: _PairKey, cell: str) -> PairSums:
+        own_measures = [m for m in self._measures if isinstance(m, PairValues) and _pair_key(m) == pair]
         nullable = any(domain_of(arg, self._env).nullable for arg in pair)
-        if all(m.function is PairFunction.COUNT for m in asked):
-            return counted_pair(*pair, nullable, cell)
-        first, second = (self._quantised(arg, asked[0], squares=True) for arg in pair)
-        return multiplied(first, second, nullable, cell)
+        if all(m.function is PairFunction.COUNT for m in own_measures):
+            return make_pair_count_sums(*pair, nullable, cell)
+        first, second = (self._quantize_arg(arg, own_measures[0], squares=True) for arg in pair)
+        return make_pair_product_sums(first, second, nullable, cell)
 
-    def _distinct_values(self, args: tuple[Expr, ...], cell: str) -> Sums:
+    def _bundle_distinct(self, args: tuple[Expr, ...], cell: str) -> ArgumentSums:
         """Distinct rows hold no NULL in their first column."""
-        asked = [m for m in self._measures if isinstance(m, DistinctValues) and m.args == args]
-        count = Sums(CountBundle(cell, None), one(cell))
-        if all(m.function == "count" for m in asked):
+        own_measures = [m for m in self._measures if isinstance(m, DistinctValues) and m.args == args]
+        count = ArgumentSums(CountBundle(cell, None), cell_term(cell))
+        if all(m.function == "count" for m in own_measures):
             return count
-        value = self._quantised(args[0], next(m for m in asked if m.function != "count"), squares=False)
+        value = self._quantize_arg(args[0], next(m for m in own_measures if m.function != "count"), squares=False)
         if value.lower == value.upper:
-            return constant(value, count)
-        if all(m.function == "sum" for m in asked):
-            return summed(value, cell)
-        return averaged(value, False, cell, with_rows=False)
+            return make_constant_sums(value, count)
+        if all(m.function == "sum" for m in own_measures):
+            return make_total_sums(value, cell)
+        return make_mean_sums(value, False, cell, with_rows=False)
 
-    def _quantised(self, arg: Expr, asked: Measure, squares: bool) -> Quantise:
+    def _quantize_arg(self, arg: Expr, measure: Measure, squares: bool) -> Quantise:
         domain = domain_of(arg, self._env)
-        if not (domain.bounded and domain.type.is_number):
-            raise need_bounds(arg, asked, self._node, self._assume)
+        if not (domain.is_bounded and domain.type.is_number):
+            raise unbounded_values_error(arg, measure, self._node, self._assume)
         grid = self._grids.get(arg.name) if isinstance(arg, Column) else None
-        return quantise(arg, domain, grid, MOST_WIDE if squares else None)
+        return quantize_arg(arg, domain, grid, MAX_WIDTH if squares else None)
 
     # --- recipes -----------------------------------------------------------------------------------------------------
 
-    def _recipe(self, measure: Measure) -> Recipe:
+    def _make_recipe(self, measure: Measure) -> Recipe:
         match measure:
             case CountRows():
                 assert self._rows is not None
                 return Linear(self._rows, BIGINT)
             case CountDistinctUnits(where):
-                return Linear(one(self._units[where]), BIGINT)
+                return Linear(cell_term(self._units[where]), BIGINT)
             case CountValues(arg):
                 return Linear(self._sums[arg].count, BIGINT)
             case SumValues(arg):
@@ -196,51 +196,51 @@ class _Former:
             case MeanValues(arg):
                 return self._sums[arg].mean
             case VarianceValues(arg, sample, root):
-                return self._sums[arg].variance(sample, root)
+                return self._sums[arg].make_variance(sample, root)
             case Truth(arg, every):
-                return _evidence(self._sums[arg], every)
+                return _make_evidence(self._sums[arg], every)
             case PairValues():
-                return self._paired(measure)
+                return self._make_pair_recipe(measure)
             case DistinctValues(function, args):
                 sums = self._distinct[args]
                 if function == "mean":
                     return sums.mean
                 return Linear(sums.count, BIGINT) if function == "count" else Linear(sums.total, sum_type(args[0].type))
             case ConjugatePosterior(arg):
-                return posterior(measure, self._sums[arg])
+                return make_posterior(measure, self._sums[arg])
             case Quantile() | Extreme() | Frequent() | Blockwise() | Best() | Posterior() | SharesPosterior():
                 raise InternalError("this aggregate is a release or a part of its own")
             case _:
                 assert_never(measure)
 
-    def _paired(self, measure: PairValues) -> Recipe:
-        sums = self._pairs[_pair(measure)]
+    def _make_pair_recipe(self, measure: PairValues) -> Recipe:
+        sums = self._pairs[_pair_key(measure)]
         if measure.function is PairFunction.COUNT or sums.moments is None:
             return Linear(sums.count, BIGINT)
         first, second = sums.moments
-        y, x = (first, second) if _pair(measure)[0] == measure.y else (second, first)
+        y, x = (first, second) if _pair_key(measure)[0] == measure.y else (second, first)
         return Paired(measure.function, sums.count, y, x, sums.product)
 
 
-def _is_squared(measure: Measure) -> bool:
+def _needs_squares(measure: Measure) -> bool:
     if isinstance(measure, ConjugatePosterior):
         return measure.family == "normal"
     return isinstance(measure, VarianceValues)
 
 
-def _evidence(sums: Sums, every: bool) -> Evidence:
+def _make_evidence(sums: ArgumentSums, every: bool) -> Evidence:
     """BOOL_AND is false where there are zeros, BOOL_OR is true where there are ones."""
-    zeros = combined((sums.count, Fraction(1)), (sums.total, Fraction(-1)))
+    zeros = combine_terms((sums.count, Fraction(1)), (sums.total, Fraction(-1)))
     return Evidence(zeros if every else sums.total, sums.count, found=not every)
 
 
-def _pair(measure: PairValues) -> _PairKey:
+def _pair_key(measure: PairValues) -> _PairKey:
     """One bundle for CORR(a, b) and CORR(b, a)."""
     first, second = sorted((measure.y, measure.x), key=repr)
     return first, second
 
 
-def _names(args: tuple[Expr, ...]) -> tuple[str, ...]:
+def _column_names(args: tuple[Expr, ...]) -> tuple[str, ...]:
     if not all(isinstance(arg, Column) for arg in args):
         raise InternalError("distinct values are those of columns")
     return tuple(arg.name for arg in args if isinstance(arg, Column))

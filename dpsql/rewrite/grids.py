@@ -26,15 +26,15 @@ from dpsql.plan.relations import (
 from dpsql.schema.domain import Domain
 from dpsql.types import Kind
 
-FINE = 24
+STEP_BITS = 24
 """A range of values has about 2^24 steps. A row is then rounded by 2^-25 of the range, and a sum of n rows by about the
 root of n times that: for a billion rows a thousandth of the range, where noise is a good part of the range itself."""
 
-MOST = 1 << 45
+MAX_STEPS = 1 << 45
 """Steps on either side of zero: times a weight of 2^16 this is below 2^62, within BIGINT."""
 
 
-LARGEST = Fraction(10) ** 100
+MAX_MAGNITUDE = Fraction(10) ** 100
 """Of the values of a sum: the square of 10^100, for as many rows as there may be, is still a double."""
 
 
@@ -64,40 +64,40 @@ def declared_grids(node: Rows) -> dict[str, Fraction]:
             assert_never(node)
 
 
-def quantise(
-    arg: Expr, domain: Domain, declared: Fraction | None, widest: int | None = None, fine: int = FINE
+def quantize_arg(
+    arg: Expr, domain: Domain, declared: Fraction | None, widest: int | None = None, fine: int = STEP_BITS
 ) -> Quantise:
     """The argument on its grid, clipped to its domain; the bounds move inward to whole steps.
 
     With `widest`, a power of two, there are at most so many steps between the bounds. Without a grid that the column's
     type or owner gives, there are about 2^fine.
     """
-    if max(map(abs, domain.bounds)) > LARGEST:
+    if max(map(abs, domain.bounds)) > MAX_MAGNITUDE:
         raise UnboundedValues(
             "the values that are added up have bounds beyond 1e100",
             hint="Write CLIP(…, 0, 100) around them, with bounds of your own.",
         )
-    grid = _grid(domain, declared, fine)
+    grid = _pick_grid(domain, declared, fine)
     if widest is not None:
-        grid = _coarser(grid, domain, widest)
+        grid = _coarsen_grid(grid, domain, widest)
     lower, upper = domain.bounds
-    least, most = (lower / grid).__ceil__(), (upper / grid).__floor__()
-    if least > most:  # both bounds lie between two steps
-        least = most = round((lower + upper) / 2 / grid)
-    return Quantise(arg, grid, least, most)
+    first_step, last_step = (lower / grid).__ceil__(), (upper / grid).__floor__()
+    if first_step > last_step:  # both bounds lie between two steps
+        first_step = last_step = round((lower + upper) / 2 / grid)
+    return Quantise(arg, grid, first_step, last_step)
 
 
-def _grid(domain: Domain, declared: Fraction | None, fine: int) -> Fraction:
+def _pick_grid(domain: Domain, declared: Fraction | None, fine: int) -> Fraction:
     lower, upper = domain.bounds
     largest = max(abs(lower), abs(upper), Fraction(1, 1 << 200))
-    natural = declared or _natural(domain)
-    if natural is not None and largest / natural < MOST:
+    natural = declared or _natural_grid(domain)
+    if natural is not None and largest / natural < MAX_STEPS:
         return natural
     spread = max(upper - lower, largest / (1 << 20))
-    return max(_power_below(spread) / (1 << fine), _power_below(largest) / (MOST >> 2))
+    return max(_power_of_two_below(spread) / (1 << fine), _power_of_two_below(largest) / (MAX_STEPS >> 2))
 
 
-def _coarser(grid: Fraction, domain: Domain, widest: int) -> Fraction:
+def _coarsen_grid(grid: Fraction, domain: Domain, widest: int) -> Fraction:
     """The grid times the least power of two that leaves at most `widest` steps."""
     lower, upper = domain.bounds
     while (upper - lower) / grid > widest:
@@ -105,7 +105,7 @@ def _coarser(grid: Fraction, domain: Domain, widest: int) -> Fraction:
     return grid
 
 
-def _natural(domain: Domain) -> Fraction | None:
+def _natural_grid(domain: Domain) -> Fraction | None:
     if domain.type.is_integer:
         return Fraction(1)
     if domain.type.kind is Kind.DECIMAL:
@@ -113,7 +113,7 @@ def _natural(domain: Domain) -> Fraction | None:
     return None
 
 
-def _power_below(number: Fraction) -> Fraction:
+def _power_of_two_below(number: Fraction) -> Fraction:
     """The largest power of two that is not above the number."""
     exponent = number.numerator.bit_length() - number.denominator.bit_length()
     power = Fraction(2) ** exponent

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from itertools import chain, product
 from typing import assert_never
 
-from dpsql.analysis.image import image
-from dpsql.plan.expr import Column, Expr, HoleValue, InHole, conjunction, conjuncts
+from dpsql.analysis.image import evaluate_for_values
+from dpsql.plan.expr import Column, Expr, HoleValue, InHole, join_conjuncts, split_conjuncts
 from dpsql.plan.nodes import ListedRows
 from dpsql.plan.relations import (
     Expand,
@@ -34,21 +34,21 @@ from dpsql.plan.relations import (
     Table,
     UnitWindow,
 )
-from dpsql.plan.walk import columns_of, map_expr, walk
+from dpsql.plan.walk import columns_of, map_expr, walk_exprs
 from dpsql.schema.domain import Scalar
 
-Values = tuple[Scalar | None, ...]
-Choices = Mapping[str, Values | None]
+RowValues = tuple[Scalar | None, ...]
+KeyValueLists = Mapping[str, RowValues | None]
 
 
-def decided_by(keys: tuple[Named, ...], selected: tuple[Named, ...]) -> tuple[Named, ...]:
+def keys_decided_by(keys: tuple[Named, ...], selected: tuple[Named, ...]) -> tuple[Named, ...]:
     """The keys that are worked out from columns which the selected ones read: they have few values beside each."""
     read = frozenset(chain.from_iterable(columns_of(key.expr) for key in selected))
     return tuple(key for key in keys if columns_of(key.expr) and columns_of(key.expr) <= read)
 
 
-def listed_rows(
-    keys: list[Named], choices: Choices, below: Callable[[str], Values | None], node: Rows
+def list_key_rows(
+    keys: list[Named], choices: KeyValueLists, below: Callable[[str], RowValues | None], node: Rows
 ) -> ListedRows | None:
     """The combinations of the keys' values; `below` gives the values of a column. None where there are no keys."""
     if not keys:
@@ -57,71 +57,71 @@ def listed_rows(
     for key in keys:
         names = columns_of(key.expr)
         groups.setdefault(next(iter(names)) if len(names) == 1 else f"{key.name} alone", []).append(key)
-    parts = [_together(name, group, choices, below) for name, group in groups.items()]
-    ordered = [key for group in groups.values() for key in group]
+    parts = [_combine_keys(name, group, choices, below) for name, group in groups.items()]
+    ordered_keys = [key for group in groups.values() for key in group]
     rows = tuple(tuple(chain.from_iterable(row)) for row in product(*parts))
-    fields = tuple(Field(key.name, key.expr.type) for key in ordered)
-    return ListedRows(fields, rows, _known_later(ordered, node))
+    fields = tuple(Field(key.name, key.expr.type) for key in ordered_keys)
+    return ListedRows(fields, rows, _runtime_condition(ordered_keys, node))
 
 
-def _together(
-    name: str, keys: list[Named], choices: Choices, below: Callable[[str], Values | None]
-) -> tuple[Values, ...]:
-    each: tuple[Values, ...] = tuple(product(*(choices[key.name] or () for key in keys)))
+def _combine_keys(
+    name: str, keys: list[Named], choices: KeyValueLists, below: Callable[[str], RowValues | None]
+) -> tuple[RowValues, ...]:
+    each: tuple[RowValues, ...] = tuple(product(*(choices[key.name] or () for key in keys)))
     values = below(name) if len(keys) > 1 else None
     if values is None:
         return each
-    found = [_worked_out(keys, name, value) for value in (*values, None)]
-    if None in found:
+    evaluated = [_evaluate_keys(keys, name, value) for value in (*values, None)]
+    if None in evaluated:
         return each
-    possible = set(map(_typed, each))  # without NULL where it is no group
-    return tuple(dict.fromkeys(row for row in found if row is not None and _typed(row) in possible))
+    possible = set(map(_typed_values, each))  # without NULL where it is no group
+    return tuple(dict.fromkeys(row for row in evaluated if row is not None and _typed_values(row) in possible))
 
 
-def _worked_out(keys: list[Named], name: str, value: Scalar | None) -> Values | None:
-    results = [image(key.expr, name, (value,)) for key in keys]
+def _evaluate_keys(keys: list[Named], name: str, value: Scalar | None) -> RowValues | None:
+    results = [evaluate_for_values(key.expr, name, (value,)) for key in keys]
     return None if None in results else tuple(result[0] for result in results if result is not None)
 
 
-def _typed(row: Values) -> tuple[tuple[str, Scalar | None], ...]:
+def _typed_values(row: RowValues) -> tuple[tuple[str, Scalar | None], ...]:
     return tuple((type(value).__name__, value) for value in row)
 
 
 # --- conditions that released values decide --------------------------------------------------------------------------
 
 
-def _known_later(keys: list[Named], node: Rows) -> Expr | None:
+def _runtime_condition(keys: list[Named], node: Rows) -> Expr | None:
     """What all rows meet of conditions that read holes and columns that are keys, said of the keys."""
-    with_holes = (part for part in met(node) if any(isinstance(e, HoleValue | InHole) for e in walk(part)))
-    said = _renamed(tuple(part for part in with_holes if columns_of(part)), tuple(keys))
-    return conjunction(said) if said else None
+    with_holes = (part for part in conditions_met(node) if any(isinstance(e, HoleValue | InHole) for e in walk_exprs(part)))
+    renamed = _rename_conditions(tuple(part for part in with_holes if columns_of(part)), tuple(keys))
+    return join_conjuncts(renamed) if renamed else None
 
 
-def met(node: Rows) -> tuple[Expr, ...]:
+def conditions_met(node: Rows) -> tuple[Expr, ...]:
     """Conditions that every row of the relation meets, by the names of its columns."""
     match node:
         case Filter():
-            return (*met(node.input), *conjuncts(node.condition))
+            return (*conditions_met(node.input), *split_conjuncts(node.condition))
         case Project():
-            return _renamed(met(node.input), node.columns)
+            return _rename_conditions(conditions_met(node.input), node.columns)
         case PerUnit():
-            return _renamed(met(node.input), node.keys)
+            return _rename_conditions(conditions_met(node.input), node.keys)
         case Join():
-            return met(node.left) + (met(node.right) if node.kind is JoinKind.INNER else ())
+            return conditions_met(node.left) + (conditions_met(node.right) if node.kind is JoinKind.INNER else ())
         case Mark():
-            return met(node.left)
+            return conditions_met(node.left)
         case UnitWindow():
-            return met(node.input)
+            return conditions_met(node.input)
         case SetOperation():
-            return met(node.left) if node.kind in (SetKind.INTERSECT, SetKind.EXCEPT) else ()
+            return conditions_met(node.left) if node.kind in (SetKind.INTERSECT, SetKind.EXCEPT) else ()
         case Expand() | Table() | Scan() | PublicTable() | PublicScan() | RowsHole():
             return ()
         case _:
             assert_never(node)
 
 
-def _renamed(parts: tuple[Expr, ...], columns: tuple[Named, ...]) -> tuple[Expr, ...]:
+def _rename_conditions(parts: tuple[Expr, ...], columns: tuple[Named, ...]) -> tuple[Expr, ...]:
     """The conditions that read columns which are passed on alone, by their new names."""
     names = {c.expr.name: Column(c.name, c.expr.type) for c in columns if isinstance(c.expr, Column)}
-    kept = (part for part in parts if columns_of(part) <= names.keys())
-    return tuple(map_expr(part, lambda e: names[e.name] if isinstance(e, Column) else e) for part in kept)
+    readable = (part for part in parts if columns_of(part) <= names.keys())
+    return tuple(map_expr(part, lambda e: names[e.name] if isinstance(e, Column) else e) for part in readable)

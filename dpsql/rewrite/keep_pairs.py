@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-from dpsql.analysis.units import unit_facts
+from dpsql.analysis.units import derive_unit_facts
 from dpsql.errors import UnboundedContribution
 from dpsql.plan.nodes import Distinct
 from dpsql.plan.relations import Rows, has_uid
-from dpsql.rewrite.policy import Policy
+from dpsql.rewrite.policy import ContributionPolicy
 
 
-def keep_pairs(rows: Rows, keys: tuple[str, ...], columns: tuple[str, ...], policy: Policy) -> Distinct:
-    facts = unit_facts(rows)
+def cap_distinct_values(rows: Rows, keys: tuple[str, ...], columns: tuple[str, ...], policy: ContributionPolicy) -> Distinct:
+    facts = derive_unit_facts(rows)
     # Where each row is its own unit there is no id to rank it by: its copies all count.
     if facts.rows is not None and (policy.rows is None or facts.rows <= policy.rows or not has_uid(rows)):
         return Distinct(rows, keys, columns, None)

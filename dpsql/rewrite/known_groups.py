@@ -10,10 +10,10 @@ from itertools import chain, product
 from dpsql.plan.nodes import Gather, ListedRows
 from dpsql.schema.domain import Scalar
 
-Groups = tuple[tuple[Scalar | None, ...], ...]
+GroupRows = tuple[tuple[Scalar | None, ...], ...]
 
 
-def is_listed(gather: Gather) -> bool:
+def is_list_only(gather: Gather) -> bool:
     """Whether the answer is its list of groups: no cell is asked of them, and none of them is selected.
 
     Privacy: the list is made of the schema, the statement, public rows and released values (`Listed`), and every group
@@ -22,9 +22,9 @@ def is_listed(gather: Gather) -> bool:
     return not gather.all_parts
 
 
-def known_groups(gather: Gather) -> tuple[tuple[str, ...], Groups] | None:
+def list_declared_groups(gather: Gather) -> tuple[tuple[str, ...], GroupRows] | None:
     """The names of the keys and the groups, where schema and statement alone tell them."""
-    if not is_listed(gather):
+    if not is_list_only(gather):
         return None
     if gather.listed is None or not gather.keys:
         return (), ((),)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from dpsql.analysis.public import equated_to_left
+from dpsql.analysis.public import columns_equated_to_left
 from dpsql.errors import LimitExceeded
 from dpsql.plan.expr import Column
 from dpsql.plan.nodes import Aggregate
@@ -37,84 +37,84 @@ from dpsql.plan.relations import (
     is_public,
 )
 
-MOST_POWER = 3
+MAX_POWER = 3
 """As for the three steps of a funnel; more are asked with a row for each unit in between."""
 
 
 def limit_joins(aggregate: Aggregate) -> Aggregate:
-    if _power(aggregate.input).most > MOST_POWER:
+    if _row_power(aggregate.input).most > MAX_POWER:
         raise LimitExceeded(
-            f"more than {MOST_POWER} private tables with many rows for each unit meet on the unit alone",
+            f"more than {MAX_POWER} private tables with many rows for each unit meet on the unit alone",
             hint="Group them by the unit in sub-selects first, or join them on a key that the schema declares unique.",
         )
     return aggregate
 
 
 @dataclass(frozen=True)
-class _Power:
+class _RowPower:
     """Of a unit's rows: at most n to the power `now` leave a step, and `most` is the largest of all steps."""
 
     now: int
     most: int
 
 
-def _power(node: Rows) -> _Power:
+def _row_power(node: Rows) -> _RowPower:
     match node:
         case Scan():
-            return _Power(0, 0) if node.unit is None or node.unit_is_unique else _Power(1, 1)
+            return _RowPower(0, 0) if node.unit is None or node.unit_is_unique else _RowPower(1, 1)
         case Filter() | Project() | UnitWindow() | Expand():
-            return _power(node.input)
+            return _row_power(node.input)
         case PerUnit():
-            inner = _power(node.input)
-            return _Power(inner.now if node.keys else 0, inner.most)
+            inner = _row_power(node.input)
+            return _RowPower(inner.now if node.keys else 0, inner.most)
         case Join() if not is_public(node.right):
-            left, right = _power(node.left), _power(node.right)
-            now = _joined(node, left.now, right.now)
-            return _Power(now, max(now, left.most, right.most))
+            left, right = _row_power(node.left), _row_power(node.right)
+            now = _joined_power(node, left.now, right.now)
+            return _RowPower(now, max(now, left.most, right.most))
         case Mark() if not is_public(node.right):
-            left, right = _power(node.left), _power(node.right)
-            looked = left.now if _meets_one(node) else left.now + right.now
-            return _Power(left.now, max(looked, left.most, right.most))
+            left, right = _row_power(node.left), _row_power(node.right)
+            probed = left.now if _has_unique_match(node) else left.now + right.now
+            return _RowPower(left.now, max(probed, left.most, right.most))
         case Join() | Mark():
-            return _power(node.left)
+            return _row_power(node.left)
         case SetOperation():
-            left, right = _power(node.left), _power(node.right)
-            return _Power(max(left.now, right.now), max(left.most, right.most))
+            left, right = _row_power(node.left), _row_power(node.right)
+            return _RowPower(max(left.now, right.now), max(left.most, right.most))
         case Table() | PublicTable() | PublicScan() | RowsHole():
-            return _Power(0, 0)
+            return _RowPower(0, 0)
         case _:
             assert_never(node)
 
 
-def _joined(join: Join, left: int, right: int) -> int:
-    if _meets_one(join):
+def _joined_power(join: Join, left: int, right: int) -> int:
+    if _has_unique_match(join):
         return max(left, right) if join.kind is JoinKind.FULL else left
-    named = equated_to_left(join.condition, join.right, join.left)
-    if any(key <= named for key in _keys(join.left)):
+    named = columns_equated_to_left(join.condition, join.right, join.left)
+    if any(key <= named for key in _private_unique_keys(join.left)):
         return right if join.kind is JoinKind.INNER else max(left, right)
     return left + right
 
 
-def _meets_one(node: Join | Mark) -> bool:
+def _has_unique_match(node: Join | Mark) -> bool:
     """Whether a row of the left meets at most one of the right: the condition names a unique key of it."""
-    named = equated_to_left(node.condition, node.left, node.right)
-    return any(key <= named for key in _keys(node.right))
+    named = columns_equated_to_left(node.condition, node.left, node.right)
+    return any(key <= named for key in _private_unique_keys(node.right))
 
 
-def _keys(node: Rows) -> tuple[frozenset[str], ...]:
+def _private_unique_keys(node: Rows) -> tuple[frozenset[str], ...]:
     """Accepted unique keys of private rows, under the names that they have here."""
     match node:
         case Scan():
             return node.unique
         case Filter() | UnitWindow():
-            return _keys(node.input)
+            return _private_unique_keys(node.input)
         case Mark():
-            return _keys(node.left)
+            return _private_unique_keys(node.left)
         case Project():
             names = {c.expr.name: c.name for c in node.columns if isinstance(c.expr, Column)}
-            return tuple(frozenset(names[n] for n in key) for key in _keys(node.input) if key <= names.keys())
-        case Join() if not is_public(node.right) and node.kind is not JoinKind.FULL and _meets_one(node):
-            return _keys(node.left)
+            return tuple(frozenset(names[n] for n in key) for key in _private_unique_keys(node.input) if key <= names.keys())
+        case Join() if not is_public(node.right) and node.kind is not JoinKind.FULL and _has_unique_match(node):
+            return _private_unique_keys(node.left)
         case Join() | PerUnit() | SetOperation() | Expand() | Table() | PublicTable() | PublicScan() | RowsHole():
             return ()
         case _:

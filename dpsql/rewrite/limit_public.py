@@ -8,19 +8,19 @@ Privacy: what an engine fails on, or how long it takes, may depend on rows (SOUN
 
 from __future__ import annotations
 
-from dpsql.analysis.public import multiplied
+from dpsql.analysis.public import max_row_multiplication
 from dpsql.errors import LimitExceeded
 from dpsql.plan.nodes import Aggregate
 from dpsql.plan.relations import PublicScan
 from dpsql.plan.walk import walk_rows
 
-MOST_MATCHED = 1_000
+MAX_MATCHED_ROWS = 1_000
 """Public rows that one private row may meet, over all joins."""
 
 
-def limit_public(aggregate: Aggregate) -> Aggregate:
-    most = multiplied(aggregate.input)
-    if most <= MOST_MATCHED:
+def limit_public_joins(aggregate: Aggregate) -> Aggregate:
+    multiplication = max_row_multiplication(aggregate.input)
+    if multiplication <= MAX_MATCHED_ROWS:
         return aggregate
     scans = [node for node in walk_rows(aggregate.input) if isinstance(node, PublicScan)]
     largest = max(scans, key=lambda scan: scan.rows, default=None)
@@ -31,5 +31,5 @@ def limit_public(aggregate: Aggregate) -> Aggregate:
             "or filter or aggregate its rows in a sub-select first."
         )
     raise LimitExceeded(
-        f"one private row could meet {most} public rows; at most {MOST_MATCHED} are allowed", hint=hint
+        f"one private row could meet {multiplication} public rows; at most {MAX_MATCHED_ROWS} are allowed", hint=hint
     )

@@ -13,33 +13,33 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
-from dpsql.analysis.choices import MOST_LISTED as MOST_LISTED
-from dpsql.analysis.choices import few, key_choices
-from dpsql.analysis.domains import node_domains
-from dpsql.analysis.image import image
+from dpsql.analysis.choices import MAX_LISTED_KEYS as MAX_LISTED_KEYS
+from dpsql.analysis.choices import list_few_values, list_key_values
+from dpsql.analysis.domains import derive_domains
+from dpsql.analysis.image import evaluate_for_values
 from dpsql.analysis.narrow import Environment
 from dpsql.analysis.values import domain_of
-from dpsql.plan.expr import Call, Column, Expr, InList, IsNull, Not, conjunction
+from dpsql.plan.expr import Call, Column, Expr, InList, IsNull, Not, join_conjuncts
 from dpsql.plan.nodes import Aggregate, Factor, Listed, ListedRows
-from dpsql.plan.relations import SET, Field, Filter, Named, Rows, Scan, ScanColumn
-from dpsql.plan.walk import columns_of, map_rows, walk
-from dpsql.rewrite.joint_keys import decided_by, listed_rows, met
-from dpsql.rewrite.public_keys import PublicKeys, public_keys
+from dpsql.plan.relations import SET_COLUMN, Field, Filter, Named, Rows, Scan, ScanColumn
+from dpsql.plan.walk import columns_of, map_rows, walk_exprs
+from dpsql.rewrite.joint_keys import keys_decided_by, list_key_rows, conditions_met
+from dpsql.rewrite.public_keys import PublicKeys, find_public_keys
 from dpsql.schema.domain import Domain, Scalar
 from dpsql.types import BIGINT
 
-MOST_WORKED_OUT_TOGETHER = 100_000
+MAX_COMBINATIONS = 100_000
 """Combinations of values that are looked at, of which some no row can have."""
 
-MOST_TRIED = 100_000
+MAX_CONDITION_PARTS = 100_000
 """Parts of a condition that are worked out, over all values that it is tried on."""
 
-MOST_CROSSED = 1_000
+MAX_CROSSED_KEYS = 1_000
 """As MOST_LISTED, for the public part of a key whose other part is selected: every selected key is crossed with it."""
 
 
 @dataclass(frozen=True)
-class Groups:
+class GroupPlan:
     """The aggregate over rows of listed groups only; the list; and the keys that must be selected."""
 
     aggregate: Aggregate
@@ -49,80 +49,80 @@ class Groups:
     never_null: tuple[str, ...] = ()  # of grouping sets: keys for which NULL is no group
 
 
-def list_groups(aggregate: Aggregate) -> Groups:
-    env = tried(node_domains(as_declared(aggregate.input)), aggregate)
-    choices = {key.name: key_choices(key.expr, env) for key in aggregate.keys}
+def list_groups(aggregate: Aggregate) -> GroupPlan:
+    env = narrow_by_conditions(derive_domains(with_declared_nulls(aggregate.input)), aggregate)
+    choices = {key.name: list_key_values(key.expr, env) for key in aggregate.keys}
     if aggregate.sets:
-        return _list_sets(aggregate, choices)
-    public, valued, selected = _sorted(aggregate, _public(aggregate, env), choices)
-    listed = prod(found.factor.count for found in public)
-    if not (valued or public) or listed * prod(len(choices[k.name] or ()) for k in valued) > MOST_WORKED_OUT_TOGETHER:
-        return Groups(aggregate, None, tuple(key.name for key in aggregate.keys))
-    rows = listed_rows(valued, choices, lambda name: few(env[name]), aggregate.input)
-    if listed * (1 if rows is None else rows.count) > (MOST_CROSSED if selected else MOST_LISTED):
-        return Groups(aggregate, None, tuple(key.name for key in aggregate.keys))
-    factors: list[Factor] = [*([] if rows is None else [rows]), *(found.factor for found in public)]
-    dropped = _never_null(aggregate, valued, choices)
-    kept = aggregate
+        return _list_grouping_sets(aggregate, choices)
+    public, valued, selected = _classify_keys(aggregate, _public_keys_of(aggregate, env), choices)
+    listed = prod(key_set.factor.count for key_set in public)
+    if not (valued or public) or listed * prod(len(choices[k.name] or ()) for k in valued) > MAX_COMBINATIONS:
+        return GroupPlan(aggregate, None, tuple(key.name for key in aggregate.keys))
+    rows = list_key_rows(valued, choices, lambda name: list_few_values(env[name]), aggregate.input)
+    if listed * (1 if rows is None else rows.count) > (MAX_CROSSED_KEYS if selected else MAX_LISTED_KEYS):
+        return GroupPlan(aggregate, None, tuple(key.name for key in aggregate.keys))
+    factors: list[Factor] = [*([] if rows is None else [rows]), *(key_set.factor for key_set in public)]
+    dropped = _keys_never_null(aggregate, valued, choices)
+    filtered = aggregate
     if dropped:
-        present = conjunction(tuple(Not(IsNull(key.expr)) for key in dropped))
-        kept = replace(aggregate, input=Filter(aggregate.input, present))
-    return Groups(kept, Listed(tuple(factors)), selected, _computed(dropped))
+        present = join_conjuncts(tuple(Not(IsNull(key.expr)) for key in dropped))
+        filtered = replace(aggregate, input=Filter(aggregate.input, present))
+    return GroupPlan(filtered, Listed(tuple(factors)), selected, _has_computed_key(dropped))
 
 
-def tried(env: Environment, aggregate: Aggregate) -> Environment:
+def narrow_by_conditions(env: Environment, aggregate: Aggregate) -> Environment:
     """The domains without those values of a key's column for which a condition that all rows meet is not true.
 
     Stability: a group that is taken off the list has no row that meets the condition, and would be empty.
     """
     result = dict(env)
-    asked = frozenset(name for key in aggregate.keys for name in columns_of(key.expr))
-    for part in met(aggregate.input):
+    key_columns = frozenset(name for key in aggregate.keys for name in columns_of(key.expr))
+    for part in conditions_met(aggregate.input):
         names = columns_of(part)
         name = next(iter(names), "")
-        if len(names) == 1 and name in asked and name in result:
-            result[name] = _for_which_true(part, name, result[name])
+        if len(names) == 1 and name in key_columns and name in result:
+            result[name] = _narrow_to_true_values(part, name, result[name])
     return result
 
 
-def _for_which_true(part: Expr, name: str, domain: Domain) -> Domain:
-    values = few(domain)
-    if values is None or len(values) * _size(part) > MOST_TRIED:
+def _narrow_to_true_values(part: Expr, name: str, domain: Domain) -> Domain:
+    values = list_few_values(domain)
+    if values is None or len(values) * _count_parts(part) > MAX_CONDITION_PARTS:
         return domain
-    kept: list[Scalar | None] = []
+    true_values: list[Scalar | None] = []
     for value in values:
-        truth = image(part, name, (value,))
+        truth = evaluate_for_values(part, name, (value,))
         if truth is None:  # not worked out
             return domain
-        kept += [value] * (truth == (True,))
-    return replace(domain, values=tuple(v for v in kept if v is not None), nullable=None in kept)
+        true_values += [value] * (truth == (True,))
+    return replace(domain, values=tuple(v for v in true_values if v is not None), nullable=None in true_values)
 
 
-def _size(part: Expr) -> int:
-    return sum(len(inner.values) if isinstance(inner, InList) else 1 for inner in walk(part))
+def _count_parts(part: Expr) -> int:
+    return sum(len(inner.values) if isinstance(inner, InList) else 1 for inner in walk_exprs(part))
 
 
-def _sorted(
-    aggregate: Aggregate, public: list[PublicKeys], choices: Choices
+def _classify_keys(
+    aggregate: Aggregate, public: list[PublicKeys], choices: ValuesByKey
 ) -> tuple[list[PublicKeys], list[Named], tuple[str, ...]]:
     """Keys that public rows list, keys listed by value, and those to be selected, with all that these decide."""
-    listing = [found for found in public if found.factor.count <= MOST_LISTED and not found.by_value]
-    from_rows = {key.name for found in listing for key in found.keys}
+    listing = [key_set for key_set in public if key_set.factor.count <= MAX_LISTED_KEYS and not key_set.by_value]
+    from_rows = {key.name for key_set in listing for key in key_set.keys}
     valued = [key for key in aggregate.keys if key.name not in from_rows and choices[key.name] is not None]
     selected = tuple(key for key in aggregate.keys if key not in valued and key.name not in from_rows)
-    selected += decided_by(tuple(valued), selected)
+    selected += keys_decided_by(tuple(valued), selected)
     read = frozenset(name for key in selected for name in columns_of(key.expr))
-    met = [found for found in public if found.decided_by and found.decided_by <= read]
-    selected += tuple(key for found in met for key in found.keys if key not in selected)
+    decided_sets = [key_set for key_set in public if key_set.decided_by and key_set.decided_by <= read]
+    selected += tuple(key for key_set in decided_sets for key in key_set.keys if key not in selected)
     names = {key.name for key in selected}
     return (
-        [found for found in listing if found not in met],
+        [key_set for key_set in listing if key_set not in decided_sets],
         [key for key in valued if key.name not in names],
         tuple(key.name for key in aggregate.keys if key.name in names),
     )
 
 
-def _list_sets(aggregate: Aggregate, choices: Choices) -> Groups:
+def _list_grouping_sets(aggregate: Aggregate, choices: ValuesByKey) -> GroupPlan:
     """The groups of every grouping set, with NULL for keys that are not in it; all are selected where some must be.
 
     Within one set a key could be public and in another not, but one list has to say which groups there are.
@@ -130,30 +130,30 @@ def _list_sets(aggregate: Aggregate, choices: Choices) -> Groups:
     names = [key.name for key in aggregate.keys]
     listable = all(choices[name] is not None for name in names)
     sizes = [prod(len(choices[name] or ()) for name in names if name in inside) for inside in aggregate.sets]
-    if not listable or sum(sizes) > MOST_LISTED:
-        return Groups(aggregate, None, (*names, SET))
-    nothing: tuple[Scalar | None, ...] = (None,)
+    if not listable or sum(sizes) > MAX_LISTED_KEYS:
+        return GroupPlan(aggregate, None, (*names, SET_COLUMN))
+    null_only: tuple[Scalar | None, ...] = (None,)
     rows = tuple(
         (*row, number)
         for number, inside in enumerate(aggregate.sets)
-        for row in product(*((choices[name] or ()) if name in inside else nothing for name in names))
+        for row in product(*((choices[name] or ()) if name in inside else null_only for name in names))
     )
     fields = tuple(Field(key.name, key.expr.type) for key in aggregate.keys)
-    dropped = _never_null(aggregate, list(aggregate.keys), choices)
-    listed = Listed((ListedRows((*fields, Field(SET, BIGINT)), rows),))
-    return Groups(aggregate, listed, (), _computed(dropped), tuple(key.name for key in dropped))
+    dropped = _keys_never_null(aggregate, list(aggregate.keys), choices)
+    listed = Listed((ListedRows((*fields, Field(SET_COLUMN, BIGINT)), rows),))
+    return GroupPlan(aggregate, listed, (), _has_computed_key(dropped), tuple(key.name for key in dropped))
 
 
-def _public(aggregate: Aggregate, env: Environment) -> list[PublicKeys]:
-    nullable = {key.name: domain_of(_plain(key.expr), env).nullable for key in aggregate.keys}
-    return public_keys(aggregate.keys, aggregate.input, nullable)
+def _public_keys_of(aggregate: Aggregate, env: Environment) -> list[PublicKeys]:
+    nullable = {key.name: domain_of(_strip_finite(key.expr), env).nullable for key in aggregate.keys}
+    return find_public_keys(aggregate.keys, aggregate.input, nullable)
 
 
-def _plain(expr: Expr) -> Expr:
+def _strip_finite(expr: Expr) -> Expr:
     return expr.args[0] if isinstance(expr, Call) and expr.function == "finite" else expr
 
 
-def as_declared(node: Rows) -> Rows:
+def with_declared_nulls(node: Rows) -> Rows:
     """The rows with NULL only where the owner says that NULL is a group, or public rows have it."""
 
     def declared(column: ScanColumn) -> ScanColumn:
@@ -167,15 +167,15 @@ def as_declared(node: Rows) -> Rows:
     return map_rows(node, change)
 
 
-Choices = dict[str, tuple[Scalar | None, ...] | None]
+ValuesByKey = dict[str, tuple[Scalar | None, ...] | None]
 
 
-def _never_null(aggregate: Aggregate, listed: list[Named], choices: Choices) -> tuple[Named, ...]:
+def _keys_never_null(aggregate: Aggregate, listed: list[Named], choices: ValuesByKey) -> tuple[Named, ...]:
     """Keys that may be NULL in a row although NULL is not among their groups: such a row is in none of them."""
-    env = node_domains(aggregate.input)
+    env = derive_domains(aggregate.input)
     unlisted = [key for key in listed if None not in (choices[key.name] or ())]
     return tuple(key for key in unlisted if domain_of(key.expr, env).nullable)
 
 
-def _computed(dropped: tuple[Named, ...]) -> bool:
+def _has_computed_key(dropped: tuple[Named, ...]) -> bool:
     return any(not isinstance(key.expr, Column) for key in dropped)

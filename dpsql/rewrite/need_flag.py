@@ -8,8 +8,8 @@ from dpsql.errors import TypeMismatch
 from dpsql.span import Span
 
 
-def need_flag(called: str, lower: Fraction | None, upper: Fraction | None, text: str, span: Span | None) -> None:
+def require_flag(function_name: str, lower: Fraction | None, upper: Fraction | None, text: str, span: Span | None) -> None:
     """Refuse numbers that may be others: they would be moved to 0 or 1, and counted for what they are not."""
     if lower is None or upper is None or not 0 <= lower <= upper <= 1:
-        raise TypeMismatch(f"{called} needs truth values, or whole numbers that are 0 or 1",
-                           hint=f"For example: {called}({text} > 0).", span=span)  # fmt: skip
+        raise TypeMismatch(f"{function_name} needs truth values, or whole numbers that are 0 or 1",
+                           hint=f"For example: {function_name}({text} > 0).", span=span)  # fmt: skip

@@ -8,7 +8,7 @@ from dpsql.plan.nodes import Norm
 
 
 @dataclass(frozen=True)
-class Policy:
+class ContributionPolicy:
     rows: int | None
     groups: int | None
     norm: Norm

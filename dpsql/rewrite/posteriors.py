@@ -11,45 +11,45 @@ from typing import assert_never
 
 from dpsql.plan.measures import ConjugatePosterior
 from dpsql.plan.recipes import BetaPosterior, NormalPosterior
-from dpsql.rewrite.need_flag import need_flag
-from dpsql.rewrite.sums import Sums, combined
+from dpsql.rewrite.need_flag import require_flag
+from dpsql.rewrite.sums import ArgumentSums, combine_terms
 
 ONE = Fraction(1)
 
 
-def posterior(measure: ConjugatePosterior, sums: Sums) -> BetaPosterior | NormalPosterior:
+def make_posterior(measure: ConjugatePosterior, sums: ArgumentSums) -> BetaPosterior | NormalPosterior:
     match measure.family:
         case "beta":
-            return _beta(measure, sums)
+            return _make_beta_posterior(measure, sums)
         case "normal":
-            return _normal(measure, sums)
+            return _make_normal_posterior(measure, sums)
         case _:
             assert_never(measure.family)
 
 
-def _beta(measure: ConjugatePosterior, sums: Sums) -> BetaPosterior:
-    need_flag("BETA_POSTERIOR", sums.lower, sums.upper, measure.text, measure.span)
-    given = dict(measure.prior)
-    zeros = combined((sums.count, ONE), (sums.total, -ONE))
-    return BetaPosterior(sums.total, zeros, given.get("alpha", ONE), given.get("beta", ONE), measure.confidence,
+def _make_beta_posterior(measure: ConjugatePosterior, sums: ArgumentSums) -> BetaPosterior:
+    require_flag("BETA_POSTERIOR", sums.lower, sums.upper, measure.text, measure.span)
+    prior = dict(measure.prior)
+    zeros = combine_terms((sums.count, ONE), (sums.total, -ONE))
+    return BetaPosterior(sums.total, zeros, prior.get("alpha", ONE), prior.get("beta", ONE), measure.confidence,
                          measure.part)  # fmt: skip
 
 
-def _normal(measure: ConjugatePosterior, sums: Sums) -> NormalPosterior:
+def _make_normal_posterior(measure: ConjugatePosterior, sums: ArgumentSums) -> NormalPosterior:
     """Without a prior of one's own, every mean within the bounds and every variance is as likely as any other."""
     assert sums.first is not None and sums.second is not None
-    given, center, half = dict(measure.prior), (sums.lower + sums.upper) / 2, (sums.upper - sums.lower) / 2
-    square = combined((sums.second, 1 / half**2)) if half else ()
+    prior, center, half = dict(measure.prior), (sums.lower + sums.upper) / 2, (sums.upper - sums.lower) / 2
+    square = combine_terms((sums.second, 1 / half**2)) if half else ()
     return NormalPosterior(
-        rest=combined((sums.count, ONE), (square, -ONE)),
+        rest=combine_terms((sums.count, ONE), (square, -ONE)),
         square=square,
-        linear=combined((sums.first, 1 / half)) if half else (),
+        linear=combine_terms((sums.first, 1 / half)) if half else (),
         center=center,
         half=half,
-        prior_mean=given.get("prior_mean", center),
-        prior_n=given.get("prior_n", Fraction(0)),
-        prior_sd=given.get("prior_sd"),
-        sigma=given.get("sigma"),
+        prior_mean=prior.get("prior_mean", center),
+        prior_n=prior.get("prior_n", Fraction(0)),
+        prior_sd=prior.get("prior_sd"),
+        sigma=prior.get("sigma"),
         confidence=measure.confidence,
         part=measure.part,
     )

@@ -10,26 +10,26 @@ from __future__ import annotations
 
 from dpsql.errors import UnboundedValues
 from dpsql.plan.nodes import Aggregate, Norm
-from dpsql.rewrite.policy import Policy
-from dpsql.rewrite.tally import MOST_VALUES, Coding, Tallied, is_unknown, tally, tally_rows
+from dpsql.rewrite.policy import ContributionPolicy
+from dpsql.rewrite.tally import MAX_VALUES, ColumnCoding, CodedRows, has_no_public_values, code_weighted_rows, prepare_codable_rows
 from dpsql.schema.model import Resolved
 
 
-def respond_rows(aggregate: Aggregate, resolved: Resolved) -> Tallied:
+def prepare_randomized_rows(aggregate: Aggregate, resolved: Resolved) -> CodedRows:
     """The only key of `aggregate` is the column."""
     (key,) = aggregate.keys
-    found = tally_rows(aggregate, resolved, (key.name,))
-    if is_unknown(found.domains[key.name]):
-        raise _no_values(aggregate)
+    codable = prepare_codable_rows(aggregate, resolved, (key.name,))
+    if has_no_public_values(codable.domains[key.name]):
+        raise _randomized_values_error(aggregate)
     # Whatever the owner says of NULL, data may hold it, and a row that were left out would be missed.
-    tallied = tally(found, Coding(MOST_VALUES, {}, True, every=True), Policy(1, None, Norm.L1))
-    (axis,) = tallied.axes
+    coded = code_weighted_rows(codable, ColumnCoding(MAX_VALUES, {}, True, every=True), ContributionPolicy(1, None, Norm.L1))
+    (axis,) = coded.axes
     if axis.values is None or not axis.null:
-        raise _no_values(aggregate)
-    return tallied
+        raise _randomized_values_error(aggregate)
+    return coded
 
 
-def _no_values(aggregate: Aggregate) -> UnboundedValues:
+def _randomized_values_error(aggregate: Aggregate) -> UnboundedValues:
     return UnboundedValues(
         "RANDOMIZED is for a column with declared values", hint="Declare its values in the schema.",
         span=aggregate.measures[0].span,

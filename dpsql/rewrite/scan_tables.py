@@ -35,20 +35,20 @@ from dpsql.types import TEXT, Type
 
 
 def scan_tables(aggregate: Aggregate, resolved: Resolved) -> Aggregate:
-    used = _used(aggregate)
+    used = _columns_used(aggregate)
 
     def change(node: Rows) -> Rows:
         if not isinstance(node, Table | PublicTable):
             return node
         columns = tuple((name, field) for name, field in node.columns if field.name in used)
         if isinstance(node, PublicTable):
-            return scan_public(replace(node, columns=columns), resolved)
-        return scan(replace(node, columns=columns), resolved)
+            return scan_public_table(replace(node, columns=columns), resolved)
+        return scan_table(replace(node, columns=columns), resolved)
 
     return replace(aggregate, input=map_rows(aggregate.input, change))
 
 
-def _used(aggregate: Aggregate) -> frozenset[str]:
+def _columns_used(aggregate: Aggregate) -> frozenset[str]:
     """Every column that an expression of the plan reads; a plan's column names are unique."""
     exprs = [key.expr for key in aggregate.keys]
     exprs += [arg for measure in aggregate.measures for arg in measure_args(measure)]
@@ -71,51 +71,51 @@ def join_by_unit(aggregate: Aggregate) -> Aggregate:
     return replace(aggregate, input=map_rows(aggregate.input, change))
 
 
-def scan(node: Table, resolved: Resolved) -> Scan:
-    table = _table(resolved, node.table)
-    path = resolved.schema.unit_path(table)
-    ids = resolved.schema.id_columns(table)
+def scan_table(node: Table, resolved: Resolved) -> Scan:
+    table = _require_table(resolved, node.table)
+    path = resolved.schema.find_unit_path(table)
+    ids = resolved.schema.find_id_columns(table)
     physical = resolved.physical[table.name]
-    columns = tuple(_column(table, name, field.name, physical, name in ids) for name, field in node.columns)
-    direct = _unit_column(resolved, table)
+    columns = tuple(_scan_column(table, name, field.name, physical, name in ids) for name, field in node.columns)
+    direct = _own_unit_column(resolved, table)
     return Scan(
         table=table.name,
         source=resolved.relations[table.name],
         columns=columns,
-        unit=_unit_id(resolved, table, path),
+        unit=_unit_id_of(resolved, table, path),
         unit_is_unique=direct is not None and table.is_unique(direct),
         unit_columns=frozenset(field.name for name, field in node.columns if name == direct),
-        unique=_unique(table, {name: field.name for name, field in node.columns}),
+        unique=_unique_keys_read(table, {name: field.name for name, field in node.columns}),
     )
 
 
-def scan_public(node: PublicTable, resolved: Resolved) -> PublicScan:
+def scan_public_table(node: PublicTable, resolved: Resolved) -> PublicScan:
     """The rows of a public table; what its columns hold was registered with the data version."""
-    table = _table(resolved, node.table)
+    table = _require_table(resolved, node.table)
     facts = resolved.public[table.name]
-    whole = public_scan(table, resolved.relations[table.name], resolved.physical[table.name])
-    columns = {column.source: column for column in whole.columns}
+    full_scan = make_public_scan(table, resolved.relations[table.name], resolved.physical[table.name])
+    columns = {column.source: column for column in full_scan.columns}
     names = {name: field.name for name, field in node.columns}
     return replace(
-        whole,
-        columns=tuple(replace(_known(columns[n], facts), name=names[n]) for n in names),
+        full_scan,
+        columns=tuple(replace(_restrict_to_registered(columns[n], facts), name=names[n]) for n in names),
         rows=facts.rows,
-        unique=_unique(table, names),
+        unique=_unique_keys_read(table, names),
     )
 
 
-def _unique(table: model.Table, names: Mapping[str, str]) -> tuple[frozenset[str], ...]:
+def _unique_keys_read(table: model.Table, names: Mapping[str, str]) -> tuple[frozenset[str], ...]:
     """The accepted unique keys of which all columns are read."""
     return tuple(frozenset(names[n] for n in key) for key in table.unique if names.keys() >= set(key))
 
 
-def public_scan(table: model.Table, source: Source, physical: Mapping[str, Type | None]) -> PublicScan:
+def make_public_scan(table: model.Table, source: Source, physical: Mapping[str, Type | None]) -> PublicScan:
     """All columns of a public table as every statement reads them, before anything is known of its rows."""
-    columns = tuple(_column(table, column.name, column.name, physical, is_id=False) for column in table.columns)
+    columns = tuple(_scan_column(table, column.name, column.name, physical, is_id=False) for column in table.columns)
     return PublicScan(table.name, source, columns, 0, ())
 
 
-def _known(column: ScanColumn, facts: PublicFacts) -> ScanColumn:
+def _restrict_to_registered(column: ScanColumn, facts: PublicFacts) -> ScanColumn:
     """A public column holds what was registered, and nothing else: so its values are public groups.
 
     Where the owner declares `values`, all of them are; whether NULL is one is known from the rows.
@@ -125,22 +125,22 @@ def _known(column: ScanColumn, facts: PublicFacts) -> ScanColumn:
         return column
     if column.domain.values is not None:
         return replace(column, known=column.domain.with_nullable(None in values), null_group=None in values)
-    found = tuple(value for value in values if value is not None)
-    domain = replace(column.domain, values=found, nullable=None in values)
-    if found and (domain.type.is_number or domain.type.is_time):
-        numbers = [to_number(value) for value in found]
+    present_values = tuple(value for value in values if value is not None)
+    domain = replace(column.domain, values=present_values, nullable=None in values)
+    if present_values and (domain.type.is_number or domain.type.is_time):
+        numbers = [to_number(value) for value in present_values]
         domain = domain.with_bounds(min(numbers), max(numbers))
     return replace(column, known=domain, null_group=None in values)
 
 
-def _table(resolved: Resolved, name: str) -> model.Table:
+def _require_table(resolved: Resolved, name: str) -> model.Table:
     table = resolved.schema.table(name)
     if table is None:
         raise InternalError("a bound table is not in the schema")
     return table
 
 
-def _column(
+def _scan_column(
     table: model.Table, name: str, as_name: str, physical: Mapping[str, Type | None], is_id: bool
 ) -> ScanColumn:
     column = table.column(name)
@@ -158,36 +158,36 @@ def _column(
     )
 
 
-def _id(table: model.Table, name: str, resolved: Resolved) -> ScanColumn:
-    return _column(table, name, name, resolved.physical[table.name], is_id=True)
+def _scan_id_column(table: model.Table, name: str, resolved: Resolved) -> ScanColumn:
+    return _scan_column(table, name, name, resolved.physical[table.name], is_id=True)
 
 
-def _unit_column(resolved: Resolved, table: model.Table) -> str | None:
+def _own_unit_column(resolved: Resolved, table: model.Table) -> str | None:
     """The table's own column that equals the unit's id, if it has one."""
     match table.unit:
         case OwnUnit(column):
             return column
         case ForeignUnit(column, target, key):
-            return column if _table(resolved, target).unit == OwnUnit(key) else None
+            return column if _require_table(resolved, target).unit == OwnUnit(key) else None
         case _:
             return None
 
 
-def _unit_id(resolved: Resolved, table: model.Table, path: tuple[ForeignUnit, ...]) -> UnitId | None:
+def _unit_id_of(resolved: Resolved, table: model.Table, path: tuple[ForeignUnit, ...]) -> UnitId | None:
     """Follow the foreign keys; the last one refers to the unit's own column and needs no join."""
     if isinstance(table.unit, OwnUnit):
-        return UnitId(_id(table, table.unit.column, resolved))
+        return UnitId(_scan_id_column(table, table.unit.column, resolved))
     if not path:
         return None
     hops: list[Hop] = []
     for step in path[:-1]:
-        target = _table(resolved, step.table)
+        target = _require_table(resolved, step.table)
         if not target.is_unique(step.key):
             raise InternalError("a foreign key arrives at a key that is not unique")
-        column, key = _id(table, step.column, resolved), _id(target, step.key, resolved)
+        column, key = _scan_id_column(table, step.column, resolved), _scan_id_column(target, step.key, resolved)
         hops.append(Hop(column, resolved.relations[target.name], key))
         table = target
     last = path[-1]
-    if _table(resolved, last.table).unit != OwnUnit(last.key):
+    if _require_table(resolved, last.table).unit != OwnUnit(last.key):
         raise InternalError("a unit path does not end at the unit")
-    return UnitId(_id(table, last.column, resolved), tuple(hops))
+    return UnitId(_scan_id_column(table, last.column, resolved), tuple(hops))

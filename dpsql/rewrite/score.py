@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from dpsql.analysis.domains import node_domains
+from dpsql.analysis.domains import derive_domains
 from dpsql.analysis.values import domain_of
 from dpsql.errors import InternalError, InvalidParameter
 from dpsql.plan.bundles import MomentBundle
@@ -20,11 +20,11 @@ from dpsql.plan.measures import Best, CountRows, Frequent, Measure, Posterior, S
 from dpsql.plan.nodes import Aggregate, Gather, Listed, cells_of
 from dpsql.plan.recipes import Linear
 from dpsql.plan.relations import Filter, Named
-from dpsql.plan.stages import VALUE, Bins, ReleaseColumn
-from dpsql.privacy.scores import STEPS
-from dpsql.rewrite.need_flag import need_flag
-from dpsql.rewrite.pipeline import Rewritten, prepare
-from dpsql.rewrite.policy import Policy
+from dpsql.plan.stages import VALUE_KEY, Bins, ReleaseColumn
+from dpsql.privacy.scores import SHARE_STEPS
+from dpsql.rewrite.need_flag import require_flag
+from dpsql.rewrite.pipeline import RewrittenPlan, prepare_rows
+from dpsql.rewrite.policy import ContributionPolicy
 from dpsql.rewrite.weigh_units import weigh_units
 from dpsql.schema.model import Resolved
 from dpsql.types import DOUBLE
@@ -32,33 +32,33 @@ from dpsql.types import DOUBLE
 _ONE = Fraction(1)
 
 
-def counts(asked: Aggregate, measure: Frequent | SharesPosterior) -> Aggregate:
+def count_by_value(aggregate: Aggregate, measure: Frequent | SharesPosterior) -> Aggregate:
     """How often each value occurs in each group."""
-    return _by_value(asked, measure.arg, CountRows())
+    return _aggregate_by_value(aggregate, measure.arg, CountRows())
 
 
-def candidates(asked: Aggregate, measure: Best) -> Aggregate:
+def score_by_value(aggregate: Aggregate, measure: Best) -> Aggregate:
     """The values of each group that the best are chosen from, with what they are compared by."""
-    return _by_value(asked, measure.arg, measure.score)
+    return _aggregate_by_value(aggregate, measure.arg, measure.score)
 
 
-def _by_value(asked: Aggregate, arg: Expr, measure: Measure) -> Aggregate:
-    rows = Filter(asked.input, Not(IsNull(arg)))
-    sets = tuple(names | {VALUE} for names in asked.sets)
-    return Aggregate(rows, (*asked.keys, Named(VALUE, arg)), (measure,), sets)
+def _aggregate_by_value(aggregate: Aggregate, arg: Expr, measure: Measure) -> Aggregate:
+    rows = Filter(aggregate.input, Not(IsNull(arg)))
+    sets = tuple(names | {VALUE_KEY} for names in aggregate.sets)
+    return Aggregate(rows, (*aggregate.keys, Named(VALUE_KEY, arg)), (measure,), sets)
 
 
-def key_columns(gather: Gather) -> tuple[ReleaseColumn, ...]:
+def release_key_columns(gather: Gather) -> tuple[ReleaseColumn, ...]:
     """The keys of a release as post-processing reads them."""
-    return tuple(ReleaseColumn(key.name, key.type, "key", place) for place, key in enumerate(gather.keys))
+    return tuple(ReleaseColumn(key.name, key.type, "key", index) for index, key in enumerate(gather.keys))
 
 
-def shares_of(measure: Posterior) -> Bins:
+def share_bins_of(measure: Posterior) -> Bins:
     """What a draw means: a share in thousandths."""
-    return Bins(measure.first, STEPS - measure.first, Fraction(1, STEPS), DOUBLE, discrete=False)
+    return Bins(measure.first, SHARE_STEPS - measure.first, Fraction(1, SHARE_STEPS), DOUBLE, discrete=False)
 
 
-def ranked(rewritten: Rewritten, measure: Best, listed: Listed | None) -> Rewritten:
+def rank_candidates(rewritten: RewrittenPlan, measure: Best, listed: Listed | None) -> RewrittenPlan:
     """One cell for each candidate, that grows with the score; `listed` are the candidates that were selected."""
     gather = rewritten.gather
     if listed is not None:
@@ -76,13 +76,13 @@ def ranked(rewritten: Rewritten, measure: Best, listed: Listed | None) -> Rewrit
     return replace(rewritten, gather=gather)
 
 
-def weigh_truth(asked: Aggregate, listed: Listed | None, resolved: Resolved, policy: Policy) -> Rewritten:
+def weigh_truth_values(aggregate: Aggregate, listed: Listed | None, resolved: Resolved, policy: ContributionPolicy) -> RewrittenPlan:
     """`asked` has the posterior alone; `listed` are its groups, known or from a hole."""
-    prepared = prepare(asked, resolved)
+    prepared = prepare_rows(aggregate, resolved)
     (measure,) = prepared.measures
     assert isinstance(measure, Posterior)
-    domain = domain_of(measure.arg, node_domains(prepared.rows, policy.rows))
-    need_flag("POSTERIOR_SAMPLE", domain.lower, domain.upper, measure.text, measure.span)
+    domain = domain_of(measure.arg, derive_domains(prepared.rows, policy.rows))
+    require_flag("POSTERIOR_SAMPLE", domain.lower, domain.upper, measure.text, measure.span)
     bundle = MomentBundle("trues", "falses", None, Quantise(measure.arg, _ONE, 0, 1))
     part = weigh_units(prepared.rows, tuple(key.name for key in prepared.keys), (bundle,), policy)
-    return Rewritten(Gather(prepared.keys, listed, None, (part,)), ())
+    return RewrittenPlan(Gather(prepared.keys, listed, None, (part,)), ())

@@ -13,23 +13,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from dpsql.analysis.choices import few
-from dpsql.analysis.domains import node_domains
+from dpsql.analysis.choices import list_few_values
+from dpsql.analysis.domains import derive_domains
 from dpsql.analysis.values import domain_of
 from dpsql.errors import LimitExceeded, TypeMismatch, UnboundedValues
 from dpsql.plan.bundles import CountBundle
-from dpsql.plan.expr import Call, Case, Column, Compare, Expr, IsNull, Literal, Not, Quantise, conjunction
+from dpsql.plan.expr import Call, Case, Column, Compare, Expr, IsNull, Literal, Not, Quantise, join_conjuncts
 from dpsql.plan.nodes import Aggregate, Norm, Sum, Tally
 from dpsql.plan.relations import Filter, Named, Project, Rows
 from dpsql.plan.stages import Axis, Bins
-from dpsql.rewrite.exact_units import exact_units
+from dpsql.rewrite.exact_units import make_unit_aggregates_exact
 from dpsql.rewrite.grids import declared_grids
 from dpsql.rewrite.limit_joins import limit_joins
-from dpsql.rewrite.limit_public import limit_public
+from dpsql.rewrite.limit_public import limit_public_joins
 from dpsql.rewrite.limit_work import limit_work
-from dpsql.rewrite.list_groups import as_declared
+from dpsql.rewrite.list_groups import with_declared_nulls
 from dpsql.rewrite.make_total import make_total
-from dpsql.rewrite.policy import Policy
+from dpsql.rewrite.policy import ContributionPolicy
 from dpsql.rewrite.push_conditions import push_conditions
 from dpsql.rewrite.scan_tables import join_by_unit, scan_tables
 from dpsql.rewrite.weigh_units import weigh_units
@@ -38,14 +38,14 @@ from dpsql.schema.model import Resolved
 from dpsql.span import Span
 from dpsql.types import BIGINT, Kind
 
-CELL = "rows"
+ROWS_CELL = "rows"
 
-MOST_VALUES = 1_000
+MAX_VALUES = 1_000
 """Of one column: a code is found by comparing with each of them."""
 
 
 @dataclass(frozen=True)
-class Coding:
+class ColumnCoding:
     """How columns become codes: at most `bins` steps for a number or time, as many values as are declared for others.
 
     `listed` has the values of columns that the schema declares none for, by name: released ones. With `nulls`, NULL is
@@ -60,13 +60,13 @@ class Coding:
 
 
 @dataclass(frozen=True)
-class Tallied:
+class CodedRows:
     tally: Tally
     axes: tuple[Axis, ...]
 
 
 @dataclass(frozen=True)
-class TallyRows:
+class CodableRows:
     """Sanitised rows with the asked columns, and what is known of each: before they are coded."""
 
     rows: Rows
@@ -77,79 +77,79 @@ class TallyRows:
     spans: Mapping[str, Span | None] = field(default_factory=dict)  # where it is written
 
 
-def tally_rows(
+def prepare_codable_rows(
     aggregate: Aggregate, resolved: Resolved, labels: tuple[str, ...], spans: tuple[Span | None, ...] = ()
-) -> TallyRows:
+) -> CodableRows:
     """The rows of an aggregate whose keys are the columns to be coded."""
     aggregate = join_by_unit(push_conditions(scan_tables(aggregate, resolved)))
-    aggregate = limit_work(limit_joins(limit_public(aggregate)))
-    aggregate = make_total(exact_units(aggregate))
-    env = node_domains(as_declared(aggregate.input))
-    domains = {key.name: domain_of(_plain(key.expr), env) for key in aggregate.keys}
+    aggregate = limit_work(limit_joins(limit_public_joins(aggregate)))
+    aggregate = make_total(make_unit_aggregates_exact(aggregate))
+    env = derive_domains(with_declared_nulls(aggregate.input))
+    domains = {key.name: domain_of(_strip_finite(key.expr), env) for key in aggregate.keys}
     rows = Project(aggregate.input, aggregate.keys)
     columns = tuple(Named(key.name, Column(key.name, key.expr.type)) for key in aggregate.keys)
-    called = dict(zip(domains, labels, strict=True))
-    plain = Project(aggregate.input, tuple(Named(key.name, _plain(key.expr)) for key in aggregate.keys))
-    places = dict(zip(domains, spans or (None,) * len(labels), strict=True))
-    return TallyRows(rows, columns, domains, declared_grids(plain), called, places)
+    labels_by_name = dict(zip(domains, labels, strict=True))
+    plain = Project(aggregate.input, tuple(Named(key.name, _strip_finite(key.expr)) for key in aggregate.keys))
+    spans_by_name = dict(zip(domains, spans or (None,) * len(labels), strict=True))
+    return CodableRows(rows, columns, domains, declared_grids(plain), labels_by_name, spans_by_name)
 
 
-def is_unknown(domain: Domain) -> bool:
+def has_no_public_values(domain: Domain) -> bool:
     """Whether nothing public bounds the values: neither a list nor, of numbers and times, bounds."""
     ordered = domain.type.is_number or domain.type.is_time
-    return few(domain) is None and not (ordered and domain.bounded)
+    return list_few_values(domain) is None and not (ordered and domain.is_bounded)
 
 
-def tally(found: TallyRows, coding: Coding, policy: Policy) -> Tallied:
+def code_weighted_rows(codable: CodableRows, coding: ColumnCoding, policy: ContributionPolicy) -> CodedRows:
     axes: list[Axis] = []
     codes: list[Named] = []
-    for number, column in enumerate(found.columns, 1):
-        axis, code = _coded(column, found, coding)
+    for number, column in enumerate(codable.columns, 1):
+        axis, code = _code_column(column, codable, coding)
         axes.append(axis)
         codes.append(Named(f"a{number}", code))
-    coded = Project(found.rows, tuple(codes))
-    present = conjunction(tuple(Not(IsNull(Column(code.name, BIGINT))) for code in codes))
-    kept = Filter(coded, present)
+    coded = Project(codable.rows, tuple(codes))
+    present = join_conjuncts(tuple(Not(IsNull(Column(code.name, BIGINT))) for code in codes))
+    complete_rows = Filter(coded, present)
     # Over all tuples together: the L1 norm bounds every set of them, and so every sum that a study may form.
-    summed = weigh_units(kept, (), (CountBundle(CELL, None),), replace(policy, norm=Norm.L1))
-    return Tallied(Tally(Sum(summed.input, tuple(code.name for code in codes), summed.bundles)), tuple(axes))
+    summed = weigh_units(complete_rows, (), (CountBundle(ROWS_CELL, None),), replace(policy, norm=Norm.L1))
+    return CodedRows(Tally(Sum(summed.input, tuple(code.name for code in codes), summed.bundles)), tuple(axes))
 
 
-def _plain(expr: Expr) -> Expr:
+def _strip_finite(expr: Expr) -> Expr:
     return expr.args[0] if isinstance(expr, Call) and expr.function == "finite" else expr
 
 
-def _coded(column: Named, found: TallyRows, coding: Coding) -> tuple[Axis, Expr]:
+def _code_column(column: Named, codable: CodableRows, coding: ColumnCoding) -> tuple[Axis, Expr]:
     name, value = column.name, column.expr
-    domain = found.domains[name]
+    domain = codable.domains[name]
     null = coding.every or (coding.nulls and domain.nullable)
     listed = coding.listed.get(name)
-    values = tuple(v for v in (few(domain) or ()) if v is not None) if listed is None else listed
+    values = tuple(v for v in (list_few_values(domain) or ()) if v is not None) if listed is None else listed
     ordered = value.type.is_number or value.type.is_time
-    if listed is None and ordered and domain.bounded and (not values or len(values) > coding.bins):
-        steps = _steps(as_number(value), domain, found.grids.get(name), coding.bins)
+    if listed is None and ordered and domain.is_bounded and (not values or len(values) > coding.bins):
+        steps = _quantize_to_steps(to_numeric_expr(value), domain, codable.grids.get(name), coding.bins)
         discrete = value.type.is_integer or value.type.is_time or value.type.kind is Kind.DECIMAL
         axis = Axis(name, value.type, None, Bins(steps.lower, steps.upper, steps.grid, value.type, discrete), null)
-        return axis, _with_null(value, steps, axis)
+        return axis, _add_null_code(value, steps, axis)
     if not values:
-        raise _no_values(found.labels[name], domain, found.spans.get(name))
-    if len(values) > MOST_VALUES:
+        raise _undeclared_values_error(codable.labels[name], domain, codable.spans.get(name))
+    if len(values) > MAX_VALUES:
         raise LimitExceeded(
-            f'column "{found.labels[name]}" has more than {MOST_VALUES:,} values', span=found.spans.get(name)
+            f'column "{codable.labels[name]}" has more than {MAX_VALUES:,} values', span=codable.spans.get(name)
         )
     axis = Axis(name, value.type, values, None, null)
     branches = tuple(
-        (Compare("=", value, Literal(one, value.type)), Literal(place, BIGINT)) for place, one in enumerate(values)
+        (Compare("=", value, Literal(listed_value, value.type)), Literal(code, BIGINT)) for code, listed_value in enumerate(values)
     )
     other = Literal(axis.upper if coding.every else None, BIGINT)
-    return axis, _with_null(value, Case(branches, other, BIGINT), axis)
+    return axis, _add_null_code(value, Case(branches, other, BIGINT), axis)
 
 
-def _with_null(value: Expr, code: Expr, axis: Axis) -> Expr:
+def _add_null_code(value: Expr, code: Expr, axis: Axis) -> Expr:
     return Case(((IsNull(value), Literal(axis.upper, BIGINT)),), code, BIGINT) if axis.null else code
 
 
-def as_number(value: Expr) -> Expr:
+def to_numeric_expr(value: Expr) -> Expr:
     """Days of a date, microseconds of a moment, a number as it is."""
     match value.type.kind:
         case Kind.DATE:
@@ -162,23 +162,23 @@ def as_number(value: Expr) -> Expr:
             raise TypeMismatch(f"{value.type} has no order in steps")
 
 
-def _steps(value: Expr, domain: Domain, declared: Fraction | None, most: int) -> Quantise:
+def _quantize_to_steps(value: Expr, domain: Domain, declared: Fraction | None, max_steps: int) -> Quantise:
     """At most `most` steps between the bounds; whole numbers, days and declared grids have one each where they fit."""
     lower, upper = domain.bounds
     natural = declared or (Fraction(1) if value.type.is_integer else None)
     if domain.type.kind is Kind.DECIMAL:
         natural = natural or Fraction(1, 10 ** (domain.type.scale or 0))
-    grid = natural or (upper - lower or abs(lower) or Fraction(1)) / (most - 1)
-    if (upper - lower) / grid >= most:
-        wide = (upper - lower) / (most - 1)
-        grid = -(-wide // natural) * natural if natural is not None else wide
+    grid = natural or (upper - lower or abs(lower) or Fraction(1)) / (max_steps - 1)
+    if (upper - lower) / grid >= max_steps:
+        step_width = (upper - lower) / (max_steps - 1)
+        grid = -(-step_width // natural) * natural if natural is not None else step_width
     first, last = (lower / grid).__ceil__(), (upper / grid).__floor__()
     if first > last:
         first = last = round((lower + upper) / 2 / grid)
     return Quantise(value, grid, first, last)
 
 
-def _no_values(name: str, domain: Domain, span: Span | None) -> UnboundedValues:
+def _undeclared_values_error(name: str, domain: Domain, span: Span | None) -> UnboundedValues:
     if domain.type.is_number or domain.type.is_time:
         return UnboundedValues(
             f'column "{name}" has no bounds',

@@ -6,16 +6,16 @@
 
 from __future__ import annotations
 
-from dpsql.analysis.units import unit_facts
+from dpsql.analysis.units import derive_unit_facts
 from dpsql.errors import UnboundedContribution
 from dpsql.plan.bundles import Bundle
 from dpsql.plan.nodes import Sum, Weigh
 from dpsql.plan.relations import Rows, has_uid
-from dpsql.rewrite.policy import Policy
+from dpsql.rewrite.policy import ContributionPolicy
 
 
-def weigh_units(rows: Rows, keys: tuple[str, ...], bundles: tuple[Bundle, ...], policy: Policy) -> Sum:
-    facts = unit_facts(rows)
+def weigh_units(rows: Rows, keys: tuple[str, ...], bundles: tuple[Bundle, ...], policy: ContributionPolicy) -> Sum:
+    facts = derive_unit_facts(rows)
     # Where each row is its own unit there is no id to weigh it by: its copies all count.
     if facts.rows is not None and (policy.rows is None or facts.rows <= policy.rows or not has_uid(rows)):
         return Sum(rows, keys, bundles)

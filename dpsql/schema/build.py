@@ -8,9 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 
 from dpsql.schema import accounts, keys
-from dpsql.schema.accounts import number, read_budget, there, whole
+from dpsql.schema.accounts import number_at, read_budget, child_at, integer_at
 from dpsql.schema.columns import read_column, read_description
-from dpsql.schema.document import At, Items, Leaf, quoted, suggestion
+from dpsql.schema.document import NodeRef, ListNode, TextNode, quote_text, suggest_name
 from dpsql.schema.literals import show_number
 from dpsql.schema.model import (
     Answers,
@@ -30,142 +30,142 @@ from dpsql.schema.model import (
     View,
 )
 from dpsql.schema.places import read_engine, read_ledger, read_source
-from dpsql.schema.shape import check, read_flag
+from dpsql.schema.shape import check_shape, read_flag
 from dpsql.schema.snap import parse_snap
 from dpsql.schema.units import check_units
 
-QUERY_EPSILON = Fraction(1, 20)  # of the budget: some twenty questions, or many more under zCDP
-QUERY_DELTA = Fraction(1, 100)
+QUERY_EPSILON_SHARE = Fraction(1, 20)  # of the budget: some twenty questions, or many more under zCDP
+QUERY_DELTA_SHARE = Fraction(1, 100)
 
 
-def build_schema(root: At, path: Path, env: Mapping[str, str]) -> Schema:
-    check(root, keys.SCHEMA, 'Start with "dpsql: 1", then the keys privacy and tables.')
+def build_schema(root: NodeRef, path: Path, env: Mapping[str, str]) -> Schema:
+    check_shape(root, keys.SCHEMA, 'Start with "dpsql: 1", then the keys privacy and tables.')
     engine = read_engine(root.child("engine"), path.parent, env)
     schema = Schema(
         path=path,
         engine=engine,
         ledger=read_ledger(root.child("ledger"), path.parent, path.stem, env),
-        privacy=_privacy(there(root, "privacy")),
+        privacy=_read_privacy(child_at(root, "privacy")),
         analysts=accounts.read_analysts(root),
         groups=accounts.read_groups(root),
         tables=tuple(
-            _table(leaf.text, at, path.parent, engine, env, _preview(root, False))
-            for leaf, at in there(root, "tables").entries()
+            _read_table(leaf.text, at, path.parent, engine, env, _read_preview(root, False))
+            for leaf, at in child_at(root, "tables").entries()
         ),
-        views=_views(root.child("views"), [leaf.text for leaf, _ in there(root, "tables").entries()]),
-        limits=_limits(root.child("limits")),
-        statistics=_statistics(root.child("statistics")),
-        answers=_answers(root.child("answers")),
+        views=_read_views(root.child("views"), [leaf.text for leaf, _ in child_at(root, "tables").entries()]),
+        limits=_read_limits(root.child("limits")),
+        statistics=_read_statistics(root.child("statistics")),
+        answers=_read_answers(root.child("answers")),
         description=read_description(root),
     )
     check_units(schema, root)
     return schema
 
 
-def _privacy(at: At) -> Privacy:
+def _read_privacy(at: NodeRef) -> Privacy:
     neighbors = at.child("neighbors")
     contributions = at.child("contributions")
-    budget = read_budget(there(at, "budget"))
+    budget = read_budget(child_at(at, "budget"))
     return Privacy(
         neighbors=Neighbors(neighbors.text if neighbors else "add_remove"),
-        unit=there(at, "unit").text,
+        unit=child_at(at, "unit").text,
         budget=budget,
-        query=_query(at.child("query"), budget),
-        contributions=Contributions(whole(contributions.child("rows")), whole(contributions.child("groups")))
+        query=_read_query_budget(at.child("query"), budget),
+        contributions=Contributions(integer_at(contributions.child("rows")), integer_at(contributions.child("groups")))
         if contributions
         else Contributions(),
-        group_size=whole(at.child("group_size")) or 1,
+        group_size=integer_at(at.child("group_size")) or 1,
         policy=accounts.read_policy(at, budget),
     )
 
 
-def _query(at: At | None, budget: Budget) -> Budget:
+def _read_query_budget(at: NodeRef | None, budget: Budget) -> Budget:
     epsilon, delta = (at.child("epsilon"), at.child("delta")) if at else (None, None)
     query = Budget(
-        number(epsilon) if epsilon else budget.epsilon * QUERY_EPSILON,
-        number(delta) if delta else budget.delta * QUERY_DELTA,
+        number_at(epsilon) if epsilon else budget.epsilon * QUERY_EPSILON_SHARE,
+        number_at(delta) if delta else budget.delta * QUERY_DELTA_SHARE,
     )
     if epsilon and query.epsilon > budget.epsilon:
-        raise _overread_budget(epsilon, budget.epsilon)
+        raise _over_budget_error(epsilon, budget.epsilon)
     if delta and query.delta > budget.delta:
-        raise _overread_budget(delta, budget.delta)
+        raise _over_budget_error(delta, budget.delta)
     return query
 
 
-def _overread_budget(at: At, most: Fraction) -> Exception:
-    return at.wrong(f"at most the budget's {show_number(most)}", "Lower it, or raise privacy.budget.")
+def _over_budget_error(at: NodeRef, maximum: Fraction) -> Exception:
+    return at.mismatch_error(f"at most the budget's {show_number(maximum)}", "Lower it, or raise privacy.budget.")
 
 
-def _answers(at: At | None) -> Answers:
+def _read_answers(at: NodeRef | None) -> Answers:
     retention, refresh = (at.child("retention"), at.child("refresh")) if at else (None, None)
-    kept = None
+    retention_time = None
     if retention:
         count, unit = retention.text.split()
-        kept = timedelta(days=int(count) * (7 if unit.startswith("week") else 1))
+        retention_time = timedelta(days=int(count) * (7 if unit.startswith("week") else 1))
     grid = parse_snap(refresh.text) if refresh else None
     if refresh and grid is None:
-        raise refresh.wrong("minutes or hours that divide a day, days or weeks", "Write for example refresh: 1 day.")
-    return Answers(kept, grid)
+        raise refresh.mismatch_error("minutes or hours that divide a day, days or weeks", "Write for example refresh: 1 day.")
+    return Answers(retention_time, grid)
 
 
-def _limits(at: At | None) -> Limits:
+def _read_limits(at: NodeRef | None) -> Limits:
     if at is None:
         return Limits()
     memory, latency = at.child("memory"), at.child("min_latency")
     return Limits(
         memory=memory.text if memory else None,
-        threads=whole(at.child("threads")),
-        seconds=whole(at.child("seconds")) or Limits.seconds,
-        failures=whole(at.child("failures")) or Limits.failures,
-        min_latency=number(latency) if latency else Limits.min_latency,
-        running=whole(at.child("running")) or Limits.running,
+        threads=integer_at(at.child("threads")),
+        seconds=integer_at(at.child("seconds")) or Limits.seconds,
+        failures=integer_at(at.child("failures")) or Limits.failures,
+        min_latency=number_at(latency) if latency else Limits.min_latency,
+        running=integer_at(at.child("running")) or Limits.running,
     )
 
 
-def _preview(at: At, otherwise: bool) -> bool:
-    found = at.child("preview")
-    return otherwise if found is None else found.text == "dummy"
+def _read_preview(at: NodeRef, otherwise: bool) -> bool:
+    preview = at.child("preview")
+    return otherwise if preview is None else preview.text == "dummy"
 
 
-def _table(name: str, at: At, folder: Path, engine: str, env: Mapping[str, str], preview: bool) -> Table:
-    columns = tuple(read_column(leaf.text, child) for leaf, child in there(at, "columns").entries())
-    unit = _unit(at, columns)
+def _read_table(name: str, at: NodeRef, folder: Path, engine: str, env: Mapping[str, str], preview: bool) -> Table:
+    columns = tuple(read_column(leaf.text, child) for leaf, child in child_at(at, "columns").entries())
+    unit = _read_unit(at, columns)
     if unit is None:
-        _no_snap(there(at, "columns"))
-        _no_randomized(there(at, "columns"))
-        _no_preview(at.child("preview"))
+        _refuse_public_snap(child_at(at, "columns"))
+        _refuse_public_randomized(child_at(at, "columns"))
+        _refuse_public_preview(at.child("preview"))
     return Table(
         name=name,
         source=read_source(at.child("source"), at, name, folder, engine, env),
         unit=unit,
-        unique=_unique(at.child("unique"), columns),
+        unique=_read_unique_keys(at.child("unique"), columns),
         columns=columns,
-        preview=unit is not None and _preview(at, preview),
+        preview=unit is not None and _read_preview(at, preview),
         description=read_description(at),
     )
 
 
-def _no_preview(at: At | None) -> None:
+def _refuse_public_preview(at: NodeRef | None) -> None:
     if at is not None:
         raise at.error("must not stand in a public table", "Its rows may be seen: remove preview.", line=at.key_line)
 
 
-def _no_snap(columns: At) -> None:
+def _refuse_public_snap(columns: NodeRef) -> None:
     for _, column in columns.entries():
         snap = column.child("snap")
         if snap is not None:
             raise snap.error("must not stand in a public table", "Reading it is free: remove snap.", line=snap.key_line)
 
 
-def _no_randomized(columns: At) -> None:
+def _refuse_public_randomized(columns: NodeRef) -> None:
     for _, column in columns.entries():
-        found = column.child("randomized")
-        if found is not None:
-            raise found.error("must not stand in a public table", "It is read as it is, and never debiased: remove it.",
-                              line=found.key_line)  # fmt: skip
+        randomized = column.child("randomized")
+        if randomized is not None:
+            raise randomized.error("must not stand in a public table", "It is read as it is, and never debiased: remove it.",
+                              line=randomized.key_line)  # fmt: skip
 
 
-def _views(at: At | None, tables: list[str]) -> tuple[View, ...]:
+def _read_views(at: NodeRef | None, tables: list[str]) -> tuple[View, ...]:
     views: list[View] = []
     taken = {name.lower() for name in tables}
     for leaf, child in at.entries() if at else ():
@@ -173,22 +173,22 @@ def _views(at: At | None, tables: list[str]) -> tuple[View, ...]:
             raise child.error("must have another name", "A table or another view has it, or it begins with _.",
                               line=child.key_line)  # fmt: skip
         taken.add(leaf.text.lower())
-        sql = child if isinstance(child.node, Leaf) else there(child, "sql")
+        sql = child if isinstance(child.node, TextNode) else child_at(child, "sql")
         views.append(View(leaf.text, sql.text, description=read_description(child)))
     return tuple(views)
 
 
-def _statistics(at: At | None) -> tuple[StatisticDeclared, ...]:
-    found: list[StatisticDeclared] = []
+def _read_statistics(at: NodeRef | None) -> tuple[StatisticDeclared, ...]:
+    statistics: list[StatisticDeclared] = []
     for leaf, child in at.entries() if at else ():
-        of, sql = tuple(item.text for item in there(child, "of").items()), there(child, "sql")
-        if leaf.text.lower() in {known.name.lower() for known in found} or len({n.lower() for n in of}) < len(of):
+        of, sql = tuple(item.text for item in child_at(child, "of").items()), child_at(child, "sql")
+        if leaf.text.lower() in {earlier.name.lower() for earlier in statistics} or len({n.lower() for n in of}) < len(of):
             raise child.error("must not repeat a name", "Names that differ in case only are one.", line=child.key_line)
-        found.append(StatisticDeclared(leaf.text, of, sql.text, sql.line))
-    return tuple(found)
+        statistics.append(StatisticDeclared(leaf.text, of, sql.text, sql.line))
+    return tuple(statistics)
 
 
-def _unit(table: At, columns: tuple[Column, ...]) -> Unit | None:
+def _read_unit(table: NodeRef, columns: tuple[Column, ...]) -> Unit | None:
     unit, public = table.child("unit"), table.child("public")
     is_public = public is not None and read_flag(public)
     if is_public and unit:
@@ -201,32 +201,32 @@ def _unit(table: At, columns: tuple[Column, ...]) -> Unit | None:
             "Write for example unit: patient_id, unit: {patient_id: patients.patient_id}, unit: row, or public: true.",
             line=table.key_line,
         )
-    if isinstance(unit.node, Leaf):
-        return RowUnit() if unit.text == "row" else OwnUnit(_column(unit, unit.text, columns))
+    if isinstance(unit.node, TextNode):
+        return RowUnit() if unit.text == "row" else OwnUnit(_require_column_name(unit, unit.text, columns))
     (leaf, target), = unit.entries()
-    column = _column(unit, leaf.text, columns, leaf.line)
+    column = _require_column_name(unit, leaf.text, columns, leaf.line)
     to_table, dot, key = target.text.partition(".")
     if not dot or not to_table or not key:
-        raise target.wrong("a key written table.column", f"Write for example {{{column}: patients.{column}}}.")
+        raise target.mismatch_error("a key written table.column", f"Write for example {{{column}: patients.{column}}}.")
     return ForeignUnit(column, to_table, key)
 
 
-def _column(at: At, name: str, columns: tuple[Column, ...], line: int | None = None) -> str:
+def _require_column_name(at: NodeRef, name: str, columns: tuple[Column, ...], line: int | None = None) -> str:
     names = [column.name for column in columns]
     if name in names:
         return name
-    raise at.error(f"names {quoted(name)}, which is not among the columns of the table",
-                   suggestion(name, names, "columns"), line=line)  # fmt: skip
+    raise at.error(f"names {quote_text(name)}, which is not among the columns of the table",
+                   suggest_name(name, names, "columns"), line=line)  # fmt: skip
 
 
-def _unique(at: At | None, columns: tuple[Column, ...]) -> tuple[tuple[str, ...], ...]:
-    found: list[tuple[str, ...]] = []
+def _read_unique_keys(at: NodeRef | None, columns: tuple[Column, ...]) -> tuple[tuple[str, ...], ...]:
+    unique_keys: list[tuple[str, ...]] = []
     for item in at.items() if at else ():
-        parts = list(item.items()) if isinstance(item.node, Items) else [item]
-        key = tuple(_column(part, part.text, columns) for part in parts)
+        parts = list(item.items()) if isinstance(item.node, ListNode) else [item]
+        key = tuple(_require_column_name(part, part.text, columns) for part in parts)
         if len(set(key)) < len(key):
             raise item.error("names a column twice", "Name each column once.")
-        if any(set(key) == set(other) for other in found):
+        if any(set(key) == set(other) for other in unique_keys):
             raise item.error("repeats a key", "Remove it.")
-        found.append(key)
-    return tuple(found)
+        unique_keys.append(key)
+    return tuple(unique_keys)

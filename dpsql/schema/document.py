@@ -1,6 +1,6 @@
 """A YAML file as a tree that knows its lines, and where in it a reader stands.
 
-Law: every complaint about a schema is made by `At.error`, so that each names file, line and key.
+Law: every complaint about a schema is made by `NodeRef.error`, so that each names file, line and key.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dpsql.errors import SchemaError
 
 
 @dataclass(frozen=True)
-class Leaf:
+class TextNode:
     """A scalar by its text. `null`: written as nothing, `~` or `null`, without quotes."""
 
     line: int
@@ -23,65 +23,65 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class Items:
+class ListNode:
     line: int
-    items: tuple[Node, ...]
+    items: tuple[DocumentNode, ...]
 
 
 @dataclass(frozen=True)
-class Entries:
+class MappingNode:
     line: int
-    entries: tuple[tuple[Leaf, Node], ...]
+    entries: tuple[tuple[TextNode, DocumentNode], ...]
 
 
-Node = Leaf | Items | Entries
+DocumentNode = TextNode | ListNode | MappingNode
 
 
 @dataclass(frozen=True)
-class At:
+class NodeRef:
     """A node, the dotted key that leads to it, and the line where that key stands."""
 
     file: str
     key: str
-    node: Node
+    node: DocumentNode
     key_line: int
 
     @property
     def line(self) -> int:
         # An empty value has no place of its own: the parser puts it where the next token stands.
-        if isinstance(self.node, Leaf) and self.node.null and not self.node.text:
+        if isinstance(self.node, TextNode) and self.node.null and not self.node.text:
             return self.key_line
         return self.node.line
 
     @property
     def text(self) -> str:
-        assert isinstance(self.node, Leaf)
+        assert isinstance(self.node, TextNode)
         return self.node.text
 
     @property
     def null(self) -> bool:
-        return isinstance(self.node, Leaf) and self.node.null
+        return isinstance(self.node, TextNode) and self.node.null
 
-    def child(self, name: str) -> At | None:
+    def child(self, name: str) -> NodeRef | None:
         return next((at for leaf, at in self.entries() if leaf.text == name), None)
 
-    def entries(self) -> Iterator[tuple[Leaf, At]]:
-        if isinstance(self.node, Entries):
+    def entries(self) -> Iterator[tuple[TextNode, NodeRef]]:
+        if isinstance(self.node, MappingNode):
             for leaf, value in self.node.entries:
-                yield leaf, At(self.file, f"{self.key}.{leaf.text}" if self.key else leaf.text, value, leaf.line)
+                yield leaf, NodeRef(self.file, f"{self.key}.{leaf.text}" if self.key else leaf.text, value, leaf.line)
 
-    def items(self) -> Iterator[At]:
-        if isinstance(self.node, Items):
+    def items(self) -> Iterator[NodeRef]:
+        if isinstance(self.node, ListNode):
             for number, item in enumerate(self.node.items):
-                yield At(self.file, f"{self.key}[{number}]", item, item.line)
+                yield NodeRef(self.file, f"{self.key}[{number}]", item, item.line)
 
     def error(self, what: str, hint: str | None = None, *, line: int | None = None) -> SchemaError:
         """`what` goes on after the key: "must be a number above 0"."""
-        subject = f"{shown(self.key, 200)} " if self.key else ""
-        return complaint(self.file, line or self.line, f"{subject}{what}", hint)
+        subject = f"{printable_text(self.key, 200)} " if self.key else ""
+        return make_schema_error(self.file, line or self.line, f"{subject}{what}", hint)
 
-    def wrong(self, due: str, hint: str | None = None) -> SchemaError:
-        return self.error(f"must be {due}, not {describe(self.node)}", hint)
+    def mismatch_error(self, due: str, hint: str | None = None) -> SchemaError:
+        return self.error(f"must be {due}, not {describe_node(self.node)}", hint)
 
 
 def without_credentials(text: str) -> str:
@@ -93,44 +93,44 @@ def without_credentials(text: str) -> str:
     return re.sub(r"(password=)[^&\s]*", r"\1…", re.sub(r":/+\S*@", "://…@", text), flags=re.IGNORECASE)
 
 
-def complaint(file: str, line: int | None, what: str, hint: str | None = None) -> SchemaError:
+def make_schema_error(file: str, line: int | None, what: str, hint: str | None = None) -> SchemaError:
     file = without_credentials(file)  # whoever takes the URL of a server for a path
     return SchemaError(f"{file}:{line}: {what}" if line else f"{file}: {what}", hint=hint)
 
 
-def shown(text: str, most: int = 60) -> str:
+def printable_text(text: str, max_length: int = 60) -> str:
     """Text fit for one line of a message, without the credentials of a URL."""
     text = without_credentials(text)
-    short = text if len(text) <= most else text[: most - 1] + "…"
+    short = text if len(text) <= max_length else text[: max_length - 1] + "…"
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in short)
 
 
-def quoted(text: str) -> str:
-    return f'"{shown(text)}"'
+def quote_text(text: str) -> str:
+    return f'"{printable_text(text)}"'
 
 
-def describe(node: Node) -> str:
+def describe_node(node: DocumentNode) -> str:
     match node:
-        case Leaf(null=True):
+        case TextNode(null=True):
             return "empty"
-        case Leaf(text=text):
-            return quoted(text)
-        case Items():
+        case TextNode(text=text):
+            return quote_text(text)
+        case ListNode():
             return "a list"
-        case Entries():
+        case MappingNode():
             return "a mapping"
 
 
-def closest(name: str, names: list[str]) -> str | None:
+def closest_name(name: str, names: list[str]) -> str | None:
     """The one of `names` that a mistyped `name` most likely means."""
-    folded = {known.lower(): known for known in names}
-    found = get_close_matches(name.lower(), list(folded), n=1, cutoff=0.6)
-    return folded[found[0]] if found else None
+    folded = {candidate.lower(): candidate for candidate in names}
+    matches = get_close_matches(name.lower(), list(folded), n=1, cutoff=0.6)
+    return folded[matches[0]] if matches else None
 
 
-def suggestion(name: str, names: list[str], what: str) -> str:
+def suggest_name(name: str, names: list[str], what: str) -> str:
     """A hint for an unknown name: the nearest known one, and all of them where they are few."""
-    near = closest(name, names)
+    near = closest_name(name, names)
     if near is not None:
         return f'Did you mean "{near}"?'
     if not names:

@@ -23,8 +23,8 @@ def to_number(value: Scalar) -> Fraction:
         case int() | float() | Decimal():
             return Fraction(value)
         case dt.datetime():
-            moment = value.astimezone(dt.UTC).replace(tzinfo=None) if value.tzinfo else value
-            return Fraction((moment - EPOCH) // dt.timedelta(microseconds=1))
+            naive = value.astimezone(dt.UTC).replace(tzinfo=None) if value.tzinfo else value
+            return Fraction((naive - EPOCH) // dt.timedelta(microseconds=1))
         case dt.date():
             return Fraction((value - EPOCH.date()).days)
         case str():
@@ -45,7 +45,7 @@ class Domain:
     exact: bool = field(default=True, compare=False)
 
     @property
-    def bounded(self) -> bool:
+    def is_bounded(self) -> bool:
         return self.lower is not None and self.upper is not None
 
     @property

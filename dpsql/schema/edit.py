@@ -11,73 +11,73 @@ import re
 import yaml
 
 from dpsql.errors import SchemaError
-from dpsql.schema.load import compose
+from dpsql.schema.load import compose_yaml
 
-_ANALYSTS = "analysts"
-_STEP = 2
+_ANALYSTS_KEY = "analysts"
+_INDENT = 2
 
 
 def add_analyst(text: str, name: str, entry: str) -> str:
     """`entry` is the analyst's declaration as one line of YAML, such as {budget: {epsilon: 1, delta: 0}}."""
-    root = _mapping(compose(text))
-    found = _find(root, _ANALYSTS)
-    if found is None:
-        return _add_first(text, root, f"{_key(name)}: {entry}")
-    return _add(text, _mapping(found[1]), _key(name), entry)
+    root = _require_mapping(compose_yaml(text))
+    analysts = _find_entry(root, _ANALYSTS_KEY)
+    if analysts is None:
+        return _add_first_analyst(text, root, f"{_quote_key(name)}: {entry}")
+    return _add_entry(text, _require_mapping(analysts[1]), _quote_key(name), entry)
 
 
 def set_password(text: str, name: str, verifier: str) -> str:
     """The analyst with this password, instead of any other that the entry has."""
-    analyst = _mapping(_analyst(text, name)[1])
+    analyst = _require_mapping(_find_analyst(text, name)[1])
     for key in ("password", "password_env"):
-        found = _find(analyst, key)
-        if found is not None:
-            start, end = found[0].start_mark.index, found[1].end_mark.index
+        entry = _find_entry(analyst, key)
+        if entry is not None:
+            start, end = entry[0].start_mark.index, entry[1].end_mark.index
             return f'{text[:start]}password: "{verifier}"{text[end:]}'
-    return _add(text, analyst, "password", f'"{verifier}"')
+    return _add_entry(text, analyst, "password", f'"{verifier}"')
 
 
 def remove_analyst(text: str, name: str) -> str:
-    key, value = _analyst(text, name)
-    found = _find(_mapping(compose(text)), _ANALYSTS)
-    assert found is not None
-    analysts = _mapping(found[1])
+    key, value = _find_analyst(text, name)
+    analysts_entry = _find_entry(_require_mapping(compose_yaml(text)), _ANALYSTS_KEY)
+    assert analysts_entry is not None
+    analysts = _require_mapping(analysts_entry[1])
     if len(analysts.value) == 1:
-        return _without_lines(text, *found)
+        return _remove_lines(text, *analysts_entry)
     if not analysts.flow_style:
-        return _without_lines(text, key, value)
-    place = [one.value for one, _ in analysts.value].index(name)
-    if place:
-        return text[: analysts.value[place - 1][1].end_mark.index] + text[value.end_mark.index :]
+        return _remove_lines(text, key, value)
+    index = [key_node.value for key_node, _ in analysts.value].index(name)
+    if index:
+        return text[: analysts.value[index - 1][1].end_mark.index] + text[value.end_mark.index :]
     return text[: key.start_mark.index] + text[analysts.value[1][0].start_mark.index :]
 
 
 # --- where things stand ----------------------------------------------------------------------------------------------
 
 
-def _mapping(node: yaml.Node) -> yaml.MappingNode:
+def _require_mapping(node: yaml.Node) -> yaml.MappingNode:
     if not isinstance(node, yaml.MappingNode):
         raise SchemaError("the schema is not laid out as names and values", hint="Add the analyst by hand.")
     return node
 
 
-def _find(mapping: yaml.MappingNode, name: str) -> tuple[yaml.Node, yaml.Node] | None:
+def _find_entry(mapping: yaml.MappingNode, name: str) -> tuple[yaml.Node, yaml.Node] | None:
     return next(((key, value) for key, value in mapping.value if key.value == name), None)
 
 
-def _analyst(text: str, name: str) -> tuple[yaml.Node, yaml.Node]:
-    analysts = _find(_mapping(compose(text)), _ANALYSTS)
-    found = None if analysts is None else _find(_mapping(analysts[1]), name)
-    if found is None:
+def _find_analyst(text: str, name: str) -> tuple[yaml.Node, yaml.Node]:
+    analysts = _find_entry(_require_mapping(compose_yaml(text)), _ANALYSTS_KEY)
+    entry = None if analysts is None else _find_entry(_require_mapping(analysts[1]), name)
+    if entry is None:
         raise SchemaError(f'the schema has no analyst "{name}"')
-    return found
+    return entry
 
 
-def _last(node: yaml.Node) -> int:
+def _end_index(node: yaml.Node) -> int:
     """Where the text of a node ends; that of a block ends with its last entry, not where the next thing begins."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
-        return _last(last[1] if isinstance(node, yaml.MappingNode) else last)
+        return _end_index(last[1] if isinstance(node, yaml.MappingNode) else last)
     return int(node.end_mark.index)
 
 
@@ -85,51 +85,51 @@ def _line_end(text: str, index: int) -> int:
     """The end of the line in which a node ended: behind its comment, before the line break."""
     if index and text[index - 1] in "\r\n":  # a block of text ends where the next line begins
         return len(text[:index].rstrip("\r\n"))
-    found = re.compile(r"[\r\n]|\Z").search(text, index)
-    assert found is not None
-    return found.start()
+    line_end = re.compile(r"[\r\n]|\Z").search(text, index)
+    assert line_end is not None
+    return line_end.start()
 
 
 def _line_start(text: str, index: int) -> int:
     return max(text.rfind("\n", 0, index), text.rfind("\r", 0, index)) + 1
 
 
-def _break(text: str) -> str:
+def _line_break(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
 # --- changes ---------------------------------------------------------------------------------------------------------
 
 
-def _add(text: str, mapping: yaml.MappingNode, key: str, value: str) -> str:
+def _add_entry(text: str, mapping: yaml.MappingNode, key: str, value: str) -> str:
     """One more entry at the end of a mapping that has some."""
-    end = _last(mapping.value[-1][1])
+    end = _end_index(mapping.value[-1][1])
     if mapping.flow_style:
         return f"{text[:end]}, {key}: {value}{text[end:]}"
     end = _line_end(text, end)
     indent = " " * mapping.value[0][0].start_mark.column
-    return f"{text[:end]}{_break(text)}{indent}{key}: {value}{text[end:]}"
+    return f"{text[:end]}{_line_break(text)}{indent}{key}: {value}{text[end:]}"
 
 
-def _add_first(text: str, root: yaml.MappingNode, entry: str) -> str:
+def _add_first_analyst(text: str, root: yaml.MappingNode, entry: str) -> str:
     """The first analyst: before the tables, where a reader of schemas looks for it."""
     if root.flow_style:
-        return _add(text, root, _ANALYSTS, f"{{{entry}}}")
-    tables = _find(root, "tables")
+        return _add_entry(text, root, _ANALYSTS_KEY, f"{{{entry}}}")
+    tables = _find_entry(root, "tables")
     if tables is None:
         raise SchemaError("the schema has no tables", hint="Declare its tables first.")
-    start, line = _line_start(text, tables[0].start_mark.index), _break(text)
-    return f"{text[:start]}{_ANALYSTS}:{line}{' ' * _STEP}{entry}{line}{line}{text[start:]}"
+    start, line = _line_start(text, tables[0].start_mark.index), _line_break(text)
+    return f"{text[:start]}{_ANALYSTS_KEY}:{line}{' ' * _INDENT}{entry}{line}{line}{text[start:]}"
 
 
-def _without_lines(text: str, key: yaml.Node, value: yaml.Node) -> str:
-    start, end = _line_start(text, key.start_mark.index), _line_end(text, _last(value))
+def _remove_lines(text: str, key: yaml.Node, value: yaml.Node) -> str:
+    start, end = _line_start(text, key.start_mark.index), _line_end(text, _end_index(value))
     return text[:start] + re.sub(r"\A(\r\n|\n|\r)", "", text[end:])
 
 
-def _key(name: str) -> str:
+def _quote_key(name: str) -> str:
     """In quotes where YAML, or a reader of it, might see something else than text."""
-    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{2,}", name) and name.lower() not in _WORDS else f'"{name}"'
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{2,}", name) and name.lower() not in _QUOTED_WORDS else f'"{name}"'
 
 
-_WORDS = {"yes", "off", "null", "true", "false"}
+_QUOTED_WORDS = {"yes", "off", "null", "true", "false"}

@@ -13,10 +13,10 @@ from typing import Any
 
 from dpsql.schema.model import Schema
 
-VERSION = 1
+HASH_VERSION = 1
 
 
-def schema_hash(schema: Schema) -> str:
+def hash_schema(schema: Schema) -> str:
     """SHA-256 over engine, privacy and tables; budgets, analysts, the ledger and the schema's own path are left out;
     so are descriptions.
 
@@ -24,7 +24,7 @@ def schema_hash(schema: Schema) -> str:
     """
     privacy = schema.privacy
     meaning = {
-        "version": VERSION,
+        "version": HASH_VERSION,
         "engine": schema.engine,
         "neighbors": privacy.neighbors,
         "unit": privacy.unit,
@@ -42,17 +42,17 @@ def schema_hash(schema: Schema) -> str:
         },
         "views": {view.name: view.sql for view in schema.views},
     }
-    text = json.dumps(_plain(meaning), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    text = json.dumps(_to_json(meaning), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """JSON that keeps types apart: the text "1", the integer 1, the number 1.0 and true differ."""
     match value:
         case None | bool() | str():
             return value
         case Enum():
-            return _plain(value.value)
+            return _to_json(value.value)
         case int():
             return ["int", str(value)]
         case Fraction():
@@ -66,11 +66,11 @@ def _plain(value: Any) -> Any:
         case dt.date():
             return ["date", value.isoformat()]
         case tuple() | list():
-            return ["list", *(_plain(item) for item in value)]
+            return ["list", *(_to_json(item) for item in value)]
         case dict():
-            return {name: _plain(item) for name, item in value.items()}
+            return {name: _to_json(item) for name, item in value.items()}
         case _ if is_dataclass(value):
-            meant = (field.name for field in fields(value) if field.metadata.get("means", True))
-            return [type(value).__name__, {name: _plain(getattr(value, name)) for name in meant}]
+            field_names = (field.name for field in fields(value) if field.metadata.get("means", True))
+            return [type(value).__name__, {name: _to_json(getattr(value, name)) for name in field_names}]
         case _:
             raise TypeError(f"a schema holds no {type(value).__name__}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpsql.schema.snap import SNAP
+from dpsql.schema.snap import SNAP_PATTERN
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Flag:
 
 
 @dataclass(frozen=True)
-class Choice:
+class OneOf:
     options: tuple[str, ...]
 
 
@@ -39,24 +39,24 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Whole:
+class Integer:
     at_least: int
     at_most: int
 
 
 @dataclass(frozen=True)
 class ListOf:
-    item: Shape
+    item: ValueShape
     least: int = 1
     most: int | None = None
 
 
 @dataclass(frozen=True)
-class Names:
+class MapOf:
     """A mapping whose keys are the owner's own names."""
 
     what: str  # "table"
-    item: Shape
+    item: ValueShape
     pattern: str
     due: str
     most: int | None = None
@@ -75,16 +75,16 @@ class Record:
 class Either:
     """One of several, told apart by being text, a list or a mapping."""
 
-    shapes: tuple[Shape, ...]
+    shapes: tuple[ValueShape, ...]
 
 
-Shape = Text | Flag | Choice | Number | Whole | ListOf | Names | Record | Either
+ValueShape = Text | Flag | OneOf | Number | Integer | ListOf | MapOf | Record | Either
 
 
 @dataclass(frozen=True)
 class Key:
     name: str
-    shape: Shape
+    shape: ValueShape
     doc: str
     required: bool = False
     default: str | None = None
@@ -135,15 +135,15 @@ QUERY = Record(
 
 CONTRIBUTIONS = Record(
     (
-        Key("rows", Whole(1, MAX_CONTRIBUTIONS), "A unit counts like at most so many rows; it is scaled down as a "
+        Key("rows", Integer(1, MAX_CONTRIBUTIONS), "A unit counts like at most so many rows; it is scaled down as a "
             "whole, no row is dropped.", default="none: queries that need it are refused"),
-        Key("groups", Whole(1, MAX_CONTRIBUTIONS), "A unit helps to reveal at most so many unknown keys.",
+        Key("groups", Integer(1, MAX_CONTRIBUTIONS), "A unit helps to reveal at most so many unknown keys.",
             default="none: queries that need it are refused"),
     ),
     example="{rows: 20, groups: 50}",
 )  # fmt: skip
 
-LARGEST = Record(
+LARGEST_QUERY = Record(
     (
         Key("epsilon", _EPSILON, _EPSILON_DOC, default="the budget's"),
         Key("delta", _DELTA, _DELTA_DOC, default="the budget's"),
@@ -152,10 +152,10 @@ LARGEST = Record(
 )
 
 _POLICY = (
-    Key("composition", Choice(("zcdp", "basic", "advanced")), "How charges add up: as concentrated losses (zcdp), as "
+    Key("composition", OneOf(("zcdp", "basic", "advanced")), "How charges add up: as concentrated losses (zcdp), as "
         "sums of epsilons and deltas (basic), or by advanced composition. Pure losses may always add up as epsilons.",
         default="zcdp; for analysts and groups that of privacy"),
-    Key("largest_query", LARGEST, "The most that one statement may ask for.", default="none but the budget",
+    Key("largest_query", LARGEST_QUERY, "The most that one statement may ask for.", default="none but the budget",
         hint="Write for example largest_query: {epsilon: 0.5}."),
     Key("expires", Text("a date such as 2027-01-01", r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), "The first day, in UTC, on which "
         "the account may ask no more.", default="never", hint="Write for example expires: 2027-01-01."),
@@ -165,7 +165,7 @@ _PARENT = Key("parent", Text("the name of a group"), "The group that pays with i
 
 PRIVACY = Record(
     (
-        Key("neighbors", Choice(("add_remove", "change_one")), "What differs between neighboring databases: one unit "
+        Key("neighbors", OneOf(("add_remove", "change_one")), "What differs between neighboring databases: one unit "
             "more or less (add_remove), or one unit's rows replaced (change_one: the number of units is public).",
             default="add_remove"),
         Key("unit", Text("a column written table.column, or row"), "Whom we protect: a column, or each row on its own.",
@@ -175,7 +175,7 @@ PRIVACY = Record(
         Key("query", QUERY, "What a statement may spend unless it says otherwise.",
             default="epsilon a 20th and delta a 100th of the budget's"),
         Key("contributions", CONTRIBUTIONS, "The most that one unit may contribute to an answer.", default="none"),
-        Key("group_size", Whole(1, MAX_GROUP_SIZE), "Protect every group of so many units at once.", default="1"),
+        Key("group_size", Integer(1, MAX_GROUP_SIZE), "Protect every group of so many units at once.", default="1"),
         *_POLICY,
     ),
     example="{unit: patients.patient_id, budget: {epsilon: 8, delta: 1e-7}}",
@@ -192,7 +192,7 @@ ANALYST = Record(
             hint="Make one with `dpsql user add`, or name a variable with password_env."),
         Key("password_env", Text("the name of an environment variable", ENV_NAME, secret=True), "The environment "
             "variable that holds the password when the server starts.", default="none"),
-        Key("settings", Names("setting", Text("a value, as in SQL's SET"), SETTING_NAME, "the name of a setting", 50),
+        Key("settings", MapOf("setting", Text("a value, as in SQL's SET"), SETTING_NAME, "the name of a setting", 50),
             "What holds for the analyst's connections unless they set it themselves.", default="none",
             hint="Write for example settings: {epsilon: 0.2}."),
         Key("may_act_for", ListOf(Text("the name of an analyst")), "Analysts in whose place it may ask, by SET ROLE: "
@@ -216,15 +216,15 @@ LIMITS = Record(
     (
         Key("memory", Text("a size such as 4GB", MEMORY), "The memory of the engine; what does not fit is spilled to "
             "disk.", default="80 % of the machine's", hint="Write for example memory: 4GB."),
-        Key("threads", Whole(1, MAX_THREADS), "The threads of the engine.", default="one for each core"),
-        Key("seconds", Whole(1, MAX_SECONDS), "The time of one run of the engine; one that takes longer is stopped, "
+        Key("threads", Integer(1, MAX_THREADS), "The threads of the engine.", default="one for each core"),
+        Key("seconds", Integer(1, MAX_SECONDS), "The time of one run of the engine; one that takes longer is stopped, "
             "and counts as a failure.", default="600"),
-        Key("failures", Whole(1, MAX_FAILURES), "Failed runs that suspend an account until the owner resumes it; ten "
+        Key("failures", Integer(1, MAX_FAILURES), "Failed runs that suspend an account until the owner resumes it; ten "
             "times as many, of all accounts, suspend the dataset.", default="3"),
         Key("min_latency", Number(at_least=Fraction(0), below=Fraction(MAX_LATENCY)), "Seconds: a run of the engine is "
             "seen to end at a multiple of it, so that its time tells less of the rows; 0 is as soon as it ends.",
             default="0", hint="Write for example min_latency: 0.5."),
-        Key("running", Whole(1, MAX_RUNNING), "Runs of the engine that one account may have under way in a process; "
+        Key("running", Integer(1, MAX_RUNNING), "Runs of the engine that one account may have under way in a process; "
             "further ones wait for their turn.", default="8"),
     ),
     example="{memory: 4GB, seconds: 600}",
@@ -235,7 +235,7 @@ ANSWERS = Record(
         Key("retention", Text("a span of days or weeks", r"[1-9][0-9]{0,4} (days?|weeks?)"), "How long after its "
             "charge an answer about an older data version is kept.", default="for ever",
             hint="Write for example retention: 365 days."),
-        Key("refresh", Text("minutes or hours that divide a day, days or weeks", SNAP), "The schedule by which the "
+        Key("refresh", Text("minutes or hours that divide a day, days or weeks", SNAP_PATTERN), "The schedule by which the "
             "data as it is becomes the next version, without the owner's act; whether it has changed does not matter.",
             default="none: dpsql data changed", hint="Write for example refresh: 1 day."),
     ),
@@ -246,7 +246,7 @@ _DESCRIPTION = Key("description", Text("a sentence or two", DESCRIPTION), "What 
                    "as a comment, and changes neither answers nor what they cost.", default="none",
                    hint="Write for example description: Stays on a ward, one row each.")  # fmt: skip
 
-_PREVIEW = Choice(("refuse", "dummy"))
+_PREVIEW = OneOf(("refuse", "dummy"))
 
 _ONE_CHARACTER = Text("one character", r"[^\r\n]")
 
@@ -291,8 +291,8 @@ COLUMN = Record(
             default="false"),
         Key("grid", Number(above=Fraction(0)), "The step to which numbers are rounded before they are summed.",
             default="picked for each query", hint="Write for example grid: 0.01."),
-        Key("max_length", Whole(1, MAX_TEXT), "Text of more characters becomes NULL.", default="1024"),
-        Key("snap", Text("minutes or hours that divide a day, days or weeks", SNAP), "The grid to which times are "
+        Key("max_length", Integer(1, MAX_TEXT), "Text of more characters becomes NULL.", default="1024"),
+        Key("snap", Text("minutes or hours that divide a day, days or weeks", SNAP_PATTERN), "The grid to which times are "
             "rounded down that statements compare with the column, so that dashboards which send the current time ask "
             "the same question again.", default="none: times are compared as they are",
             hint="Write for example snap: 1 hour, snap: 15 minutes or snap: 1 day."),
@@ -304,14 +304,14 @@ COLUMN = Record(
     example="{type: bigint}",
 )  # fmt: skip
 
-_COLUMNS = Names("column", COLUMN, COLUMN_NAME, "a column name: printable text without double quotes")
+_COLUMNS = MapOf("column", COLUMN, COLUMN_NAME, "a column name: printable text without double quotes")
 
 TABLE = Record(
     (
         Key("source", Either((Text("a path or a table's name"), CSV_SOURCE)), "Where the rows are: a path or glob of "
             ".parquet, .csv or .json files, or a table of the engine; a mapping states the dialect of CSV files.",
             default="the engine's table of the same name"),
-        Key("unit", Either((Text("row or the name of a column"), Names("column", Text("a key written table.column"),
+        Key("unit", Either((Text("row or the name of a column"), MapOf("column", Text("a key written table.column"),
             COLUMN_NAME, "a column name", most=1))), "Which unit a row belongs to: a column that is the unit, one "
             "entry {column: table.key} that leads to it, or row.", hint="Write for example unit: patient_id, unit: "
             "{patient_id: patients.patient_id}, unit: row, or public: true."),
@@ -349,7 +349,7 @@ STATISTIC = Record(
 
 SCHEMA = Record(
     (
-        Key("dpsql", Choice(("1",)), "The version of this format.", required=True, hint="Write dpsql: 1."),
+        Key("dpsql", OneOf(("1",)), "The version of this format.", required=True, hint="Write dpsql: 1."),
         Key("engine", Text("a URL like duckdb:///file.duckdb"), "The database that holds the tables: duckdb:///path, "
             "or duckdb:// where all sources are files. ${NAME} is replaced by the environment variable.",
             default="duckdb://"),
@@ -360,19 +360,19 @@ SCHEMA = Record(
             hint="Write for example privacy: {unit: patients.patient_id, budget: {epsilon: 8, delta: 1e-7}}."),
         Key("limits", LIMITS, "What the engine may use, and how many failures are borne.", default="see there"),
         Key("answers", ANSWERS, "How long answers are kept, and how often the data is read anew.", default="see there"),
-        Key("analysts", Names("analyst", ANALYST, ANALYST_NAME, "an analyst's name: letters, digits and _ . @ -, at "
+        Key("analysts", MapOf("analyst", ANALYST, ANALYST_NAME, "an analyst's name: letters, digits and _ . @ -, at "
             "most 63"), "Who may ask, each with a budget of their own. Where there are none, whoever connects has the "
             "dataset's budget.", default="none"),
-        Key("groups", Names("group", GROUP, ANALYST_NAME, "a group's name: letters, digits and _ . @ -, at most 63"),
+        Key("groups", MapOf("group", GROUP, ANALYST_NAME, "a group's name: letters, digits and _ . @ -, at most 63"),
             "Groups of analysts, each with a budget that its members share; an analyst names hers with parent.",
             default="none"),
-        Key("tables", Names("table", TABLE, NAME, "a table name: printable text without dots and double quotes"),
+        Key("tables", MapOf("table", TABLE, NAME, "a table name: printable text without dots and double quotes"),
             "The tables; one that is not listed does not exist.", required=True,
             hint="Write for example tables: {patients: {unit: patient_id, columns: {patient_id: {type: bigint}}}}."),
-        Key("views", Names("view", Either((Text("a SELECT statement"), VIEW)), NAME, "a view's name: printable text "
+        Key("views", MapOf("view", Either((Text("a SELECT statement"), VIEW)), NAME, "a view's name: printable text "
             "without dots and double quotes"), "Named queries over the tables, which analysts read like tables.",
             default="none", hint="Write for example views: {recent: SELECT * FROM visits WHERE at >= '2024-01-01'}."),
-        Key("statistics", Names("statistic", STATISTIC, ENV_NAME, "a statistic's name: letters, digits and _"),
+        Key("statistics", MapOf("statistic", STATISTIC, ENV_NAME, "a statistic's name: letters, digits and _"),
             "Named statistics for BLOCKWISE, each an expression over aggregates.", default="none",
             hint="Write for example statistics: {spread: {of: [x], sql: max(x) - min(x)}}."),
         Key("preview", _PREVIEW, "What a statement gets that asks for single private rows, as BI tools preview a "

@@ -15,10 +15,10 @@ from fractions import Fraction
 from dpsql.schema.domain import Scalar, to_number
 from dpsql.types import Kind, Type, integer_range
 
-NUMBER = r"[+-]?(0|[1-9][0-9]*(_[0-9]+)*)?(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?"
+NUMBER_PATTERN = r"[+-]?(0|[1-9][0-9]*(_[0-9]+)*)?(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?"
 """Leading zeros are refused: YAML reads 010 as eight, people as ten."""
 
-_NUMBER = re.compile(rf"(?=[+-]?\.?[0-9]){NUMBER}")
+_NUMBER = re.compile(rf"(?=[+-]?\.?[0-9]){NUMBER_PATTERN}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(
     r"(?P<naive>[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?)"
@@ -37,7 +37,7 @@ def read_number(text: str) -> Fraction | None:
     return Fraction(text.replace("_", ""))
 
 
-def read_whole(text: str) -> int | None:
+def read_integer(text: str) -> int | None:
     number = read_number(text)
     return int(number) if number is not None and number.denominator == 1 else None
 
@@ -68,8 +68,8 @@ def _read_timestamp(text: str, zoned: bool) -> dt.datetime | None:
         if not zoned:
             return naive
         zone = (match["zone"] or "Z").replace("Z", "+00:00")
-        moment = dt.datetime.fromisoformat(f"{naive.isoformat()}{zone}")
-        return moment.astimezone(dt.UTC)
+        zoned_timestamp = dt.datetime.fromisoformat(f"{naive.isoformat()}{zone}")
+        return zoned_timestamp.astimezone(dt.UTC)
     except (ValueError, OverflowError):  # no such day; or a zone that leads out of the years 1 to 9999
         return None
 
@@ -87,7 +87,7 @@ def read_value(text: str, type_: Type) -> Scalar | None:
             return _read_timestamp(text, zoned=type_.kind is Kind.TIMESTAMPTZ)
         case _ if type_.is_number:
             number = read_number(text)
-            return None if number is None or not fits(number, type_) else _to_scalar(number, type_)
+            return None if number is None or not fits_type(number, type_) else _to_scalar(number, type_)
         case _:
             return None
 
@@ -96,18 +96,18 @@ def read_bound(text: str, type_: Type) -> Fraction | None:
     """A bound in the scale of `to_number`. Those of floats stay exact: they need not be floats themselves."""
     if type_.is_number:
         number = read_number(text)
-        return number if number is not None and fits(number, type_) else None
+        return number if number is not None and fits_type(number, type_) else None
     value = read_value(text, type_) if type_.is_time else None
     return None if value is None else to_number(value)
 
 
-def fits(number: Fraction, type_: Type) -> bool:
+def fits_type(number: Fraction, type_: Type) -> bool:
     """Whether the type holds the number: exactly, or, for floats, within its range."""
     match type_.kind:
         case Kind.DECIMAL:
             assert type_.precision is not None and type_.scale is not None
-            scaled = number * _power(type_.scale)
-            return scaled.denominator == 1 and abs(scaled) < _power(type_.precision)
+            scaled = number * _power_of_ten(type_.scale)
+            return scaled.denominator == 1 and abs(scaled) < _power_of_ten(type_.precision)
         case Kind.REAL:
             return abs(number) <= Fraction(_LARGEST_REAL)
         case Kind.DOUBLE:
@@ -117,7 +117,7 @@ def fits(number: Fraction, type_: Type) -> bool:
             return number.denominator == 1 and low <= number <= high
 
 
-def _power(exponent: int) -> Fraction:
+def _power_of_ten(exponent: int) -> Fraction:
     return Fraction(10) ** exponent
 
 
@@ -142,7 +142,7 @@ def _to_scalar(number: Fraction, type_: Type) -> Scalar:
             return int(number)
 
 
-EXAMPLES = {
+EXPECTED_VALUES = {
     Kind.BOOLEAN: "true or false",
     Kind.DATE: "a date like 2024-01-31",
     Kind.TIMESTAMP: "a timestamp like 2024-01-31 08:00:00, without a zone",
@@ -153,11 +153,11 @@ EXAMPLES = {
 }
 
 
-def due(type_: Type) -> str:
+def describe_expected(type_: Type) -> str:
     """What a value of the type looks like, for messages."""
     if type_.kind is Kind.DECIMAL:
         return f"a number that {type_} holds"
     if type_.is_integer:
         low, high = integer_range(type_)
         return f"a whole number from {low} to {high}" if type_.kind is not Kind.HUGEINT else "a whole number"
-    return EXAMPLES[type_.kind]
+    return EXPECTED_VALUES[type_.kind]

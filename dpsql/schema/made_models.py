@@ -44,5 +44,5 @@ class MadeModel:
     def features(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(term.feature for term in self.terms))
 
-    def of(self, feature: str) -> tuple[Term, ...]:
+    def terms_of(self, feature: str) -> tuple[Term, ...]:
         return tuple(term for term in self.terms if term.feature == feature)

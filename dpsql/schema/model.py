@@ -11,7 +11,7 @@ from math import exp, expm1
 from pathlib import Path
 from typing import Any
 
-from dpsql.option_names import MADE_BY
+from dpsql.option_names import SYNTHETIC_PREFIX
 from dpsql.schema.domain import Domain, Scalar
 from dpsql.schema.made_models import MadeModel
 from dpsql.schema.snap import Snap
@@ -142,7 +142,7 @@ class Files:
 Source = EngineTable | Files
 
 
-def _for_people() -> Any:
+def _description_field() -> Any:
     """A description. No part of what a schema means: stored releases are found by `repr`, compiled ones by a hash that
     leaves it out, so who edits it makes nobody pay again."""
     return field(default=None, repr=False, metadata={"means": False})
@@ -164,17 +164,17 @@ class Randomized:
             raise ValueError("answers are randomized among two values or more, with a positive epsilon")
 
     @property
-    def other(self) -> float:
+    def other_probability(self) -> float:
         """exp(-epsilon) / (1 + (k - 1) exp(-epsilon)): this form does not overflow."""
         rare = exp(-float(self.epsilon))
         return rare / (1.0 + (len(self.values) - 1) * rare)
 
     @property
-    def kept(self) -> float:
-        return 1.0 - (len(self.values) - 1) * self.other
+    def keep_probability(self) -> float:
+        return 1.0 - (len(self.values) - 1) * self.other_probability
 
     @property
-    def told(self) -> float:
+    def signal_weight(self) -> float:
         """`kept` - `other`: the part of an answer's weight that is left in what was recorded."""
         rare = exp(-float(self.epsilon))
         return -expm1(-float(self.epsilon)) / (1.0 + (len(self.values) - 1) * rare)
@@ -190,7 +190,7 @@ class Column:
     # Times compared with it are rounded to this grid. No part of what a stored release is found by: its plan has them.
     snap: Snap | None = field(default=None, repr=False)
     randomized: Randomized | None = None
-    description: str | None = _for_people()
+    description: str | None = _description_field()
 
     @property
     def type(self) -> Type:
@@ -205,7 +205,7 @@ class Table:
     unique: tuple[tuple[str, ...], ...]
     columns: tuple[Column, ...]
     preview: bool = field(default=False, repr=False)  # who asks for single rows gets made-up ones; no release has them
-    description: str | None = _for_people()
+    description: str | None = _description_field()
 
     @property
     def public(self) -> bool:
@@ -228,10 +228,10 @@ class View:
     name: str
     sql: str
     columns: tuple[Column, ...] = ()
-    description: str | None = _for_people()
+    description: str | None = _description_field()
 
 
-MADE = "dpsql_made"
+CREATED_SCHEMA = "dpsql_made"
 """Where released rows stand that an account has made a table of, each under a key that tells nothing: numbers of
 releases would count those of others."""
 
@@ -243,15 +243,15 @@ class MadeTable:
     name: str
     key: str
     columns: tuple[Column, ...]
-    description: str | None = _for_people()
+    description: str | None = _description_field()
 
     @property
     def statement(self) -> str:
-        return (self.description or "").removeprefix(MADE_BY)
+        return (self.description or "").removeprefix(SYNTHETIC_PREFIX)
 
     @property
     def view(self) -> View:
-        return View(self.name, f'SELECT * FROM "{MADE}"."{self.key}"', self.columns, self.description)
+        return View(self.name, f'SELECT * FROM "{CREATED_SCHEMA}"."{self.key}"', self.columns, self.description)
 
 
 @dataclass(frozen=True)
@@ -285,16 +285,16 @@ class Schema:
     groups: tuple[Group, ...] = ()
     answers: Answers = Answers()
     statistics: tuple[StatisticDeclared, ...] = ()
-    description: str | None = _for_people()
+    description: str | None = _description_field()
     made: tuple[MadeTable, ...] = ()  # by the account that asks; their views are among `views`
     models: tuple[MadeModel, ...] = ()  # by the same
 
-    def with_made(self, made: tuple[MadeTable, ...], models: tuple[MadeModel, ...] = ()) -> Schema:
+    def with_created(self, made: tuple[MadeTable, ...], models: tuple[MadeModel, ...] = ()) -> Schema:
         """As an account sees it. What the owner declares goes first."""
-        declared = {one.name.lower() for one in self.relations}
-        kept = tuple(table for table in made if table.name.lower() not in declared)
-        views = (*self.views, *(table.view for table in kept))
-        return replace(self, made=kept, models=models, views=views) if kept or models else self
+        declared = {relation.name.lower() for relation in self.relations}
+        visible = tuple(table for table in made if table.name.lower() not in declared)
+        views = (*self.views, *(table.view for table in visible))
+        return replace(self, made=visible, models=models, views=views) if visible or models else self
 
     @property
     def database(self) -> str:
@@ -315,14 +315,14 @@ class Schema:
     def analyst(self, name: str) -> Analyst | None:
         return next((analyst for analyst in self.analysts if analyst.name == name), None)
 
-    def id_columns(self, table: Table) -> frozenset[str]:
+    def find_id_columns(self, table: Table) -> frozenset[str]:
         """The columns that hold a unit's id, or lead to one: never cast, never moved."""
         hops = [other.unit for other in self.tables if isinstance(other.unit, ForeignUnit)]
         arrived = {hop.key for hop in hops if hop.table == table.name}
         own = {table.unit.column} if isinstance(table.unit, OwnUnit | ForeignUnit) else set()
         return frozenset(arrived | own)
 
-    def unit_path(self, table: Table) -> tuple[ForeignUnit, ...]:
+    def find_unit_path(self, table: Table) -> tuple[ForeignUnit, ...]:
         """The foreign keys from a private table to the unit; empty where it holds the unit itself."""
         path: list[ForeignUnit] = []
         while isinstance(table.unit, ForeignUnit):

@@ -34,27 +34,27 @@ from dpsql.plan.measures import (
 )
 from dpsql.sql import blockwise
 from dpsql.sql.bind_expr import bind_condition, bind_expr
-from dpsql.sql.bind_span import seconds
-from dpsql.sql.choices import NAMED_CHOICES, bind_choice, bind_within_group, is_choice
-from dpsql.sql.coerce import number_literal
-from dpsql.sql.dialect import only, span_of, spelled
+from dpsql.sql.bind_span import interval_to_seconds
+from dpsql.sql.choices import NAMED_SELECTIONS, bind_selection, bind_within_group, is_selection
+from dpsql.sql.coerce import coerce_number_literal
+from dpsql.sql.dialect import refuse_other_args, span_of, sql_name_of
 from dpsql.sql.names import Scope
-from dpsql.sql.posteriors import POSTERIORS, bind_posterior
-from dpsql.sql.scores import SCORED, bind_scored
+from dpsql.sql.posteriors import POSTERIOR_FUNCTIONS, bind_posterior
+from dpsql.sql.scores import SCORED_FUNCTIONS, bind_scored_aggregate
 from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, Type, sum_type
 
-ANSWERED = (
+SUPPORTED_AGGREGATES = (
     "COUNT, SUM, AVG, also with DISTINCT, COUNT_IF, MIN, MAX, MEDIAN, PERCENTILE_CONT, MODE, HISTOGRAM, VAR_POP, "
     "VAR_SAMP, STDDEV_POP, STDDEV_SAMP, COVAR_POP, COVAR_SAMP, CORR, REGR_SLOPE and its like, BOOL_AND, BOOL_OR, "
     "BETA_POSTERIOR, NORMAL_POSTERIOR, DIRICHLET_POSTERIOR"
 )
 _WINDOW_ONLY = (exp.FirstValue, exp.LastValue, exp.NthValue, exp.Lag, exp.Lead, exp.Rank, exp.DenseRank, exp.Ntile,
                 exp.Grouping)  # fmt: skip
-_SHOWN = frozenset({"arbitrary", "first", "last"})
-_LISTED = frozenset({"list", "listagg"})
-_NAMED = (
-    frozenset({"every", "mean", blockwise.NAME}) | NAMED_CHOICES | SCORED | POSTERIORS | _SHOWN | _LISTED
-    | blockwise.ONLY_HERE
+_SINGLE_ROW_AGGREGATES = frozenset({"arbitrary", "first", "last"})
+_LIST_AGGREGATES = frozenset({"list", "listagg"})
+_NAMED_AGGREGATES = (
+    frozenset({"every", "mean", blockwise.BLOCKWISE_NAME}) | NAMED_SELECTIONS | SCORED_FUNCTIONS | POSTERIOR_FUNCTIONS | _SINGLE_ROW_AGGREGATES | _LIST_AGGREGATES
+    | blockwise.BLOCKWISE_ONLY
 )
 """Aggregates that sqlglot takes for functions that it does not know."""
 
@@ -64,22 +64,22 @@ def is_aggregate(node: exp.Expr) -> bool:
     if isinstance(node, exp.Filter | exp.WithinGroup):
         return True
     if isinstance(node, exp.Anonymous):
-        return str(node.this).lower() in _NAMED
+        return str(node.this).lower() in _NAMED_AGGREGATES
     return isinstance(node, exp.AggFunc | exp.List) and not isinstance(node, _WINDOW_ONLY)
 
 
-def holds_aggregate(node: exp.Expr) -> bool:
+def has_aggregate(node: exp.Expr) -> bool:
     """Whether an aggregate of this block is in the expression; sub-selects are blocks of their own."""
     if isinstance(node, exp.Query | exp.Subquery):
         return False
     if isinstance(node, exp.Window):
-        parts = [child for key, child in _children(node) if key != "this"]
-        parts += [child for _, child in _children(node.this)]
-        return any(holds_aggregate(part) for part in parts)
-    return is_aggregate(node) or any(holds_aggregate(child) for _, child in _children(node))
+        parts = [child for key, child in _keyed_children(node) if key != "this"]
+        parts += [child for _, child in _keyed_children(node.this)]
+        return any(has_aggregate(part) for part in parts)
+    return is_aggregate(node) or any(has_aggregate(child) for _, child in _keyed_children(node))
 
 
-def _children(node: exp.Expr) -> list[tuple[str, exp.Expr]]:
+def _keyed_children(node: exp.Expr) -> list[tuple[str, exp.Expr]]:
     result: list[tuple[str, exp.Expr]] = []
     for key, value in node.args.items():
         values = value if isinstance(value, list) else [value]
@@ -89,20 +89,20 @@ def _children(node: exp.Expr) -> list[tuple[str, exp.Expr]]:
 
 def bind_measure(node: exp.Expr, scope: Scope) -> Measure:
     if isinstance(node, exp.Filter):
-        only(node, "this", "expression")
-        only(node.expression, "this")
-        return _filtered(bind_measure(node.this, scope), bind_condition(node.expression.this, scope), node)
+        refuse_other_args(node, "this", "expression")
+        refuse_other_args(node.expression, "this")
+        return _filter_measure(bind_measure(node.this, scope), bind_condition(node.expression.this, scope), node)
     if isinstance(node, exp.WithinGroup):
         return bind_within_group(node, scope)
-    if is_choice(node):
-        return bind_choice(node, scope)
+    if is_selection(node):
+        return bind_selection(node, scope)
     if blockwise.is_blockwise(node):
         return blockwise.bind_blockwise(node, scope, is_aggregate)
-    if _name(node) in SCORED:
-        return bind_scored(node, scope, bind_score)
-    binder = _BINDERS.get(type(node)) or _NAMED_BINDERS.get(_name(node))
+    if _function_name_of(node) in SCORED_FUNCTIONS:
+        return bind_scored_aggregate(node, scope, bind_score)
+    binder = _BINDERS.get(type(node)) or _NAMED_BINDERS.get(_function_name_of(node))
     if binder is None:
-        raise _refused(node)
+        raise _unsupported_aggregate_error(node)
     return binder(node, scope)
 
 
@@ -110,22 +110,22 @@ def bind_score(node: exp.Expr, scope: Scope) -> Measure | None:
     """What candidates are compared by: an aggregate, or the sum of a plain expression; None where it is neither."""
     if is_aggregate(node):
         return bind_measure(node, scope)
-    return None if holds_aggregate(node) else bind_measure(exp.Sum(this=node), scope)
+    return None if has_aggregate(node) else bind_measure(exp.Sum(this=node), scope)
 
 
-def _name(node: exp.Expr) -> str:
+def _function_name_of(node: exp.Expr) -> str:
     return str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
 
 
-def _refused(node: exp.Expr) -> Unsupported:
-    span, what = span_of(node), spelled(node)
-    if isinstance(node, exp.AnyValue | exp.First | exp.Last | exp.ArgMax | exp.ArgMin) or _name(node) in _SHOWN:
+def _unsupported_aggregate_error(node: exp.Expr) -> Unsupported:
+    span, what = span_of(node), sql_name_of(node)
+    if isinstance(node, exp.AnyValue | exp.First | exp.Last | exp.ArgMax | exp.ArgMin) or _function_name_of(node) in _SINGLE_ROW_AGGREGATES:
         hint = "MODE(x) gives the most frequent value, MIN(x) and MAX(x) the ends."
         return Unsupported(f"{what} would show the value of one row", hint=hint, span=span)
-    if isinstance(node, exp.GroupConcat | exp.ArrayAgg | exp.List | exp.JSONArrayAgg) or _name(node) in _LISTED:
+    if isinstance(node, exp.GroupConcat | exp.ArrayAgg | exp.List | exp.JSONArrayAgg) or _function_name_of(node) in _LIST_AGGREGATES:
         hint = "COUNT(*) with GROUP BY x, or HISTOGRAM(x), counts how often each value is there."
         return Unsupported(f"{what} would show the values of all rows", hint=hint, span=span)
-    hint = blockwise.instead(node) or f"These are: {ANSWERED}."
+    hint = blockwise.suggest_blockwise(node) or f"These are: {SUPPORTED_AGGREGATES}."
     return Unsupported(f"{what} is not supported yet", hint=hint, span=span)
 
 
@@ -159,16 +159,16 @@ def measure_type(measure: Measure) -> Type:
 # --- counts ----------------------------------------------------------------------------------------------------------
 
 
-def _count(node: exp.Expr, scope: Scope) -> Measure:
-    only(node, "this")
+def _bind_count(node: exp.Expr, scope: Scope) -> Measure:
+    refuse_other_args(node, "this")
     span = span_of(node)
     arg = node.this
     if arg is None or isinstance(arg, exp.Star):
         if arg is not None:
-            only(arg)
+            refuse_other_args(arg)
         return CountRows(span)
     if isinstance(arg, exp.Distinct):
-        return _count_distinct(arg, scope)
+        return _bind_count_distinct(arg, scope)
     if isinstance(arg, exp.Order):
         raise Unsupported("ORDER BY within COUNT() changes nothing", hint="Leave it out.", span=span_of(arg))
     bound = bind_expr(arg, scope)
@@ -177,33 +177,33 @@ def _count(node: exp.Expr, scope: Scope) -> Measure:
     return CountValues(bound, span)
 
 
-def _count_distinct(node: exp.Distinct, scope: Scope) -> Measure:
+def _bind_count_distinct(node: exp.Distinct, scope: Scope) -> Measure:
     """COUNT(DISTINCT (a, b)) counts pairs, NULL and all; COUNT(DISTINCT a, b) those without NULL, as MySQL does."""
-    only(node, "expressions")
+    refuse_other_args(node, "expressions")
     nodes, span = node.expressions, span_of(node)
-    if len(nodes) == 1 and isinstance(nodes[0], exp.Column) and scope.resolve(nodes[0]).is_unit:
+    if len(nodes) == 1 and isinstance(nodes[0], exp.Column) and scope.resolve_column(nodes[0]).is_unit:
         return CountDistinctUnits(None, span)
     if len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):
-        only(nodes[0], "expressions")
-        args = tuple(_comparable(bind_expr(part, scope)) for part in nodes[0].expressions)
+        refuse_other_args(nodes[0], "expressions")
+        args = tuple(_to_comparable(bind_expr(part, scope)) for part in nodes[0].expressions)
         return DistinctValues("count", (Literal(1, BIGINT), *args), span)
-    args = tuple(_comparable(bind_expr(part, scope)) for part in nodes)
+    args = tuple(_to_comparable(bind_expr(part, scope)) for part in nodes)
     if len(args) == 1:
-        return DistinctValues("count", args, span, _text(nodes[0]))
-    return DistinctValues("count", (_one_where(And(tuple(Not(IsNull(arg)) for arg in args))), *args), span)
+        return DistinctValues("count", args, span, _sql_text_of(nodes[0]))
+    return DistinctValues("count", (_one_where_true(And(tuple(Not(IsNull(arg)) for arg in args))), *args), span)
 
 
-def _approx_distinct(node: exp.Expr, scope: Scope) -> Measure:
-    only(node, "this")
-    return _count_distinct(exp.Distinct(expressions=[node.this]), scope)
+def _bind_approx_distinct(node: exp.Expr, scope: Scope) -> Measure:
+    refuse_other_args(node, "this")
+    return _bind_count_distinct(exp.Distinct(expressions=[node.this]), scope)
 
 
-def _count_if(node: exp.Expr, scope: Scope) -> Measure:
-    only(node, "this")
-    return CountValues(_one_where(bind_condition(node.this, scope)), span_of(node))
+def _bind_count_if(node: exp.Expr, scope: Scope) -> Measure:
+    refuse_other_args(node, "this")
+    return CountValues(_one_where_true(bind_condition(node.this, scope)), span_of(node))
 
 
-def _comparable(arg: Expr) -> Expr:
+def _to_comparable(arg: Expr) -> Expr:
     """NaN and infinities are no values, and -0.0 is 0.0: which of the two is kept must not depend on rows."""
     return Call("finite", (arg,), DOUBLE) if arg.type.is_float else arg
 
@@ -211,81 +211,81 @@ def _comparable(arg: Expr) -> Expr:
 # --- sums ------------------------------------------------------------------------------------------------------------
 
 
-def _sum(node: exp.Expr, scope: Scope) -> Measure:
-    return _summed(node, node.this, scope, "sum")
+def _bind_sum(node: exp.Expr, scope: Scope) -> Measure:
+    return _bind_sum_or_mean(node, node.this, scope, "sum")
 
 
-def _mean(node: exp.Expr, scope: Scope) -> Measure:
-    return _summed(node, _only_argument(node) if isinstance(node, exp.Anonymous) else node.this, scope, "mean")
+def _bind_mean(node: exp.Expr, scope: Scope) -> Measure:
+    return _bind_sum_or_mean(node, _require_one_argument(node) if isinstance(node, exp.Anonymous) else node.this, scope, "mean")
 
 
-def _summed(node: exp.Expr, arg: exp.Expr, scope: Scope, function: One["sum", "mean"]) -> Measure:
+def _bind_sum_or_mean(node: exp.Expr, arg: exp.Expr, scope: Scope, function: One["sum", "mean"]) -> Measure:
     if not isinstance(node, exp.Anonymous):
-        only(node, "this")
+        refuse_other_args(node, "this")
     span = span_of(node)
     if isinstance(arg, exp.Distinct):
-        only(arg, "expressions")
+        refuse_other_args(arg, "expressions")
         if len(arg.expressions) != 1:
-            raise TypeMismatch(f"{spelled(node)} takes one number", span=span)
-        number = _comparable(_number(arg.expressions[0], scope, spelled(node)))
-        return DistinctValues(function, (number,), span, _text(arg.expressions[0]))
-    number = _number(arg, scope, spelled(node), spans=True)
-    return (SumValues if function == "sum" else MeanValues)(number, span, _text(arg))
+            raise TypeMismatch(f"{sql_name_of(node)} takes one number", span=span)
+        number = _to_comparable(_bind_number(arg.expressions[0], scope, sql_name_of(node)))
+        return DistinctValues(function, (number,), span, _sql_text_of(arg.expressions[0]))
+    number = _bind_number(arg, scope, sql_name_of(node), spans=True)
+    return (SumValues if function == "sum" else MeanValues)(number, span, _sql_text_of(arg))
 
 
-def _variance(sample: bool, root: bool) -> Callable[[exp.Expr, Scope], Measure]:
+def _variance_binder(sample: bool, root: bool) -> Callable[[exp.Expr, Scope], Measure]:
     def bind(node: exp.Expr, scope: Scope) -> Measure:
-        only(node, "this")
-        return VarianceValues(_number(node.this, scope, spelled(node)), sample, root, span_of(node), _text(node.this))
+        refuse_other_args(node, "this")
+        return VarianceValues(_bind_number(node.this, scope, sql_name_of(node)), sample, root, span_of(node), _sql_text_of(node.this))
 
     return bind
 
 
-def _pair(function: PairFunction) -> Callable[[exp.Expr, Scope], Measure]:
+def _pair_binder(function: PairFunction) -> Callable[[exp.Expr, Scope], Measure]:
     def bind(node: exp.Expr, scope: Scope) -> Measure:
-        only(node, "this", "expression")
-        y, x = (_number(part, scope, spelled(node)) for part in (node.this, node.expression))
-        return PairValues(function, y, x, span_of(node), (_text(node.this), _text(node.expression)))
+        refuse_other_args(node, "this", "expression")
+        y, x = (_bind_number(part, scope, sql_name_of(node)) for part in (node.this, node.expression))
+        return PairValues(function, y, x, span_of(node), (_sql_text_of(node.this), _sql_text_of(node.expression)))
 
     return bind
 
 
-def _truth(every: bool) -> Callable[[exp.Expr, Scope], Measure]:
+def _truth_binder(every: bool) -> Callable[[exp.Expr, Scope], Measure]:
     def bind(node: exp.Expr, scope: Scope) -> Measure:
-        arg = _only_argument(node)
-        return Truth(Cast(bind_condition(arg, scope), INTEGER), every, span_of(node), _text(arg))
+        arg = _require_one_argument(node)
+        return Truth(Cast(bind_condition(arg, scope), INTEGER), every, span_of(node), _sql_text_of(arg))
 
     return bind
 
 
-def _only_argument(node: exp.Expr) -> exp.Expr:
+def _require_one_argument(node: exp.Expr) -> exp.Expr:
     if not isinstance(node, exp.Anonymous):
-        only(node, "this")
+        refuse_other_args(node, "this")
         return node.this  # type: ignore[no-any-return]
     if len(node.expressions) != 1:
-        raise TypeMismatch(f"{spelled(node)} takes one argument", span=span_of(node))
+        raise TypeMismatch(f"{sql_name_of(node)} takes one argument", span=span_of(node))
     return node.expressions[0]  # type: ignore[no-any-return]
 
 
-def _number(node: exp.Expr | None, scope: Scope, what: str, spans: bool = False) -> Expr:
+def _bind_number(node: exp.Expr | None, scope: Scope, what: str, spans: bool = False) -> Expr:
     """`spans`: an interval will do, as its seconds."""
     if node is None:
         raise TypeMismatch(f"{what} needs an argument")
     if isinstance(node, exp.Distinct | exp.Order):
         word = "DISTINCT" if isinstance(node, exp.Distinct) else "ORDER BY"
         raise Unsupported(f"{word} within {what} is not supported", hint="Leave it out.", span=span_of(node))
-    arg = number_literal(bind_expr(node, scope), node)
-    if arg.type.is_span and spans:
-        return seconds(arg, node)
+    arg = coerce_number_literal(bind_expr(node, scope), node)
+    if arg.type.is_microsecond_interval and spans:
+        return interval_to_seconds(arg, node)
     if not arg.type.is_number:
-        raise TypeMismatch(f"{what} needs numbers, not {arg.type}", hint=_instead(arg.type, node, what),
+        raise TypeMismatch(f"{what} needs numbers, not {arg.type}", hint=_number_hint(arg.type, node, what),
                            span=span_of(node))  # fmt: skip
     return arg
 
 
-def _instead(type_: Type, node: exp.Expr, what: str) -> str | None:
-    function, text = what.removesuffix("()"), _text(node)
-    if type_.is_span:
+def _number_hint(type_: Type, node: exp.Expr, what: str) -> str | None:
+    function, text = what.removesuffix("()"), _sql_text_of(node)
+    if type_.is_microsecond_interval:
         return f"{function}(EXTRACT(epoch FROM {text})) is in seconds."
     if type_ == BOOLEAN:
         return f"COUNT(*) FILTER (WHERE {text}) counts the rows where it is true."
@@ -296,85 +296,85 @@ def _instead(type_: Type, node: exp.Expr, what: str) -> str | None:
     return f"COUNT({text}) counts them."
 
 
-def gives_interval(node: exp.Expr, scope: Scope) -> bool:
+def is_interval_aggregate(node: exp.Expr, scope: Scope) -> bool:
     """Whether an aggregate of this node's is an interval: a sum, mean, end or quantile of intervals."""
     match node:
         case exp.Filter():
-            return gives_interval(node.this, scope)
+            return is_interval_aggregate(node.this, scope)
         case exp.WithinGroup():
             arg = node.expression.expressions[0].this
         case exp.Sum() | exp.Avg() | exp.Min() | exp.Max() | exp.Median() | exp.Quantile() | exp.ApproxQuantile():
             arg = node.this
-        case exp.Anonymous() if node.expressions and _name(node) in ("mean", "quantile_cont", "quantile_disc"):
+        case exp.Anonymous() if node.expressions and _function_name_of(node) in ("mean", "quantile_cont", "quantile_disc"):
             arg = node.expressions[0]
         case _:
             return False
-    return not isinstance(arg, exp.Distinct) and bind_expr(arg, scope).type.is_span
+    return not isinstance(arg, exp.Distinct) and bind_expr(arg, scope).type.is_microsecond_interval
 
 
-def _text(node: exp.Expr) -> str:
+def _sql_text_of(node: exp.Expr) -> str:
     return str(node.sql(dialect="postgres"))
 
 
 # --- FILTER ----------------------------------------------------------------------------------------------------------
 
 
-def _filtered(measure: Measure, condition: Expr, node: exp.Expr) -> Measure:
+def _filter_measure(measure: Measure, condition: Expr, node: exp.Expr) -> Measure:
     """FILTER (WHERE c): the argument where c holds, NULL elsewhere, which no aggregate counts."""
     span = span_of(node)
 
-    def where(arg: Expr) -> Expr:
+    def null_unless_met(arg: Expr) -> Expr:
         return Case(((condition, arg),), Literal(None, arg.type), arg.type)
 
     match measure:
         case CountRows():
-            return CountValues(_one_where(condition), span)
+            return CountValues(_one_where_true(condition), span)
         case CountDistinctUnits():
             return replace(measure, where=condition, span=span)
         case DistinctValues(_, args):
-            return replace(measure, args=(where(args[0]), *args[1:]), span=span)
+            return replace(measure, args=(null_unless_met(args[0]), *args[1:]), span=span)
         case PairValues():
-            return replace(measure, y=where(measure.y), span=span)
+            return replace(measure, y=null_unless_met(measure.y), span=span)
         case CountValues() | SumValues() | MeanValues() | VarianceValues() | Truth() | ConjugatePosterior():
-            return replace(measure, arg=where(measure.arg), span=span)
+            return replace(measure, arg=null_unless_met(measure.arg), span=span)
         case Quantile() | Extreme() | Frequent() | Best() | Posterior() | SharesPosterior():
-            return replace(measure, arg=where(measure.arg), span=span)
+            return replace(measure, arg=null_unless_met(measure.arg), span=span)
         case Blockwise():
-            return blockwise.filtered(measure, where)
+            return blockwise.filter_blockwise(measure, null_unless_met)
         case _:
             assert_never(measure)
 
 
-def _one_where(condition: Expr) -> Expr:
+def _one_where_true(condition: Expr) -> Expr:
     return Case(((condition, Literal(1, BIGINT)),), Literal(None, BIGINT), BIGINT)
 
 
 _BINDERS: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Measure]] = {
-    exp.Count: _count,
-    exp.CountIf: _count_if,
-    exp.ApproxDistinct: _approx_distinct,
-    exp.Sum: _sum,
-    exp.Avg: _mean,
-    exp.VariancePop: _variance(sample=False, root=False),
-    exp.Variance: _variance(sample=True, root=False),
-    exp.StddevPop: _variance(sample=False, root=True),
-    exp.StddevSamp: _variance(sample=True, root=True),
-    exp.Stddev: _variance(sample=True, root=True),
-    exp.CovarPop: _pair(PairFunction.COVAR_POP),
-    exp.CovarSamp: _pair(PairFunction.COVAR_SAMP),
-    exp.Corr: _pair(PairFunction.CORR),
-    exp.RegrSlope: _pair(PairFunction.SLOPE),
-    exp.RegrIntercept: _pair(PairFunction.INTERCEPT),
-    exp.RegrR2: _pair(PairFunction.R2),
-    exp.RegrCount: _pair(PairFunction.COUNT),
-    exp.RegrAvgx: _pair(PairFunction.AVGX),
-    exp.RegrAvgy: _pair(PairFunction.AVGY),
-    exp.RegrSxx: _pair(PairFunction.SXX),
-    exp.RegrSyy: _pair(PairFunction.SYY),
-    exp.RegrSxy: _pair(PairFunction.SXY),
-    exp.LogicalAnd: _truth(every=True),
-    exp.LogicalOr: _truth(every=False),
+    exp.Count: _bind_count,
+    exp.CountIf: _bind_count_if,
+    exp.ApproxDistinct: _bind_approx_distinct,
+    exp.Sum: _bind_sum,
+    exp.Avg: _bind_mean,
+    exp.VariancePop: _variance_binder(sample=False, root=False),
+    exp.Variance: _variance_binder(sample=True, root=False),
+    exp.StddevPop: _variance_binder(sample=False, root=True),
+    exp.StddevSamp: _variance_binder(sample=True, root=True),
+    exp.Stddev: _variance_binder(sample=True, root=True),
+    exp.CovarPop: _pair_binder(PairFunction.COVAR_POP),
+    exp.CovarSamp: _pair_binder(PairFunction.COVAR_SAMP),
+    exp.Corr: _pair_binder(PairFunction.CORR),
+    exp.RegrSlope: _pair_binder(PairFunction.SLOPE),
+    exp.RegrIntercept: _pair_binder(PairFunction.INTERCEPT),
+    exp.RegrR2: _pair_binder(PairFunction.R2),
+    exp.RegrCount: _pair_binder(PairFunction.COUNT),
+    exp.RegrAvgx: _pair_binder(PairFunction.AVGX),
+    exp.RegrAvgy: _pair_binder(PairFunction.AVGY),
+    exp.RegrSxx: _pair_binder(PairFunction.SXX),
+    exp.RegrSyy: _pair_binder(PairFunction.SYY),
+    exp.RegrSxy: _pair_binder(PairFunction.SXY),
+    exp.LogicalAnd: _truth_binder(every=True),
+    exp.LogicalOr: _truth_binder(every=False),
 }
 _NAMED_BINDERS: dict[str, Callable[[exp.Expr, Scope], Measure]] = {
-    "every": _truth(every=True), "mean": _mean, **dict.fromkeys(POSTERIORS, bind_posterior)
+    "every": _truth_binder(every=True), "mean": _bind_mean, **dict.fromkeys(POSTERIOR_FUNCTIONS, bind_posterior)
 }  # fmt: skip

@@ -17,20 +17,20 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from dpsql.errors import InvalidSyntax
-from dpsql.lex import Kind, Token
+from dpsql.lex import TokenKind, Token
 from dpsql.span import Span
 from dpsql.sql.options import Option
-from dpsql.sql.with_options import options_at, read_options
-from dpsql.sql.words import Words, string_of
+from dpsql.sql.with_options import find_options, read_with_options
+from dpsql.sql.words import CommandReader, string_value
 
 THRESHOLD, HOLDOUT = "threshold", "holdout"
-KINDS = (THRESHOLD, HOLDOUT)
-EXAMPLES = {
+MECHANISM_KINDS = (THRESHOLD, HOLDOUT)
+DECLARE_EXAMPLES = {
     THRESHOLD: "For example: DECLARE busy THRESHOLD 1000 WITH (epsilon = 1, answers = 3).",
     HOLDOUT: "For example: DECLARE h HOLDOUT WITH (n = 10000, threshold = 0.04, sigma = 0.02).",
 }
-AGAINST = "For example: ASK h SELECT SUM(CASE WHEN planned THEN 1 ELSE 0 END) FROM visits AGAINST 0.31."
-MOST_PLACES = 65_535
+AGAINST_EXAMPLE = "For example: ASK h SELECT SUM(CASE WHEN planned THEN 1 ELSE 0 END) FROM visits AGAINST 0.31."
+MAX_PARAMETERS = 65_535
 """Parameters that the wire has numbers for."""
 
 T = TypeVar("T")
@@ -47,38 +47,38 @@ class DeclareMechanismCommand:
 
 
 @dataclass(frozen=True)
-class Part:
+class NestedStatement:
     """A statement within another, which starts there at `offset`; `places`, from 0, are those of its parameters."""
 
     sql: str
     offset: int
     places: tuple[int, ...] = ()
 
-    def own(self, parameters: Sequence[T]) -> tuple[T, ...]:
+    def select_parameters(self, parameters: Sequence[T]) -> tuple[T, ...]:
         """Its parameters among those of the whole."""
         if max(self.places, default=-1) >= len(parameters):
             raise InvalidSyntax(f"there is no value for ${max(self.places) + 1}")
-        return tuple(parameters[place] for place in self.places)
+        return tuple(parameters[index] for index in self.places)
 
 
 @dataclass(frozen=True)
-class Against:
+class AgainstValue:
     """A number as `text`, one that is the parameter at `place`, or a `query` that gives it."""
 
     span: Span
     text: str | None = None
     place: int | None = None
-    query: Part | None = None
+    query: NestedStatement | None = None
 
 
 @dataclass(frozen=True)
-class AskCommand:
+class SubmitQuery:
     """Without a question it is for EXPLAIN. `sensitivity` is the least that the first question is to fix; as JSON, for
     programs, the answer is exact."""
 
     name: str
-    question: Part | None
-    against: Against | None = None
+    question: NestedStatement | None
+    against: AgainstValue | None = None
     sensitivity: str | None = None
     json: bool = False
 
@@ -88,42 +88,42 @@ class ShowMechanismsCommand:
     kind: str
 
 
-MechanismCommand = DeclareMechanismCommand | AskCommand | ShowMechanismsCommand
+MechanismCommand = DeclareMechanismCommand | SubmitQuery | ShowMechanismsCommand
 
 
 # --- DECLARE ---------------------------------------------------------------------------------------------------------
 
 
-def read_mechanism(words: Words, name: str, span: Span) -> DeclareMechanismCommand | None:
+def read_declare_mechanism(words: CommandReader, name: str, span: Span) -> DeclareMechanismCommand | None:
     """Behind DECLARE and a name; None where it is no mechanism."""
-    kind = next((kind for kind in KINDS if words.accept(kind)), None)
+    kind = next((kind for kind in MECHANISM_KINDS if words.accept(kind)), None)
     if kind is None:
         return None
-    tokens = words.remaining()
-    parameter = next((token for token in tokens if token.kind is Kind.PARAMETER), None)
+    tokens = words.take_remaining()
+    parameter = next((token for token in tokens if token.kind is TokenKind.PARAMETER), None)
     if parameter is not None:
-        raise InvalidSyntax("DECLARE takes numbers, and no parameters", hint=EXAMPLES[kind], span=_span(parameter))
-    at = options_at(tokens)
-    options = () if at is None else read_options(tokens[at:])
-    before = tokens[:at]
+        raise InvalidSyntax("DECLARE takes numbers, and no parameters", hint=DECLARE_EXAMPLES[kind], span=_token_span(parameter))
+    options_index = find_options(tokens)
+    options = () if options_index is None else read_with_options(tokens[options_index:])
+    before = tokens[:options_index]
     if kind == THRESHOLD:
-        text = _number(before)
+        text = _read_number(before)
         if text is None or any(option.name == THRESHOLD for option in options):
-            raise InvalidSyntax("THRESHOLD takes one number", hint=EXAMPLES[kind], span=span)
+            raise InvalidSyntax("THRESHOLD takes one number", hint=DECLARE_EXAMPLES[kind], span=span)
         options = (Option(THRESHOLD, text, Span(before[0].start, before[-1].end)), *options)
     elif before:
-        raise InvalidSyntax("HOLDOUT takes its numbers behind WITH", hint=EXAMPLES[kind], span=_span(before[0]))
+        raise InvalidSyntax("HOLDOUT takes its numbers behind WITH", hint=DECLARE_EXAMPLES[kind], span=_token_span(before[0]))
     return DeclareMechanismCommand(kind, name, options, span)
 
 
-def _number(tokens: Sequence[Token]) -> str | None:
+def _read_number(tokens: Sequence[Token]) -> str | None:
     """A number with its sign, or a text that may be one: '1/3'."""
     match tokens:
-        case [token] if token.kind is Kind.NUMBER:
+        case [token] if token.kind is TokenKind.NUMBER:
             return token.text
-        case [token] if token.kind is Kind.STRING and token.ended:
-            return string_of(token)
-        case [sign, token] if sign.text in ("-", "+") and token.kind is Kind.NUMBER:
+        case [token] if token.kind is TokenKind.STRING and token.ended:
+            return string_value(token)
+        case [sign, token] if sign.text in ("-", "+") and token.kind is TokenKind.NUMBER:
             return sign.text + token.text
         case _:
             return None
@@ -132,19 +132,19 @@ def _number(tokens: Sequence[Token]) -> str | None:
 # --- ASK -------------------------------------------------------------------------------------------------------------
 
 
-def read_ask(words: Words) -> AskCommand:
+def read_submit_query(words: CommandReader) -> SubmitQuery:
     """Behind ASK."""
-    json, sensitivity = _options(words)
-    name, tokens = words.name(), words.remaining()
-    at = _against_at(tokens)
-    question = _part(words.sql, tokens[:at], 0)
-    if at is None or question is None:
-        return AskCommand(name, question, None, sensitivity, json)
-    marks = sum(token.text == "?" for token in tokens[:at] if token.kind is Kind.PARAMETER)
-    return AskCommand(name, question, _against(words.sql, tokens[at], tokens[at + 1 :], marks), sensitivity, json)
+    json, sensitivity = _read_submit_options(words)
+    name, tokens = words.read_name(), words.take_remaining()
+    against_index = _find_against(tokens)
+    question = _extract_nested_statement(words.sql, tokens[:against_index], 0)
+    if against_index is None or question is None:
+        return SubmitQuery(name, question, None, sensitivity, json)
+    marks = sum(token.text == "?" for token in tokens[:against_index] if token.kind is TokenKind.PARAMETER)
+    return SubmitQuery(name, question, _read_against(words.sql, tokens[against_index], tokens[against_index + 1 :], marks), sensitivity, json)
 
 
-def _options(words: Words) -> tuple[bool, str | None]:
+def _read_submit_options(words: CommandReader) -> tuple[bool, str | None]:
     """(FORMAT JSON, SENSITIVITY 120), both for programs."""
     json, sensitivity, more = False, None, words.accept("(")
     while more:
@@ -152,7 +152,7 @@ def _options(words: Words) -> tuple[bool, str | None]:
             json = True
         else:
             words.expect("sensitivity")
-            sensitivity = _number([words.take()])
+            sensitivity = _read_number([words.take_token()])
             if sensitivity is None:
                 raise InvalidSyntax("SENSITIVITY takes a number", hint="ASK (SENSITIVITY 20) busy SELECT …")
         more = words.accept(",")
@@ -161,33 +161,33 @@ def _options(words: Words) -> tuple[bool, str | None]:
     return json, sensitivity
 
 
-def _against_at(tokens: Sequence[Token]) -> int | None:
+def _find_against(tokens: Sequence[Token]) -> int | None:
     """Where the last AGAINST is that stands in no parentheses."""
-    depth, found = 0, None
-    for at, token in enumerate(tokens):
+    depth, last_index = 0, None
+    for index, token in enumerate(tokens):
         depth += {"(": 1, ")": -1}.get(token.text, 0)
-        if depth == 0 and at and token.kind is Kind.WORD and token.text.lower() == "against":
-            found = at
-    return found
+        if depth == 0 and index and token.kind is TokenKind.WORD and token.text.lower() == "against":
+            last_index = index
+    return last_index
 
 
-def _against(sql: str, word: Token, tokens: list[Token], marks: int) -> Against:
+def _read_against(sql: str, word: Token, tokens: list[Token], marks: int) -> AgainstValue:
     span = Span(word.start, tokens[-1].end if tokens else word.end)
-    text = _number(tokens)
+    text = _read_number(tokens)
     if text is not None:
-        return Against(span, text)
+        return AgainstValue(span, text)
     match tokens:
-        case [token] if token.kind is Kind.PARAMETER:
-            return Against(span, place=marks if token.text == "?" else _place(token))
-        case [first, *inner, last] if first.text == "(" and last.text == ")" and inner and _is_closed(inner):
-            return Against(span, query=_part(sql, inner, marks))
+        case [token] if token.kind is TokenKind.PARAMETER:
+            return AgainstValue(span, place=marks if token.text == "?" else _parameter_index(token))
+        case [first, *inner, last] if first.text == "(" and last.text == ")" and inner and _has_balanced_parentheses(inner):
+            return AgainstValue(span, query=_extract_nested_statement(sql, inner, marks))
         case _:
             raise InvalidSyntax(
-                "AGAINST takes a number, a parameter, or a query in parentheses", hint=AGAINST, span=_span(word)
+                "AGAINST takes a number, a parameter, or a query in parentheses", hint=AGAINST_EXAMPLE, span=_token_span(word)
             )
 
 
-def _is_closed(tokens: Sequence[Token]) -> bool:
+def _has_balanced_parentheses(tokens: Sequence[Token]) -> bool:
     depth = 0
     for token in tokens:
         depth += {"(": 1, ")": -1}.get(token.text, 0)
@@ -196,29 +196,29 @@ def _is_closed(tokens: Sequence[Token]) -> bool:
     return depth == 0
 
 
-def _part(sql: str, tokens: Sequence[Token], marks: int) -> Part | None:
+def _extract_nested_statement(sql: str, tokens: Sequence[Token], marks: int) -> NestedStatement | None:
     """The statement that the tokens are, behind so many ?; $3 and $5 are its $1 and $2, each in its place."""
     if not tokens:
         return None
     start, end = tokens[0].start, tokens[-1].end
-    given = [token for token in tokens if token.kind is Kind.PARAMETER]
-    numbered = {token: _place(token) for token in given if token.text != "?"}
-    places = sorted(set(numbered.values()))
-    number = {place: at + 1 for at, place in enumerate(places)}
+    parameters = [token for token in tokens if token.kind is TokenKind.PARAMETER]
+    numbered = {token: _parameter_index(token) for token in parameters if token.text != "?"}
+    indexes = sorted(set(numbered.values()))
+    number = {index: at + 1 for at, index in enumerate(indexes)}
     text, at = "", start
-    for token, place in numbered.items():
-        text += sql[at : token.start] + f"${number[place]}".ljust(len(token.text))
+    for token, index in numbered.items():
+        text += sql[at : token.start] + f"${number[index]}".ljust(len(token.text))
         at = token.end
-    return Part(text + sql[at:end], start, tuple(places) or tuple(range(marks, marks + len(given))))
+    return NestedStatement(text + sql[at:end], start, tuple(indexes) or tuple(range(marks, marks + len(parameters))))
 
 
-def _place(token: Token) -> int:
+def _parameter_index(token: Token) -> int:
     digits = token.text[1:]
-    if len(digits) > 5 or not 1 <= int(digits) <= MOST_PLACES:
+    if len(digits) > 5 or not 1 <= int(digits) <= MAX_PARAMETERS:
         raise InvalidSyntax("parameters are counted from $1", hint="Number them $1, $2, … without gaps.",
-                            span=_span(token))  # fmt: skip
+                            span=_token_span(token))  # fmt: skip
     return int(digits) - 1
 
 
-def _span(token: Token) -> Span:
+def _token_span(token: Token) -> Span:
     return Span(token.start, token.end)

@@ -22,9 +22,9 @@ from dpsql.plan.measures import (
     Truth,
 )
 from dpsql.sql.aggregates import is_aggregate, measure_type
-from dpsql.sql.dialect import span_of, spelled
-from dpsql.sql.errorbars import NoBars
-from dpsql.sql.references import References
+from dpsql.sql.dialect import span_of, sql_name_of
+from dpsql.sql.errorbars import NoErrorBar
+from dpsql.sql.references import ReleaseReferences
 
 
 @dataclass(frozen=True)
@@ -35,45 +35,45 @@ class BlockColumns:
     register: Callable[[exp.Expr], Measure]
     as_key: Callable[[exp.Expr], Expr | None]
     value: Callable[[exp.Expr], exp.Expr]
-    refer: References
+    refer: ReleaseReferences
     interval: Callable[[exp.Expr], bool]  # an aggregate that is an interval: there is no arithmetic of its bars
 
-    def measure(self, node: exp.Expr) -> int | None:
+    def find_measure(self, node: exp.Expr) -> int | None:
         if not is_aggregate(node) or self.interval(node):
             return None
         measure = self.register(node)
-        return list(self.known.values()).index(measure) if has_error(measure) else None
+        return list(self.known.values()).index(measure) if has_error_bar(measure) else None
 
     def is_constant(self, node: exp.Expr) -> bool:
         key = self.as_key(node)
         return key is not None and key.type.is_number
 
-    def covariance(self, one: int, other: int) -> exp.Expr:
+    def covariance_of(self, first: int, second: int) -> exp.Expr:
         measures = list(self.known.values())
-        return self.refer.covariance(measures[one], measures[other])
+        return self.refer.covariance_column(measures[first], measures[second])
 
-    def factor(self) -> exp.Expr:
-        return self.refer.factor()
+    def interval_factor(self) -> exp.Expr:
+        return self.refer.factor_column()
 
 
-def has_error(measure: Measure) -> bool:
+def has_error_bar(measure: Measure) -> bool:
     """Whether the noise alone tells how far the answer may be off; what was chosen or decided has no such figure."""
     if isinstance(measure, Blockwise):
         return measure.combine == "mean"
     chosen = isinstance(measure, Quantile | Extreme | Frequent | Best | Posterior)
-    told = isinstance(measure, Truth | ConjugatePosterior | SharesPosterior)
-    return not chosen and not told and measure_type(measure).is_number
+    decided = isinstance(measure, Truth | ConjugatePosterior | SharesPosterior)
+    return not chosen and not decided and measure_type(measure).is_number
 
 
-def no_bars(found: NoBars, function: str) -> Unsupported:
-    if is_aggregate(found.node):
+def no_error_bar_error(missing: NoErrorBar, function: str) -> Unsupported:
+    if is_aggregate(missing.node):
         return Unsupported(
-            f"{spelled(found.node)} has no error bar: how far it is off depends on private rows",
+            f"{sql_name_of(missing.node)} has no error bar: how far it is off depends on private rows",
             hint="Counts, sums, averages and what is computed from them have one.",
-            span=span_of(found.node),
+            span=span_of(missing.node),
         )
     return Unsupported(
         f"{function} takes an aggregate of this SELECT, or arithmetic of such aggregates",
         hint=f"For example: {function}(SUM(x) / COUNT(*)).",
-        span=span_of(found.node),
+        span=span_of(missing.node),
     )

@@ -8,73 +8,73 @@ from decimal import Decimal
 from sqlglot import exp
 
 from dpsql.errors import TypeMismatch, Unsupported
-from dpsql.functions.calendar import EXTRACTIONS, FIXED, TRUNCATIONS, part_name
-from dpsql.functions.formats import UnknownFormat, directives, postgres_pieces
-from dpsql.functions.spans import Interval
-from dpsql.functions.zones import UTC, close_zones, zone_name
+from dpsql.functions.calendar import EXTRACTIONS, FIXED_UNITS, TRUNCATIONS, canonical_part
+from dpsql.functions.formats import UnknownFormat, strptime_format, parse_to_char_format
+from dpsql.functions.spans import IntervalParts
+from dpsql.functions.zones import UTC_NAMES, suggest_zones, find_zone_name
 from dpsql.plan.expr import Arithmetic, Call, Cast, Expr, Literal
-from dpsql.sql.bind_call import checked_call
-from dpsql.sql.bind_span import difference, extracted_part
+from dpsql.sql.bind_call import build_call
+from dpsql.sql.bind_span import build_difference, build_interval_part
 from dpsql.sql.coerce import coerce
-from dpsql.sql.dialect import only, span_of
-from dpsql.sql.intervals import is_interval, read_interval, whole_number
-from dpsql.sql.spellings import FORMAT, PARTS
+from dpsql.sql.dialect import refuse_other_args, span_of
+from dpsql.sql.intervals import is_interval, read_interval, literal_integer
+from dpsql.sql.spellings import FORMAT_NOTE, DATE_PART_NODES
 from dpsql.types import BIGINT, DATE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ
 
-Bind = Callable[[exp.Expr], Expr]
+BindChild = Callable[[exp.Expr], Expr]
 
-_BUCKET = "TIME_BUCKET(INTERVAL '15 minutes', at)."
+_BUCKET_EXAMPLE = "TIME_BUCKET(INTERVAL '15 minutes', at)."
 
-def _part(node: exp.Expr, known: tuple[str, ...], what: str) -> Literal:
-    name = part_name(node.name)
-    if name not in known:
+def _bind_part_name(node: exp.Expr, allowed: tuple[str, ...], what: str) -> Literal:
+    name = canonical_part(node.name)
+    if name not in allowed:
         span = span_of(node) or (span_of(node.parent) if node.parent is not None else None)
-        raise Unsupported(f'{what} of "{node.name.lower()}" is not supported', hint=f"Parts: {', '.join(known)}.",
+        raise Unsupported(f'{what} of "{node.name.lower()}" is not supported', hint=f"Parts: {', '.join(allowed)}.",
                           span=span)  # fmt: skip
     return Literal(name, TEXT)
 
 
-def extract(node: exp.Expr, bind: Bind) -> Expr:
-    only(node, "this", "expression")
-    part, inner = _part(node.this, EXTRACTIONS, "EXTRACT"), node.expression.unnest()
+def bind_extract(node: exp.Expr, bind: BindChild) -> Expr:
+    refuse_other_args(node, "this", "expression")
+    part, inner = _bind_part_name(node.this, EXTRACTIONS, "EXTRACT"), node.expression.unnest()
     if isinstance(inner, exp.Anonymous) and inner.name.lower() == "age":
-        return _age_part(part, inner, bind)
+        return _bind_age_part(part, inner, bind)
     if isinstance(inner, exp.Sub) and not is_interval(inner.expression):
-        days = _days_between(part, inner, bind)
+        days = _bind_days_between(part, inner, bind)
         if days is not None:
             return days
-    return extracted(part, bind(node.expression), node)
+    return build_extract(part, bind(node.expression), node)
 
 
-def extracted(part: Literal, arg: Expr, node: exp.Expr) -> Expr:
-    if arg.type.is_span:
-        return extracted_part(part, arg, node)
-    return checked_call("epoch", [arg], node) if part.value == "epoch" else checked_call("extract", [part, arg], node)
+def build_extract(part: Literal, arg: Expr, node: exp.Expr) -> Expr:
+    if arg.type.is_microsecond_interval:
+        return build_interval_part(part, arg, node)
+    return build_call("epoch", [arg], node) if part.value == "epoch" else build_call("extract", [part, arg], node)
 
 
-def part_call(node: exp.Expr, bind: Bind) -> Expr:
-    only(node, "this")
-    return extracted(Literal(PARTS[type(node)], TEXT), bind(node.this), node)
+def bind_part_function(node: exp.Expr, bind: BindChild) -> Expr:
+    refuse_other_args(node, "this")
+    return build_extract(Literal(DATE_PART_NODES[type(node)], TEXT), bind(node.this), node)
 
 
-def _age_part(part: Literal, node: exp.Anonymous, bind: Bind) -> Expr:
+def _bind_age_part(part: Literal, node: exp.Anonymous, bind: BindChild) -> Expr:
     if len(node.expressions) != 2:
         raise Unsupported("AGE takes two dates here", hint="For example: EXTRACT(year FROM AGE(CURRENT_DATE, at)).",
                           span=span_of(node))  # fmt: skip
-    return checked_call("age", [part, *(bind(arg) for arg in node.expressions)], node)
+    return build_call("age", [part, *(bind(arg) for arg in node.expressions)], node)
 
 
-def _days_between(part: Literal, node: exp.Expr, bind: Bind) -> Expr | None:
+def _bind_days_between(part: Literal, node: exp.Expr, bind: BindChild) -> Expr | None:
     """EXTRACT(day FROM one date - another): DuckDB has it; the difference is a number in PostgreSQL already."""
     nodes = [node.this, node.expression]
-    end, start = both_times([bind(n) for n in nodes], nodes)
+    end, start = coerce_time_operands([bind(n) for n in nodes], nodes)
     if not end.type == start.type == DATE:
         return None
     name, args = ("seconds_between", [end, start]) if part.value == "epoch" else ("date_sub", [part, start, end])
-    return checked_call(name, args, node) if part.value in ("epoch", "day") else None
+    return build_call(name, args, node) if part.value in ("epoch", "day") else None
 
 
-def both_times(args: list[Expr], nodes: list[exp.Expr]) -> tuple[Expr, Expr]:
+def coerce_time_operands(args: list[Expr], nodes: list[exp.Expr]) -> tuple[Expr, Expr]:
     """Both sides; a text takes the type of the other one."""
     left, right = args
     if left.type.is_time and isinstance(right, Literal) and right.type == TEXT:
@@ -84,38 +84,38 @@ def both_times(args: list[Expr], nodes: list[exp.Expr]) -> tuple[Expr, Expr]:
     return left, right
 
 
-def date_trunc(node: exp.Expr, bind: Bind) -> Expr:
-    only(node, "this", "unit")
+def bind_date_trunc(node: exp.Expr, bind: BindChild) -> Expr:
+    refuse_other_args(node, "this", "unit")
     arg = bind(node.this)
-    return checked_call("date_trunc", [_part(node.args["unit"], TRUNCATIONS, "DATE_TRUNC"), arg], node)
+    return build_call("date_trunc", [_bind_part_name(node.args["unit"], TRUNCATIONS, "DATE_TRUNC"), arg], node)
 
 
 # --- adding and subtracting ------------------------------------------------------------------------------------------
 
 
-def interval_sum(node: exp.Expr, bind: Bind) -> Expr:
+def bind_interval_arithmetic(node: exp.Expr, bind: BindChild) -> Expr:
     """date + interval, date - interval, interval + date."""
-    only(node, "this", "expression")
+    refuse_other_args(node, "this", "expression")
     left, right = node.this, node.expression
     if is_interval(left):
         if isinstance(node, exp.Sub) or is_interval(right):
             raise Unsupported("an interval must be added to a date", span=span_of(node))
         left, right = right, left
-    grain = _grain(left, right, bind, node) if isinstance(node, exp.Add) else None
+    grain = _recognize_time_bucket(left, right, bind, node) if isinstance(node, exp.Add) else None
     if grain is not None:
         return grain
-    days = _days(right, bind)
+    days = _bind_day_count(right, bind)
     if days is not None:
         back = isinstance(node, exp.Sub)
-        return _days_later(bind(left), Arithmetic("-", Literal(0, BIGINT), days, BIGINT) if back else days, node)
-    return _moved(bind(left), read_interval(right), isinstance(node, exp.Sub), node)
+        return _add_days(bind(left), Arithmetic("-", Literal(0, BIGINT), days, BIGINT) if back else days, node)
+    return _add_interval(bind(left), read_interval(right), isinstance(node, exp.Sub), node)
 
 
-_WITHIN = {"minute": ("hour", 60), "second": ("minute", 60), "hour": ("day", 24)}
+_ENCLOSING_PERIODS = {"minute": ("hour", 60), "second": ("minute", 60), "hour": ("day", 24)}
 """What a part is counted within, and how many of it there are."""
 
 
-def _grain(period: exp.Expr, added: exp.Expr, bind: Bind, node: exp.Expr) -> Expr | None:
+def _recognize_time_bucket(period: exp.Expr, added: exp.Expr, bind: BindChild, node: exp.Expr) -> Expr | None:
     """DATE_TRUNC('hour', at) + INTERVAL '5 minutes' * FLOOR(EXTRACT(MINUTE FROM at) / 5), as charts write five minutes.
 
     The same is a bucket of five minutes, which has a list of values.
@@ -125,42 +125,42 @@ def _grain(period: exp.Expr, added: exp.Expr, bind: Bind, node: exp.Expr) -> Exp
         return None
     sides = (product.this, product.expression)
     factor, span = sides if is_interval(sides[1]) else (sides[1], sides[0])
-    start, counted = bind(period), _counted(bind(factor))
+    start, counted = bind(period), _read_divided_part(bind(factor))
     if counted is None or not isinstance(start, Call) or start.function != "date_trunc":
         return None
-    part, moment, number = counted
-    period_name, most = _WITHIN.get(part, ("", 1))
-    width = Interval(0, 0, number * FIXED[part]) if period_name and most % number == 0 else None
-    if width is None or start.args != (Literal(period_name, TEXT), moment) or read_interval(span) != width:
+    part, timestamp, number = counted
+    period_name, units_per_period = _ENCLOSING_PERIODS.get(part, ("", 1))
+    width = IntervalParts(0, 0, number * FIXED_UNITS[part]) if period_name and units_per_period % number == 0 else None
+    if width is None or start.args != (Literal(period_name, TEXT), timestamp) or read_interval(span) != width:
         return None
     numbers: list[Expr] = [Literal(0, INTEGER), Literal(0, INTEGER), Literal(width.microseconds, BIGINT)]
-    bucket = checked_call("time_bucket", [*numbers, moment], node)
+    bucket = build_call("time_bucket", [*numbers, timestamp], node)
     return bucket if bucket.type == start.type else Cast(bucket, start.type)
 
 
-def _counted(number: Expr) -> tuple[str, Expr, int] | None:
+def _read_divided_part(number: Expr) -> tuple[str, Expr, int] | None:
     """The part of a moment that is divided by a whole number, rounded down."""
     if isinstance(number, Call) and number.function == "floor":
         number = number.args[0]
     if not isinstance(number, Arithmetic) or number.op not in ("/", "//") or not isinstance(number.right, Literal):
         return None
     part = number.left.arg if isinstance(number.left, Cast) else number.left
-    by = number.right.value
-    if not isinstance(part, Call) or part.function != "extract" or not isinstance(by, int | Decimal) or by < 1:
+    divisor = number.right.value
+    if not isinstance(part, Call) or part.function != "extract" or not isinstance(divisor, int | Decimal) or divisor < 1:
         return None
     name = part.args[0]
-    whole = isinstance(name, Literal) and isinstance(name.value, str) and by == int(by)
-    return (str(name.value), part.args[1], int(by)) if whole and isinstance(name, Literal) else None
+    whole = isinstance(name, Literal) and isinstance(name.value, str) and divisor == int(divisor)
+    return (str(name.value), part.args[1], int(divisor)) if whole and isinstance(name, Literal) else None
 
 
-def _days(node: exp.Expr, bind: Bind) -> Expr | None:
+def _bind_day_count(node: exp.Expr, bind: BindChild) -> Expr | None:
     """days * INTERVAL '1 day', where the number is no literal: whole days, which are added to a date."""
     product = node.unnest()
     if not isinstance(product, exp.Mul):
         return None
     sides = (product.this, product.expression)
     factor, span = sides if is_interval(sides[1]) else (sides[1], sides[0])
-    if whole_number(factor) is not None or isinstance(factor.unnest(), exp.Literal):
+    if literal_integer(factor) is not None or isinstance(factor.unnest(), exp.Literal):
         return None
     number, interval = bind(factor), read_interval(span)
     if isinstance(number, Literal) and isinstance(number.value, int):
@@ -173,33 +173,33 @@ def _days(node: exp.Expr, bind: Bind) -> Expr | None:
     return number if interval.days == 1 else Arithmetic("*", number, Literal(interval.days, BIGINT), BIGINT)
 
 
-def _days_later(arg: Expr, days: Expr, node: exp.Expr) -> Expr:
+def _add_days(arg: Expr, days: Expr, node: exp.Expr) -> Expr:
     if not arg.type.is_time:
         raise TypeMismatch(f"an interval is added to a date or timestamp, not to {arg.type}", span=span_of(node))
-    sunday = _week_of(arg, days)
+    sunday = _recognize_sunday_week(arg, days)
     if sunday is not None:
         return sunday
-    moved = checked_call("add_days", [arg, days], node)
+    moved = build_call("add_days", [arg, days], node)
     return coerce(moved, TIMESTAMP, node) if arg.type == DATE else moved
 
 
-def _week_of(day: Expr, days: Expr) -> Expr | None:
+def _recognize_sunday_week(day: Expr, days: Expr) -> Expr | None:
     """A day less its number in the week is the Sunday before: the week of the next day, which has a list of values."""
     if not (isinstance(day, Call) and day.function == "date_trunc" and day.args[0] == Literal("day", TEXT)):
         return None
     number = days.right if isinstance(days, Arithmetic) and days.op == "-" and days.left == Literal(0, BIGINT) else None
     number = number.arg if isinstance(number, Cast) else number
-    moment = day.args[1]
-    if day.type != TIMESTAMP or number != Call("extract", (Literal("dow", TEXT), moment), BIGINT):
+    timestamp = day.args[1]
+    if day.type != TIMESTAMP or number != Call("extract", (Literal("dow", TEXT), timestamp), BIGINT):
         return None
-    return _shifted(Call("date_trunc", (Literal("week", TEXT), _shifted(moment, 1)), TIMESTAMP), -1)
+    return _shift_days(Call("date_trunc", (Literal("week", TEXT), _shift_days(timestamp, 1)), TIMESTAMP), -1)
 
 
-def _shifted(arg: Expr, days: int) -> Expr:
+def _shift_days(arg: Expr, days: int) -> Expr:
     return Call("add_interval", (arg, Literal(0, INTEGER), Literal(days, INTEGER), Literal(0, BIGINT)), TIMESTAMP)
 
 
-def _moved(arg: Expr, interval: Interval, back: bool, node: exp.Expr) -> Expr:
+def _add_interval(arg: Expr, interval: IntervalParts, back: bool, node: exp.Expr) -> Expr:
     if isinstance(arg, Literal) and arg.type == TEXT:
         arg = coerce(arg, TIMESTAMP, node)
     sign = -1 if back else 1
@@ -207,135 +207,135 @@ def _moved(arg: Expr, interval: Interval, back: bool, node: exp.Expr) -> Expr:
              ((interval.months, INTEGER), (interval.days, INTEGER), (interval.microseconds, BIGINT))]  # fmt: skip
     if not arg.type.is_time:
         raise TypeMismatch(f"an interval is added to a date or timestamp, not to {arg.type}", span=span_of(node))
-    return checked_call("add_interval", [arg, *parts], node)
+    return build_call("add_interval", [arg, *parts], node)
 
 
-def date_sum(op: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
+def build_date_arithmetic(op: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
     """date + days, date - days, date - date; one of both is a date or timestamp."""
     if op == "+" and left.type.is_integer:
         left, right = right, left
     if left.type == right.type == DATE and op == "-":
-        return checked_call("date_diff", [Literal("day", TEXT), right, left], node)
+        return build_call("date_diff", [Literal("day", TEXT), right, left], node)
     if left.type == DATE and right.type.is_integer and op in ("+", "-"):
         if isinstance(right, Literal) and isinstance(right.value, int):
             number = Literal(right.value if op == "+" else -right.value, BIGINT)
-            return checked_call("add_days", [left, number], node)
+            return build_call("add_days", [left, number], node)
         days = right if op == "+" else Arithmetic("-", Literal(0, BIGINT), right, BIGINT)
-        return checked_call("add_days", [left, days], node)
+        return build_call("add_days", [left, days], node)
     if op == "-" and left.type.is_time and right.type.is_time:
-        return difference(left, right, node)
+        return build_difference(left, right, node)
     hint = "Add an interval: at + INTERVAL '1 day'." if right.type.is_number else None
     raise TypeMismatch(f"{left.type} {op} {right.type} is not supported", hint=hint, span=span_of(node))
 
 
-def date_add(node: exp.Expr, bind: Bind) -> Expr:
-    only(node, "this", "expression", "unit")
+def bind_date_add(node: exp.Expr, bind: BindChild) -> Expr:
+    refuse_other_args(node, "this", "expression", "unit")
     unit, amount = node.args.get("unit"), node.expression
     span = exp.Interval(this=amount.copy(), unit=unit) if unit is not None and not is_interval(amount) else amount
-    return _moved(bind(node.this), read_interval(span), isinstance(node, exp.DateSub), node)
+    return _add_interval(bind(node.this), read_interval(span), isinstance(node, exp.DateSub), node)
 
 
-def dateadd(node: exp.Anonymous, bind: Bind) -> Expr:
+def bind_sqlserver_dateadd(node: exp.Anonymous, bind: BindChild) -> Expr:
     """DATEADD(day, 7, at), as SQL Server and Redshift have it."""
     if len(node.expressions) != 3:
         raise Unsupported("DATEADD takes a unit, a number and a date", span=span_of(node))
     unit, amount, arg = node.expressions
-    return _moved(bind(arg), read_interval(exp.Interval(this=amount.copy(), unit=exp.var(unit.name))), False, node)
+    return _add_interval(bind(arg), read_interval(exp.Interval(this=amount.copy(), unit=exp.var(unit.name))), False, node)
 
 
-def date_diff(node: exp.Expr, bind: Bind) -> Expr:
-    only(node, "this", "expression", "unit")
-    unit = _part(node.args.get("unit") or exp.var("day"), TRUNCATIONS, "DATE_DIFF")
-    return checked_call("date_diff", [unit, bind(node.expression), bind(node.this)], node)
+def bind_date_diff(node: exp.Expr, bind: BindChild) -> Expr:
+    refuse_other_args(node, "this", "expression", "unit")
+    unit = _bind_part_name(node.args.get("unit") or exp.var("day"), TRUNCATIONS, "DATE_DIFF")
+    return build_call("date_diff", [unit, bind(node.expression), bind(node.this)], node)
 
 
-def date_sub_units(node: exp.Anonymous, bind: Bind) -> Expr:
+def bind_date_sub(node: exp.Anonymous, bind: BindChild) -> Expr:
     if len(node.expressions) != 3:
         raise Unsupported("DATE_SUB takes a unit and two dates",
                           hint="For example: DATE_SUB('month', born, CURRENT_DATE).", span=span_of(node))  # fmt: skip
     unit, start, end = node.expressions
-    return checked_call("date_sub", [_part(unit, TRUNCATIONS, "DATE_SUB"), bind(start), bind(end)], node)
+    return build_call("date_sub", [_bind_part_name(unit, TRUNCATIONS, "DATE_SUB"), bind(start), bind(end)], node)
 
 
-def time_bucket(node: exp.Anonymous, bind: Bind) -> Expr:
+def bind_time_bucket(node: exp.Anonymous, bind: BindChild) -> Expr:
     """TIME_BUCKET(INTERVAL '15 minutes', at), from a moment on where a third argument says so."""
     if not 2 <= len(node.expressions) <= 3:
-        raise Unsupported("TIME_BUCKET takes an interval and a date", hint="For example: " + _BUCKET,
+        raise Unsupported("TIME_BUCKET takes an interval and a date", hint="For example: " + _BUCKET_EXAMPLE,
                           span=span_of(node))  # fmt: skip
-    return _bucket(node.expressions[0], bind(node.expressions[1]), node.expressions[2:], bind, node)
+    return _build_time_bucket(node.expressions[0], bind(node.expressions[1]), node.expressions[2:], bind, node)
 
 
-def date_bin(node: exp.Expr, bind: Bind) -> Expr:
+def bind_date_bin(node: exp.Expr, bind: BindChild) -> Expr:
     """DATE_BIN('6 hours', at, origin), as PostgreSQL has it."""
-    only(node, "this", "expression", "unit")
+    refuse_other_args(node, "this", "expression", "unit")
     origin = node.args.get("unit")
     if origin is None:
         raise Unsupported("DATE_BIN takes an interval, a timestamp and a timestamp to begin at",
                           hint="For example: DATE_BIN('6 hours', at, TIMESTAMP '2001-01-01').",
                           span=span_of(node))  # fmt: skip
-    return _bucket(node.this, bind(node.expression), [origin], bind, node)
+    return _build_time_bucket(node.this, bind(node.expression), [origin], bind, node)
 
 
-def _bucket(written: exp.Expr, arg: Expr, origins: list[exp.Expr], bind: Bind, node: exp.Expr) -> Expr:
+def _build_time_bucket(written: exp.Expr, arg: Expr, origins: list[exp.Expr], bind: BindChild, node: exp.Expr) -> Expr:
     if isinstance(written, exp.Literal) and written.is_string:
         written = exp.Interval(this=written.copy())
     width = read_interval(written)
     numbers: list[Expr] = [Literal(width.months, INTEGER), Literal(width.days, INTEGER),
                            Literal(width.microseconds, BIGINT)]  # fmt: skip
-    start = checked_call("time_bucket", [*numbers, arg, *(_moment(bind(o), o) for o in origins)], node)
+    start = build_call("time_bucket", [*numbers, arg, *(_to_timestamp(bind(o), o) for o in origins)], node)
     is_days = arg.type == DATE and not width.microseconds and not origins
     return Cast(start, DATE) if is_days else start  # buckets of days are days
 
 
-def _moment(arg: Expr, node: exp.Expr) -> Expr:
+def _to_timestamp(arg: Expr, node: exp.Expr) -> Expr:
     return coerce(arg, TIMESTAMP, node) if isinstance(arg, Literal) and (arg.type == TEXT or arg.type.is_time) else arg
 
 
 # --- formats and zones -----------------------------------------------------------------------------------------------
 
 
-def to_char(node: exp.Expr, bind: Bind) -> Expr:
-    only(node, "this", "format")
-    arg, written = bind(node.this), node.meta.get(FORMAT)
+def bind_to_char(node: exp.Expr, bind: BindChild) -> Expr:
+    refuse_other_args(node, "this", "format")
+    arg, written = bind(node.this), node.meta.get(FORMAT_NOTE)
     if written is None:
         raise Unsupported("a format must be a literal", hint="For example: to_char(at, 'YYYY-MM').", span=span_of(node))
     if arg.type.is_number:
         raise Unsupported("TO_CHAR of a number is not supported", hint="CAST(x AS text) writes a number as text.",
                           span=span_of(node))  # fmt: skip
-    return checked_call("to_char", [arg, Literal(written, TEXT)], node)
+    return build_call("to_char", [arg, Literal(written, TEXT)], node)
 
 
-def to_date(node: exp.Expr, bind: Bind) -> Expr:
+def bind_to_date(node: exp.Expr, bind: BindChild) -> Expr:
     """A format of PostgreSQL's, read back as strptime does."""
-    only(node, "this", "format")
-    written = node.meta.get(FORMAT)
+    refuse_other_args(node, "this", "format")
+    written = node.meta.get(FORMAT_NOTE)
     if written is None:
         raise Unsupported("a format must be a literal", hint="For example: to_date(note, 'YYYY-MM-DD').",
                           span=span_of(node))  # fmt: skip
     try:
-        format_ = directives(postgres_pieces(written))
+        format_ = strptime_format(parse_to_char_format(written))
     except UnknownFormat as error:
         raise Unsupported(f'the format has an unknown part "{error}"', span=span_of(node)) from None
     if format_ is None:
         raise Unsupported("this format cannot be read back", hint="For example: to_date(note, 'YYYY-MM-DD').",
                           span=span_of(node))  # fmt: skip
-    moment = checked_call("strptime", [bind(node.this), Literal(format_, TEXT)], node)
-    return coerce(moment, DATE if isinstance(node, exp.StrToDate) else TIMESTAMPTZ, node)
+    timestamp = build_call("strptime", [bind(node.this), Literal(format_, TEXT)], node)
+    return coerce(timestamp, DATE if isinstance(node, exp.StrToDate) else TIMESTAMPTZ, node)
 
 
-def strftime(node: exp.Anonymous, bind: Bind) -> Expr:
+def bind_strftime(node: exp.Anonymous, bind: BindChild) -> Expr:
     args = [bind(part) for part in node.expressions]
     if len(args) == 2 and args[0].type == TEXT and args[1].type.is_time:  # SQLite's order
         args.reverse()
-    return checked_call("strftime", args, node)
+    return build_call("strftime", args, node)
 
 
-def at_time_zone(node: exp.Expr, bind: Bind) -> Expr:
-    only(node, "this", "zone")
-    return in_zone(bind(node.this), node.args["zone"], node)
+def bind_at_time_zone(node: exp.Expr, bind: BindChild) -> Expr:
+    refuse_other_args(node, "this", "zone")
+    return convert_time_zone(bind(node.this), node.args["zone"], node)
 
 
-def in_zone(arg: Expr, zone: exp.Expr, node: exp.Expr) -> Expr:
+def convert_time_zone(arg: Expr, zone: exp.Expr, node: exp.Expr) -> Expr:
     """With a zone, the local time there; without one, the moment that a local time is. A day is its midnight in UTC."""
     if not isinstance(zone, exp.Literal) or not zone.is_string:
         raise Unsupported("a time zone must be a literal", hint="For example: admitted AT TIME ZONE 'Europe/Berlin'.",
@@ -346,16 +346,16 @@ def in_zone(arg: Expr, zone: exp.Expr, node: exp.Expr) -> Expr:
         raise TypeMismatch(f"AT TIME ZONE needs a timestamp, not {arg.type}", span=span_of(node))
     if arg.type == DATE:
         arg = coerce(arg, TIMESTAMPTZ, node)
-    if zone.name.strip().lower() in UTC:
+    if zone.name.strip().lower() in UTC_NAMES:
         return coerce(arg, TIMESTAMP if arg.type == TIMESTAMPTZ else TIMESTAMPTZ, node)
-    name = zone_name(zone.name)
+    name = find_zone_name(zone.name)
     if name is None:
-        raise _no_zone(zone)
-    return checked_call("timezone", [Literal(name, TEXT), arg], node)
+        raise _unknown_zone_error(zone)
+    return build_call("timezone", [Literal(name, TEXT), arg], node)
 
 
-def _no_zone(zone: exp.Expr) -> Unsupported:
-    close = close_zones(zone.name)
+def _unknown_zone_error(zone: exp.Expr) -> Unsupported:
+    close = suggest_zones(zone.name)
     names = " or ".join(f"'{name}'" for name in close)
     hint = f"Perhaps you meant {names}." if close else "Zones have the names of IANA's list, such as 'Europe/Berlin'."
     return Unsupported(f'there is no time zone "{zone.name}"', hint=hint, span=span_of(zone))

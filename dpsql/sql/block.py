@@ -7,43 +7,43 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dpsql.analysis.asked import asked_in_order
-from dpsql.analysis.canon import canonical_expr, canonical_measure
+from dpsql.analysis.asked import canonical_order
+from dpsql.analysis.canon import canonical_expr_text, canonical_measure_text
 from dpsql.errors import Error, GroupingError, InvalidSyntax, LimitExceeded, Unsupported
 from dpsql.plan.expr import Expr
 from dpsql.plan.measures import Measure
 from dpsql.plan.nodes import Aggregate
 from dpsql.plan.relations import Named
-from dpsql.sql.aggregates import bind_measure, gives_interval, holds_aggregate, is_aggregate
-from dpsql.sql.bars import BlockColumns, has_error, no_bars
-from dpsql.sql.bind import Binder, star_columns
+from dpsql.sql.aggregates import bind_measure, is_interval_aggregate, has_aggregate, is_aggregate
+from dpsql.sql.bars import BlockColumns, has_error_bar, no_error_bar_error
+from dpsql.sql.bind import Binder, expand_plain_star
 from dpsql.sql.bind_expr import bind_expr
-from dpsql.sql.bind_span import interval_of
-from dpsql.sql.dialect import only, span_of
-from dpsql.sql.errorbars import Bars, NoBars, propagate
-from dpsql.sql.group_bounds import UnitParts, has_group_bounds, refuse_sets
-from dpsql.sql.grouping import grouping_sets
+from dpsql.sql.bind_span import seconds_to_interval
+from dpsql.sql.dialect import refuse_other_args, span_of
+from dpsql.sql.errorbars import ErrorBarExpressions, NoErrorBar, propagate_error
+from dpsql.sql.group_bounds import UnitContributions, has_group_bounds, grouping_sets_error
+from dpsql.sql.grouping import expand_grouping_sets
 from dpsql.sql.names import BoundColumn
 from dpsql.sql.output_names import output_name
-from dpsql.sql.outputs import Output, folded, integer_division, is_all, type_of
-from dpsql.sql.posteriors import spread
-from dpsql.sql.ranges import DeclaredEnds
-from dpsql.sql.references import SET_KEY, References
-from dpsql.sql.sandboxed import check_function
+from dpsql.sql.outputs import Output, fold_identifier, rewrite_integer_division, is_order_by_all, infer_type
+from dpsql.sql.posteriors import expand_posteriors
+from dpsql.sql.ranges import DeclaredRanges
+from dpsql.sql.references import SET_KEY, ReleaseReferences
+from dpsql.sql.sandboxed import check_allowed_function
 
-CLAUSES = (
+RELEASE_CLAUSES = (
     "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset", "distinct",
     "windows", "with_",
 )  # fmt: skip
-MOST_INLINED = 1_000
-MOST_MEASURES = 400
-BARS = {
+MAX_INLINED_ALIASES = 1_000
+MAX_MEASURES = 400
+ERROR_BAR_FUNCTIONS = {
     "dp_stderr": "stderr", "dp_low": "low", "dp_high": "high",
     "dp_interval_low": "low", "dp_interval_high": "high",
 }  # fmt: skip
 
 
-SubSelect = Callable[[exp.Expr, Callable[[exp.Expr], exp.Expr]], exp.Expr]
+RewriteSubSelect = Callable[[exp.Expr, Callable[[exp.Expr], exp.Expr]], exp.Expr]
 """A sub-select as post-processing, given what makes post-processing of the columns that it reads of this block."""
 
 
@@ -62,57 +62,57 @@ class ReleaseBlock:
     """Collects keys and measures while it rewrites the block; columns get their names once all are known."""
 
     def __init__(
-        self, select: exp.Select, binder: Binder, name: str, sub_select: SubSelect, top: bool,
-        ends: DeclaredEnds | None = None,
+        self, select: exp.Select, binder: Binder, name: str, sub_select: RewriteSubSelect, top: bool,
+        ends: DeclaredRanges | None = None,
     ) -> None:
-        only(select, *CLAUSES)
+        refuse_other_args(select, *RELEASE_CLAUSES)
         self._select = select
         self._name = name
         self._sub_select = sub_select
-        relation = binder.rows(select)
+        relation = binder.bind_rows(select)
         self._scope = relation.scope
         self._sets: list[list[Expr]] = []
         self._written_keys: dict[str, Expr] = {}  # keys with sub-selects or windows in them, by their text
-        self._items = self._expanded()
-        declared = [] if ends is None else ends.put_into(self._items, select, relation)
+        self._items = self._expand_items()
+        declared = [] if ends is None else ends.replace_aggregates(self._items, select, relation)
         self._aliases = {item.alias.lower(): item.this for item in self._items if isinstance(item, exp.Alias)}
         self._keys = self._bind_keys()
-        self._parts = UnitParts(binder.namer) if has_group_bounds(select) else None
+        self._parts = UnitContributions(binder.namer) if has_group_bounds(select) else None
         if self._parts is not None and self._sets:
-            raise refuse_sets(select)
+            raise grouping_sets_error(select)
         self._measures: dict[str, Measure] = {}  # by their canonical texts
-        self._refer = References(name)
+        self._refer = ReleaseReferences(name)
         self._barred: list[Measure | bool] = []  # of each output: its measure, or whether it has bars at all
         self._inlining: set[str] = set()
         self._inlined = 0
         self.errors: tuple[ErrorBar | None, ...] = ()
         self.outputs: tuple[Output, ...] = ()
-        self.post = self._post_select(top)
-        keys, measures = asked_in_order(relation.node, self._keys, self._measures.values(), self._parts is None)
-        self.columns = self._refer.columns(self.post, keys, measures)
-        self.errors = self._error_bars(measures)
+        self.post = self._rewrite_select(top)
+        keys, measures = canonical_order(relation.node, self._keys, self._measures.values(), self._parts is None)
+        self.columns = self._refer.assign_names(self.post, keys, measures)
+        self.errors = self._locate_error_bars(measures)
         named = tuple(Named(f"k{number}", key) for number, key in enumerate(keys, 1))
-        texts = {canonical_expr(key): f"k{number}" for number, key in enumerate(keys, 1)}
-        sets = tuple(frozenset(texts[canonical_expr(key)] for key in chosen) for chosen in self._sets)
+        texts = {canonical_expr_text(key): f"k{number}" for number, key in enumerate(keys, 1)}
+        sets = tuple(frozenset(texts[canonical_expr_text(key)] for key in chosen) for chosen in self._sets)
         # Read last: sub-selects and windows that were met on the way have been added to the rows.
         if self._parts is not None:
-            self.aggregate = self._parts.aggregate(relation.node, named, tuple(measures))
+            self.aggregate = self._parts.build_aggregate(relation.node, named, tuple(measures))
         else:
             self.aggregate = Aggregate(relation.node, named, tuple(measures), sets)
         self.notices = (*relation.notices, *declared)
 
     # --- keys --------------------------------------------------------------------------------------------------------
 
-    def _expanded(self) -> list[exp.Expr]:
+    def _expand_items(self) -> list[exp.Expr]:
         """SELECT items with * written out and every item named."""
         items: list[exp.Expr] = []
-        for item in spread(self._select.expressions):
+        for item in expand_posteriors(self._select.expressions):
             if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-                for column in star_columns(item, self._scope):
+                for column in expand_plain_star(item, self._scope):
                     reference = exp.column(exp.to_identifier(column.name, quoted=True))
                     items.append(exp.alias_(reference, column.name, quoted=True))
             elif isinstance(item, exp.Alias):
-                items.append(exp.Alias(this=item.this, alias=folded(item.args["alias"])))
+                items.append(exp.Alias(this=item.this, alias=fold_identifier(item.args["alias"])))
             else:
                 # Not `alias_`: of a sub-select it would make a table.
                 items.append(exp.Alias(this=item, alias=exp.to_identifier(output_name(item), quoted=True)))
@@ -122,266 +122,266 @@ class ReleaseBlock:
 
     def _bind_keys(self) -> list[Expr]:
         group, distinct = self._select.args.get("group"), self._select.args.get("distinct")
-        over_groups = group is not None or any(holds_aggregate(item) for item in self._items)
+        over_groups = group is not None or any(has_aggregate(item) for item in self._items)
         if distinct is not None:
-            only(distinct, *(("on",) if over_groups else ()))
+            refuse_other_args(distinct, *(("on",) if over_groups else ()))
         if group is None:
             if distinct is None or over_groups:
                 return []
-            return _unique([_key(bind_expr(item.this, self._scope), item) for item in self._items])
-        only(group, "expressions", "all")
+            return _deduplicate_exprs([_check_key(bind_expr(item.this, self._scope), item) for item in self._items])
+        refuse_other_args(group, "expressions", "all")
         if group.args.get("all") and group.expressions:
             raise InvalidSyntax("GROUP BY ALL takes no further keys", span=span_of(group.expressions[0]))
         if group.args.get("all"):
-            return _unique([self._bind_key(item.this) for item in self._items if not holds_aggregate(item)])
-        sets = grouping_sets(group)
+            return _deduplicate_exprs([self._bind_key(item.this) for item in self._items if not has_aggregate(item)])
+        sets = expand_grouping_sets(group)
         if sets is None:
-            return _unique([self._bind_key(self._key_node(node)) for node in group.expressions])
-        self._sets = [[self._bind_key(self._key_node(node)) for node in nodes] for nodes in sets]
-        return _unique([key for chosen in self._sets for key in chosen])
+            return _deduplicate_exprs([self._bind_key(self._resolve_key_node(node)) for node in group.expressions])
+        self._sets = [[self._bind_key(self._resolve_key_node(node)) for node in nodes] for nodes in sets]
+        return _deduplicate_exprs([key for chosen in self._sets for key in chosen])
 
     def _bind_key(self, node: exp.Expr) -> Expr:
-        if holds_aggregate(node):
+        if has_aggregate(node):
             raise GroupingError("aggregates cannot stand in GROUP BY", span=span_of(node))
-        written = _written(node)
+        written = _subquery_text(node)
         if written is None:
-            return _key(bind_expr(node, self._scope), node)
+            return _check_key(bind_expr(node, self._scope), node)
         if written not in self._written_keys:
-            key = self._written_keys[written] = _key(bind_expr(node, self._scope), node)
-            self._written_keys[_written(node) or written] = key  # binding puts other names into a sub-select
+            key = self._written_keys[written] = _check_key(bind_expr(node, self._scope), node)
+            self._written_keys[_subquery_text(node) or written] = key  # binding puts other names into a sub-select
         return self._written_keys[written]
 
-    def _key_node(self, node: exp.Expr) -> exp.Expr:
+    def _resolve_key_node(self, node: exp.Expr) -> exp.Expr:
         """GROUP BY 2 and GROUP BY alias mean the SELECT item; an input column of that name goes first."""
         if isinstance(node, exp.Literal) and not node.args.get("is_string"):
-            place = int(node.this) if str(node.this).isdigit() else 0
-            if not 1 <= place <= len(self._items):
+            position = int(node.this) if str(node.this).isdigit() else 0
+            if not 1 <= position <= len(self._items):
                 raise InvalidSyntax(f"GROUP BY position {node.this} is not in the select list", span=span_of(node),
                                     sqlstate="42P10")  # fmt: skip
-            found: exp.Expr = self._items[place - 1].this
-            return found
-        if isinstance(node, exp.Column) and not node.table and self._scope.lookup(node) is None:
+            item: exp.Expr = self._items[position - 1].this
+            return item
+        if isinstance(node, exp.Column) and not node.table and self._scope.find_column(node) is None:
             aliased: exp.Expr | None = self._aliases.get(node.name.lower())
             return aliased if aliased is not None else node
         return node
 
     # --- the block as post-processing --------------------------------------------------------------------------------
 
-    def _post_select(self, top: bool) -> exp.Select:
-        items = [exp.Alias(this=self._post(item.this), alias=item.args["alias"]) for item in self._items]
-        self.outputs = tuple(Output(item.alias, type_of(item.this)) for item in items)
+    def _rewrite_select(self, top: bool) -> exp.Select:
+        items = [exp.Alias(this=self._rewrite_node(item.this), alias=item.args["alias"]) for item in self._items]
+        self.outputs = tuple(Output(item.alias, infer_type(item.this)) for item in items)
         select = exp.Select(expressions=items)
         select.set("from_", exp.From(this=exp.to_table(self._name)))
         if self._select.args.get("having") is not None:
-            only(self._select.args["having"], "this")
-            select.set("where", exp.Where(this=self._post(self._select.args["having"].this)))
+            refuse_other_args(self._select.args["having"], "this")
+            select.set("where", exp.Where(this=self._rewrite_node(self._select.args["having"].this)))
         for clause in ("qualify", "windows", "distinct", "limit", "offset"):
             value = self._select.args.get(clause)
             if value is not None and value != []:
-                select.set(clause, [self._post(v) for v in value] if isinstance(value, list) else self._post(value))
+                select.set(clause, [self._rewrite_node(v) for v in value] if isinstance(value, list) else self._rewrite_node(value))
         if self._select.args.get("order") is not None:
-            select.set("order", self._post_order(self._select.args["order"]))
+            select.set("order", self._rewrite_order_by(self._select.args["order"]))
         if top and select.args.get("distinct") is None:
-            self._add_errors(select)
+            self._add_error_columns(select)
         return select
 
-    def _post_order(self, order: exp.Order) -> exp.Order:
+    def _rewrite_order_by(self, order: exp.Order) -> exp.Order:
         """ORDER BY: an output alias first, then what the block computes."""
-        only(order, "expressions")
+        refuse_other_args(order, "expressions")
         result: list[exp.Expr] = []
         for ordered in order.expressions:
             inner = ordered.this
-            is_alias = isinstance(inner, exp.Column) and not inner.table and self._is_output(inner.name)
-            if is_all(inner) and not is_alias:
+            is_alias = isinstance(inner, exp.Column) and not inner.table and self._is_output_name(inner.name)
+            if is_order_by_all(inner) and not is_alias:
                 places = (exp.Literal.number(place) for place in range(1, len(self._items) + 1))
-                result += [_rebuilt(ordered, lambda n, place=place: place) for place in places]  # type: ignore[misc]
+                result += [_map_children(ordered, lambda n, place=place: place) for place in places]  # type: ignore[misc]
                 continue
-            is_place = isinstance(inner, exp.Literal) and not inner.args.get("is_string")
-            if is_place and not (str(inner.this).isdigit() and 1 <= int(inner.this) <= len(self._items)):
+            is_position = isinstance(inner, exp.Literal) and not inner.args.get("is_string")
+            if is_position and not (str(inner.this).isdigit() and 1 <= int(inner.this) <= len(self._items)):
                 raise InvalidSyntax(f"ORDER BY position {inner.this} is not in the select list", span=span_of(inner),
                                     sqlstate="42P10")  # fmt: skip
-            result.append(_rebuilt(ordered, lambda n: n) if is_alias or is_place else self._post(ordered))
+            result.append(_map_children(ordered, lambda n: n) if is_alias or is_position else self._rewrite_node(ordered))
         return exp.Order(expressions=result)
 
-    def _is_output(self, name: str) -> bool:
+    def _is_output_name(self, name: str) -> bool:
         return any(item.alias.lower() == name.lower() for item in self._items)
 
-    def _add_errors(self, select: exp.Select) -> None:
+    def _add_error_columns(self, select: exp.Select) -> None:
         """Columns of errors behind those asked for, so that they are ordered and cut along with them."""
         extra: list[exp.Expr] = []
         for item in self._items:
-            bars, node = self._bars(item.this), _unwrapped(item.this)
-            self._barred.append(isinstance(bars, Bars) and (not is_aggregate(node) or self._register(node)))
-            for bar in (bars.stderr, bars.low, bars.high) if isinstance(bars, Bars) else ():
+            bars, node = self._error_bars_of(item.this), _strip_parentheses(item.this)
+            self._barred.append(isinstance(bars, ErrorBarExpressions) and (not is_aggregate(node) or self._register_measure(node)))
+            for bar in (bars.stderr, bars.low, bars.high) if isinstance(bars, ErrorBarExpressions) else ():
                 extra.append(exp.Alias(this=bar, alias=exp.to_identifier(f"_error{len(extra)}", quoted=True)))
         select.set("expressions", select.expressions + extra)
 
-    def _error_bars(self, measures: list[Measure]) -> tuple[ErrorBar | None, ...]:
+    def _locate_error_bars(self, measures: list[Measure]) -> tuple[ErrorBar | None, ...]:
         """Where `_add_errors` put the errors of each output column."""
         bars: list[ErrorBar | None] = []
-        place = len(self._items)
+        index = len(self._items)
         for barred in self._barred:
             if barred is False:
                 bars.append(None)
                 continue
             measure = None if barred is True else measures.index(barred)
-            bars.append(ErrorBar(place, place + 1, place + 2, self._name, measure))
-            place += 3
+            bars.append(ErrorBar(index, index + 1, index + 2, self._name, measure))
+            index += 3
         return tuple(bars)
 
-    def _post(self, node: exp.Expr) -> exp.Expr:
+    def _rewrite_node(self, node: exp.Expr) -> exp.Expr:
         """The node over the release's columns; a private column that is left over is refused."""
         if isinstance(node, exp.Subquery | exp.Query):
-            return self._sub_select(node, self._post)
+            return self._sub_select(node, self._rewrite_node)
         if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
             raise Unsupported("IGNORE NULLS and RESPECT NULLS are for window functions", span=span_of(node))
         if isinstance(node, exp.Window):
-            inner = _rebuilt(node.this, self._post)
-            return _rebuilt(node, lambda n: inner if n is node.this else self._post(n))
+            inner = _map_children(node.this, self._rewrite_node)
+            return _map_children(node, lambda n: inner if n is node.this else self._rewrite_node(n))
         if isinstance(node, exp.Grouping):
-            return self._grouping(node)
-        bar = self._bar(node)
+            return self._rewrite_grouping(node)
+        bar = self._rewrite_error_bar(node)
         if bar is not None:
             return bar
         if is_aggregate(node):
-            value = self._refer.value(self._register(node))
-            return interval_of(value) if self._is_interval(node) else value
-        key = self._as_key(node)
+            value = self._refer.value_column(self._register_measure(node))
+            return seconds_to_interval(value) if self._is_interval(node) else value
+        key = self._find_key(node)
         if key is not None:
-            return self._refer.key(key)
+            return self._refer.key_column(key)
         if isinstance(node, exp.Column):
-            return self._alias_or_refuse(node)
-        check_function(node)
-        return integer_division(_rebuilt(node, self._post))
+            return self._inline_alias_or_refuse(node)
+        check_allowed_function(node)
+        return rewrite_integer_division(_map_children(node, self._rewrite_node))
 
-    def _grouping(self, node: exp.Grouping) -> exp.Expr:
+    def _rewrite_grouping(self, node: exp.Grouping) -> exp.Expr:
         """GROUPING(a, b): a bit for each argument, set where the row's grouping set does not hold it."""
-        asked = [canonical_expr(self._bind_key(self._key_node(part))) for part in node.expressions]
-        known = {canonical_expr(key) for key in self._keys}
-        if not asked or not known.issuperset(asked):
+        arguments = [canonical_expr_text(self._bind_key(self._resolve_key_node(part))) for part in node.expressions]
+        key_texts = {canonical_expr_text(key) for key in self._keys}
+        if not arguments or not key_texts.issuperset(arguments):
             raise GroupingError("the arguments of GROUPING are keys of GROUP BY", span=span_of(node))
         if not self._sets:
             return exp.Literal.number(0)
-        case = exp.Case(this=self._refer.key(SET_KEY))
+        case = exp.Case(this=self._refer.key_column(SET_KEY))
         for number, chosen in enumerate(self._sets):
-            inside = {canonical_expr(key) for key in chosen}
-            bits = "".join("0" if text in inside else "1" for text in asked)
+            inside = {canonical_expr_text(key) for key in chosen}
+            bits = "".join("0" if text in inside else "1" for text in arguments)
             case = case.when(exp.Literal.number(number), exp.Literal.number(int(bits, 2)))
         return exp.cast(case, "bigint")
 
-    def _alias_or_refuse(self, node: exp.Column) -> exp.Expr:
+    def _inline_alias_or_refuse(self, node: exp.Column) -> exp.Expr:
         name = node.name.lower()
-        if not node.table and name in self._aliases and name not in self._inlining and self._unknown(node):
+        if not node.table and name in self._aliases and name not in self._inlining and self._is_unknown_column(node):
             self._count_inlined(node)
             self._inlining.add(name)
-            inlined = exp.Paren(this=self._post(self._aliases[name]))
+            inlined = exp.Paren(this=self._rewrite_node(self._aliases[name]))
             self._inlining.discard(name)
             return inlined
-        found = self._scope.resolve(node)
+        column = self._scope.resolve_column(node)
         raise GroupingError(
-            f'column "{found.name}" must appear in GROUP BY or in an aggregate',
-            hint=f"Add it to GROUP BY, or write {_aggregates_of(found)}.",
+            f'column "{column.name}" must appear in GROUP BY or in an aggregate',
+            hint=f"Add it to GROUP BY, or write {_suggest_aggregates(column)}.",
             span=span_of(node),
         )
 
     def _is_interval(self, node: exp.Expr) -> bool:
-        return self._parts is None and gives_interval(node, self._scope)  # what a unit adds to a group is a number
+        return self._parts is None and is_interval_aggregate(node, self._scope)  # what a unit adds to a group is a number
 
-    def _unknown(self, node: exp.Column) -> bool:
-        return self._scope.lookup(node) is None
+    def _is_unknown_column(self, node: exp.Column) -> bool:
+        return self._scope.find_column(node) is None
 
-    def _as_key(self, node: exp.Expr) -> Expr | None:
+    def _find_key(self, node: exp.Expr) -> Expr | None:
         """The key that this sub-expression equals, if any."""
         if not self._keys or isinstance(node, exp.Literal | exp.Identifier | exp.Ordered | exp.Null | exp.Boolean):
             return None
-        if holds_aggregate(node):
+        if has_aggregate(node):
             return None
-        written = _written(node)
+        written = _subquery_text(node)
         if written is not None:  # binding it once more would add it to the rows once more
             return self._written_keys.get(written)
         try:
             bound = bind_expr(node, self._scope)
         except Error:
             return None  # not an expression over private rows: perhaps its parts are keys
-        return next((key for key in self._keys if canonical_expr(key) == canonical_expr(bound)), None)
+        return next((key for key in self._keys if canonical_expr_text(key) == canonical_expr_text(bound)), None)
 
     # --- references to the release -----------------------------------------------------------------------------------
 
-    def _bar(self, node: exp.Expr) -> exp.Expr | None:
+    def _rewrite_error_bar(self, node: exp.Expr) -> exp.Expr | None:
         """DP_STDERR(COUNT(*)) and its like read the error of an aggregate, or of arithmetic over aggregates."""
-        if not isinstance(node, exp.Anonymous) or str(node.this).lower() not in BARS:
+        if not isinstance(node, exp.Anonymous) or str(node.this).lower() not in ERROR_BAR_FUNCTIONS:
             return None
         if len(node.expressions) != 1:
             raise Unsupported(f"{node.this} takes one argument", hint=f"For example: {node.this}(COUNT(*)).",
                               span=span_of(node))  # fmt: skip
-        bars = self._bars(node.expressions[0])
-        if isinstance(bars, NoBars):
-            raise no_bars(bars, str(node.this))
-        bar: exp.Expr = getattr(bars, BARS[str(node.this).lower()])
+        bars = self._error_bars_of(node.expressions[0])
+        if isinstance(bars, NoErrorBar):
+            raise no_error_bar_error(bars, str(node.this))
+        bar: exp.Expr = getattr(bars, ERROR_BAR_FUNCTIONS[str(node.this).lower()])
         return bar
 
-    def _bars(self, node: exp.Expr) -> Bars | NoBars:
+    def _error_bars_of(self, node: exp.Expr) -> ErrorBarExpressions | NoErrorBar:
         """Standard error and 95 % interval of an expression over this block's aggregates."""
-        node = _unwrapped(self._without_aliases(node))
+        node = _strip_parentheses(self._inline_aliases(node))
         if is_aggregate(node):
-            measure = self._register(node)
-            if not has_error(measure):
-                return NoBars(node)
-            return Bars(*(self._refer.error(kind, measure) for kind in ("stderr", "low", "high")))
-        return propagate(node, BlockColumns(self._measures, self._register, self._as_key, self._post, self._refer,
+            measure = self._register_measure(node)
+            if not has_error_bar(measure):
+                return NoErrorBar(node)
+            return ErrorBarExpressions(*(self._refer.error_column(kind, measure) for kind in ("stderr", "low", "high")))
+        return propagate_error(node, BlockColumns(self._measures, self._register_measure, self._find_key, self._rewrite_node, self._refer,
                                             self._is_interval))  # fmt: skip
 
-    def _without_aliases(self, node: exp.Expr, inside: frozenset[str] = frozenset()) -> exp.Expr:
+    def _inline_aliases(self, node: exp.Expr, inside: frozenset[str] = frozenset()) -> exp.Expr:
         """The expression with the aliases of this SELECT written out."""
         if isinstance(node, exp.Query | exp.Subquery) or is_aggregate(node):
             return node
         name = node.name.lower() if isinstance(node, exp.Column) and not node.table else ""
-        if name in self._aliases and name not in inside and self._unknown(node):  # type: ignore[arg-type]
+        if name in self._aliases and name not in inside and self._is_unknown_column(node):  # type: ignore[arg-type]
             self._count_inlined(node)
-            return exp.Paren(this=self._without_aliases(self._aliases[name], inside | {name}))
-        return _rebuilt(node, lambda part: self._without_aliases(part, inside))
+            return exp.Paren(this=self._inline_aliases(self._aliases[name], inside | {name}))
+        return _map_children(node, lambda part: self._inline_aliases(part, inside))
 
     def _count_inlined(self, node: exp.Expr) -> None:
         """An alias of an alias of an alias may double each time."""
         self._inlined += 1
-        if self._inlined > MOST_INLINED:
-            raise LimitExceeded(f"aliases are used more than {MOST_INLINED} times in one SELECT", span=span_of(node))
+        if self._inlined > MAX_INLINED_ALIASES:
+            raise LimitExceeded(f"aliases are used more than {MAX_INLINED_ALIASES} times in one SELECT", span=span_of(node))
 
-    def _register(self, node: exp.Expr) -> Measure:
+    def _register_measure(self, node: exp.Expr) -> Measure:
         """The measure of an aggregate; equal ones, however they are spelled, are one."""
-        bind = bind_measure if self._parts is None else self._parts.bind
+        bind = bind_measure if self._parts is None else self._parts.bind_contribution
         measure = bind(node, self._scope)
-        text = canonical_measure(measure)
-        if text not in self._measures and len(self._measures) >= MOST_MEASURES:
-            raise LimitExceeded(f"one SELECT has more than {MOST_MEASURES} different aggregates", span=span_of(node),
+        text = canonical_measure_text(measure)
+        if text not in self._measures and len(self._measures) >= MAX_MEASURES:
+            raise LimitExceeded(f"one SELECT has more than {MAX_MEASURES} different aggregates", span=span_of(node),
                                 hint="Ask in several statements.")  # fmt: skip
         return self._measures.setdefault(text, measure)
 
 
-def _aggregates_of(column: BoundColumn) -> str:
+def _suggest_aggregates(column: BoundColumn) -> str:
     if column.column.type.is_number:
         return f"SUM({column.name}), AVG({column.name}) or COUNT({column.name})"
     return f"COUNT({column.name})"
 
 
-def _key(key: Expr, node: exp.Expr) -> Expr:
-    if key.type.is_span:
+def _check_key(key: Expr, node: exp.Expr) -> Expr:
+    if key.type.is_microsecond_interval:
         raise Unsupported("an interval cannot be a key of GROUP BY",
                           hint="Group by whole days: EXTRACT(day FROM to - from).", span=span_of(node))  # fmt: skip
     return key
 
 
-def _unique(exprs: list[Expr]) -> list[Expr]:
-    return list({canonical_expr(expr): expr for expr in exprs}.values())
+def _deduplicate_exprs(exprs: list[Expr]) -> list[Expr]:
+    return list({canonical_expr_text(expr): expr for expr in exprs}.values())
 
 
-def _unwrapped(node: exp.Expr) -> exp.Expr:
+def _strip_parentheses(node: exp.Expr) -> exp.Expr:
     while isinstance(node, exp.Paren):
         node = node.this
     return node
 
 
-def _rebuilt(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+def _map_children(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     """The same node with every child changed."""
 
     def part(value: object) -> object:
@@ -394,7 +394,7 @@ def _rebuilt(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr
     return rebuilt
 
 
-def _written(node: exp.Expr) -> str | None:
+def _subquery_text(node: exp.Expr) -> str | None:
     """The text of an expression that holds a sub-select or window function; None of any other."""
     holds = any(isinstance(inner, exp.Query | exp.Window) for inner in node.walk())
     return node.sql(dialect="postgres") if holds else None

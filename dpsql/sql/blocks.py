@@ -17,7 +17,7 @@ from dpsql.sql.bind import Ctes
 from dpsql.sql.block import ErrorBar
 from dpsql.sql.outputs import Output
 
-RECURSIVE = "recursive"
+RECURSIVE_KEY = "recursive"
 """The note of a query that reads itself, as a CTE."""
 
 
@@ -38,12 +38,12 @@ class Block:
 
 
 Environment = dict[str, Block]
-Grouped = tuple[exp.Subquery, tuple[exp.Expr, ...]]
+GroupedSubSelect = tuple[exp.Subquery, tuple[exp.Expr, ...]]
 """A sub-select grouped by what it equates with the block around it, and the outer side of each."""
 
 
 @dataclass(frozen=True)
-class BoundHole:
+class BoundRuntimeParameter:
     """A place in a release that an earlier step fills: `source` is post-processing over earlier steps."""
 
     name: str
@@ -62,7 +62,7 @@ class BoundRelease:
     name: str
     aggregate: Aggregate
     columns: tuple[ReleaseColumn, ...]
-    holes: tuple[BoundHole, ...] = ()
+    holes: tuple[BoundRuntimeParameter, ...] = ()
     notices: tuple[str, ...] = ()
     epsilon: Fraction | None = None  # of randomized answers of all units: with which each is told
 
@@ -78,7 +78,7 @@ class PublicRead:
 
 
 @dataclass
-class State:
+class SplitState:
     schema: Schema
     preview: bool = False  # made-up rows stand in the place of every private table
     releases: dict[str, BoundRelease] = field(default_factory=dict)
@@ -86,27 +86,27 @@ class State:
     scopes: dict[int, Ctes] = field(default_factory=dict)  # of each block over private rows, its owned CTEs
     environments: dict[int, Environment] = field(default_factory=dict)  # of each block, what its names mean
     inner: dict[int, tuple[exp.Expr, Block]] = field(default_factory=dict)  # sub-selects that became holes, once each
-    grouped: dict[int, tuple[exp.Select, Grouped | None]] = field(default_factory=dict)  # those that read an outer row
+    grouped: dict[int, tuple[exp.Select, GroupedSubSelect | None]] = field(default_factory=dict)  # those that read an outer row
     views: dict[str, Block] = field(default_factory=dict)
     kept_views: list[exp.CTE] = field(default_factory=list)
     made_up: dict[str, str] = field(default_factory=dict)  # of a preview: private tables, and what stands for each
     names: int = 0
 
-    def release_name(self) -> str:
+    def next_release_name(self) -> str:
         self.names += 1
         return f"_r{self.names}"
 
     def environment_of(self, node: exp.Expr) -> Environment:
         """What names mean where a node stands: the scope of the block around it."""
-        place: exp.Expr | None = node
-        while place is not None:
-            if id(place) in self.environments:
-                return self.environments[id(place)]
-            place = place.parent
+        ancestor: exp.Expr | None = node
+        while ancestor is not None:
+            if id(ancestor) in self.environments:
+                return self.environments[id(ancestor)]
+            ancestor = ancestor.parent
         return {}
 
 
-def in_order(releases: dict[str, BoundRelease]) -> tuple[BoundRelease, ...]:
+def order_releases(releases: dict[str, BoundRelease]) -> tuple[BoundRelease, ...]:
     """By name, but what a hole's source reads comes first."""
     done: dict[str, BoundRelease] = {}
 

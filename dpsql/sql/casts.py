@@ -6,22 +6,22 @@ from sqlglot import exp
 
 from dpsql.errors import TypeMismatch, Unsupported
 from dpsql.plan.expr import Cast, Expr, Literal
-from dpsql.sql.bind_call import checked_call
-from dpsql.sql.bind_truth import Bind
+from dpsql.sql.bind_call import build_call
+from dpsql.sql.bind_truth import BindChild
 from dpsql.sql.coerce import convert_literal
-from dpsql.sql.dialect import only, span_of
+from dpsql.sql.dialect import refuse_other_args, span_of
 from dpsql.types import BIGINT, DOUBLE, TEXT, TIMESTAMP, Kind, Type, parse_type
 
-_CUT = (exp.DType.VARCHAR, exp.DType.NVARCHAR)
-_PADDED = (exp.DType.CHAR, exp.DType.NCHAR, exp.DType.BPCHAR)
+_VARCHAR_TYPES = (exp.DType.VARCHAR, exp.DType.NVARCHAR)
+_CHAR_TYPES = (exp.DType.CHAR, exp.DType.NCHAR, exp.DType.BPCHAR)
 
 
-def bind_cast(node: exp.Expr, bind: Bind) -> Expr:
-    only(node, "this", "to")
+def bind_cast(node: exp.Expr, bind: BindChild) -> Expr:
+    refuse_other_args(node, "this", "to")
     to: exp.DataType = node.args["to"]
     arg = bind(node.this)
-    if to.is_type(*_CUT, *_PADDED) and to.expressions:
-        return _cut(arg, to, node)
+    if to.is_type(*_VARCHAR_TYPES, *_CHAR_TYPES) and to.expressions:
+        return _bind_varchar_cast(arg, to, node)
     if to.is_type(exp.DType.DECIMAL) and not to.expressions:
         # NUMERIC without digits has as many as needed; a double is nearer to that than any fixed number of them.
         return arg if arg.type.kind is Kind.DECIMAL else cast_to(arg, DOUBLE, node)
@@ -31,13 +31,13 @@ def bind_cast(node: exp.Expr, bind: Bind) -> Expr:
     return cast_to(arg, type_, node)
 
 
-def _cut(arg: Expr, to: exp.DataType, node: exp.Expr) -> Expr:
+def _bind_varchar_cast(arg: Expr, to: exp.DataType, node: exp.Expr) -> Expr:
     """VARCHAR(n) keeps the first n characters, as PostgreSQL does."""
-    if to.is_type(*_PADDED):
+    if to.is_type(*_CHAR_TYPES):
         raise Unsupported("a cast to text that is filled up with spaces is not supported",
                           hint="CAST(x AS varchar(3)) cuts text to 3 characters.", span=span_of(node))  # fmt: skip
     length = Literal(int(to.expressions[0].name), BIGINT)
-    return checked_call("left", [cast_to(arg, TEXT, node), length], node)
+    return build_call("left", [cast_to(arg, TEXT, node), length], node)
 
 
 def cast_to(arg: Expr, type_: Type, node: exp.Expr) -> Expr:
@@ -49,14 +49,14 @@ def cast_to(arg: Expr, type_: Type, node: exp.Expr) -> Expr:
             raise TypeMismatch(f"this text cannot be read as {type_}", span=span_of(node))
     if arg.type == type_:
         return arg
-    if not castable(arg.type, type_):
+    if not is_castable(arg.type, type_):
         raise TypeMismatch(f"no cast from {arg.type} to {type_}", span=span_of(node))
     if arg.type.kind is Kind.TIMESTAMPTZ and type_.kind is Kind.TIME:
         arg = Cast(arg, TIMESTAMP)  # engines have no direct cast
     return Cast(arg, type_)
 
 
-def castable(source: Type, target: Type) -> bool:
+def is_castable(source: Type, target: Type) -> bool:
     if Kind.INTERVAL in (source.kind, target.kind):
         return False
     if Kind.TEXT in (source.kind, target.kind):

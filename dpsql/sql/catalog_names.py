@@ -4,51 +4,51 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from dpsql.sql.catalog_types import cast_type, session_function
+from dpsql.sql.catalog_types import cast_target_type, session_function_of
 
-UNNAMED = "?column?"
+UNNAMED_COLUMN = "?column?"
 
 
-def title(node: exp.Expr) -> str:
+def postgres_column_name(node: exp.Expr) -> str:
     """The last name that stands in an expression: a column's or function's, else a cast's type, else what it is."""
-    return _title(node)[0] or UNNAMED
+    return _name_and_strength(node)[0] or UNNAMED_COLUMN
 
 
-_WEAK, _STRONG = 1, 2
+_WEAK_NAME, _STRONG_NAME = 1, 2
 """A name of a column or function stays under a cast; that of a type, or CASE, does not."""
 
 
-def _title(node: exp.Expr) -> tuple[str | None, int]:
-    name = session_function(node)
+def _name_and_strength(node: exp.Expr) -> tuple[str | None, int]:
+    name = session_function_of(node)
     if name is not None:
-        return name, _STRONG
+        return name, _STRONG_NAME
     match node:
         case exp.Column() | exp.Dot():
             inner = node.expression if isinstance(node, exp.Dot) else None
-            return _title(inner) if isinstance(inner, exp.Anonymous) else (str(node.name), _STRONG)
+            return _name_and_strength(inner) if isinstance(inner, exp.Anonymous) else (str(node.name), _STRONG_NAME)
         case exp.Anonymous():
-            return str(node.name).lower(), _STRONG
+            return str(node.name).lower(), _STRONG_NAME
         case exp.Cast():
-            below, strength = _title(node.this)
-            return (below, strength) if strength == _STRONG else (_type_name(node.args["to"]), _WEAK)
+            below, strength = _name_and_strength(node.this)
+            return (below, strength) if strength == _STRONG_NAME else (_cast_type_name(node.args["to"]), _WEAK_NAME)
         case exp.Paren() | exp.Collate() | exp.Bracket() | exp.Filter() | exp.Window():
-            return _title(node.this)
+            return _name_and_strength(node.this)
         case exp.Case():
             default = node.args.get("default")
-            below, strength = _title(default) if isinstance(default, exp.Expr) else (None, 0)
-            return (below, strength) if strength == _STRONG else ("case", _WEAK)
+            below, strength = _name_and_strength(default) if isinstance(default, exp.Expr) else (None, 0)
+            return (below, strength) if strength == _STRONG_NAME else ("case", _WEAK_NAME)
         case exp.Subquery():
-            return _of_query(node.this)
+            return _query_column_name(node.this)
         case exp.Trim():
             side = str(node.args.get("position")).upper()
-            return {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "btrim"), _STRONG
-    for kind, word in _WORDS:
+            return {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "btrim"), _STRONG_NAME
+    for kind, word in _NODE_FUNCTION_NAMES:
         if isinstance(node, kind):
-            return word, _STRONG
-    return ("interval", _WEAK) if isinstance(node, exp.Interval) else (None, 0)
+            return word, _STRONG_NAME
+    return ("interval", _WEAK_NAME) if isinstance(node, exp.Interval) else (None, 0)
 
 
-_WORDS: tuple[tuple[type[exp.Expr], str], ...] = (
+_NODE_FUNCTION_NAMES: tuple[tuple[type[exp.Expr], str], ...] = (
     (exp.Array, "array"),
     (exp.Exists, "exists"),
     (exp.Substring, "substring"),
@@ -58,16 +58,16 @@ _WORDS: tuple[tuple[type[exp.Expr], str], ...] = (
 )
 
 
-def _type_name(to: exp.Expr) -> str:
+def _cast_type_name(to: exp.Expr) -> str:
     """As it is written, or as pg_type has it."""
     kind = to.args.get("kind")
     if isinstance(kind, exp.Expr):
         return str((kind.expression if isinstance(kind, exp.Dot) else kind).name)
-    return cast_type(to).removesuffix("[]")
+    return cast_target_type(to).removesuffix("[]")
 
 
-def _of_query(query: exp.Expr) -> tuple[str | None, int]:
+def _query_column_name(query: exp.Expr) -> tuple[str | None, int]:
     first = query.expressions[0] if isinstance(query, exp.Select) and query.expressions else None
     if isinstance(first, exp.Alias):
-        return str(first.alias), _STRONG
-    return _title(first) if isinstance(first, exp.Expr) else (None, 0)
+        return str(first.alias), _STRONG_NAME
+    return _name_and_strength(first) if isinstance(first, exp.Expr) else (None, 0)

@@ -15,28 +15,28 @@ from sqlglot.errors import ParseError
 from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dpsql.catalog.builtin import Relation, relation
-from dpsql.catalog.find import is_catalog, place_of
+from dpsql.catalog.builtin import CatalogRelation, find_relation
+from dpsql.catalog.find import is_catalog_schema, catalog_schema_of
 from dpsql.catalog.identity import Identity
-from dpsql.catalog.lookups import names_of
+from dpsql.catalog.lookups import object_oids_of
 from dpsql.errors import Error, UnknownTable, Unsupported
 from dpsql.schema.model import Schema
-from dpsql.sql.catalog_functions import MARKS
-from dpsql.sql.catalog_names import title
-from dpsql.sql.catalog_rewrite import rewrite
-from dpsql.sql.catalog_session import Setting, settings_of
-from dpsql.sql.catalog_sources import Surroundings
-from dpsql.sql.catalog_types import REG, annotate, cast_type, session_function
+from dpsql.sql.catalog_functions import CATALOG_ONLY_FUNCTIONS
+from dpsql.sql.catalog_names import postgres_column_name
+from dpsql.sql.catalog_rewrite import rewrite_catalog_tree
+from dpsql.sql.catalog_session import SettingChange, find_setting_changes
+from dpsql.sql.catalog_sources import RewriteContext
+from dpsql.sql.catalog_types import REG_TYPES, annotate_types, cast_target_type, session_function_of
 from dpsql.sql.dialect import span_of
-from dpsql.sql.parameters import Parameter, bind
-from dpsql.sql.parse import check_depth, plain_spellings, tokenize
+from dpsql.sql.parameters import Parameter, bind_parameters
+from dpsql.sql.parse import check_token_depth, normalize_tokens, tokenize
 
-_SYNTAX = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
-CATALOG_TYPES = frozenset({*REG, "oid", "name", "xid", "cid", "tid", "int2vector", "oidvector", "aclitem", "char",
+_SYNTAX_FUNCTIONS = ("CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
+CATALOG_TYPES = frozenset({*REG_TYPES, "oid", "name", "xid", "cid", "tid", "int2vector", "oidvector", "aclitem", "char",
                            "pg_node_tree"})  # fmt: skip
 """Types that only the catalog has."""
-_WORDS = frozenset({*REG, "information_schema", "oid", "name", "array", "]"})
-_STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN, TokenType.VALUES, TokenType.TABLE)
+_CATALOG_WORDS = frozenset({*REG_TYPES, "information_schema", "oid", "name", "array", "]"})
+_QUERY_STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN, TokenType.VALUES, TokenType.TABLE)
 
 
 @dataclass(frozen=True)
@@ -46,91 +46,91 @@ class CatalogQuery:
 
     sql: str
     columns: tuple[tuple[str, str | None], ...]
-    sets: tuple[Setting, ...] = ()
+    sets: tuple[SettingChange, ...] = ()
 
 
-class CatalogReader(Postgres):
+class CatalogDialect(Postgres):
     """PostgreSQL as it is written: every function by its name."""
 
     class Parser(PostgresParser):
         FUNCTIONS = {"ARRAY": PostgresParser.FUNCTIONS["ARRAY"]}
-        FUNCTION_PARSERS = {n: parse for n, parse in PostgresParser.FUNCTION_PARSERS.items() if n in _SYNTAX}
+        FUNCTION_PARSERS = {n: parse for n, parse in PostgresParser.FUNCTION_PARSERS.items() if n in _SYNTAX_FUNCTIONS}
 
 
 def read_catalog_query(
-    sql: str, parameters: Sequence[Parameter], schema: Schema, who: Identity, now: dt.datetime
+    sql: str, parameters: Sequence[Parameter], schema: Schema, identity: Identity, now: dt.datetime
 ) -> CatalogQuery | None:
     """None where the statement is no query, cannot be read, or is not about the catalog alone."""
     try:
         tokens = tokenize(sql)
     except Error:
         return None
-    if not tokens or tokens[0].token_type not in _STARTS or not any(_tells(token) for token in tokens):
+    if not tokens or tokens[0].token_type not in _QUERY_STARTS or not any(_is_catalog_word(token) for token in tokens):
         return None  # most statements, before anything is parsed
-    tree = _parsed(_with_arrays(_with_names(plain_spellings(bind(tokens, parameters)))), sql)
+    tree = _parse_query(_merge_array_types(_mark_keyword_names(normalize_tokens(bind_parameters(tokens, parameters)))), sql)
     if tree is None or not _is_about_catalog(tree, schema):
         return None
-    sets = settings_of(tree)
+    sets = find_setting_changes(tree)
     for select in tree.find_all(exp.Select):
         _name_outputs(select)
-    columns = tuple(annotate(tree))
-    written = rewrite(tree, Surroundings(names_of(schema), who, now))
-    for name in written.find_all(exp.Identifier):
+    columns = tuple(annotate_types(tree))
+    rewritten = rewrite_catalog_tree(tree, RewriteContext(object_oids_of(schema), identity, now))
+    for name in rewritten.find_all(exp.Identifier):
         if not name.quoted:
             name.set("this", name.name.lower())
             name.set("quoted", True)
-    return CatalogQuery(written.sql(dialect="duckdb"), tuple((n, t) for n, t in columns), sets)
+    return CatalogQuery(rewritten.sql(dialect="duckdb"), tuple((n, t) for n, t in columns), sets)
 
 
-def catalog_tree(sql: str, parameters: Sequence[Parameter]) -> exp.Query | None:
+def parse_catalog_tree(sql: str, parameters: Sequence[Parameter]) -> exp.Query | None:
     """A statement as PostgreSQL reads it, whatever it is about; None where it cannot."""
     try:
-        return _parsed(_with_arrays(plain_spellings(bind(tokenize(sql), parameters))), sql)
+        return _parse_query(_merge_array_types(normalize_tokens(bind_parameters(tokenize(sql), parameters))), sql)
     except Error:
         return None
 
 
-def _tells(token: Token) -> bool:
+def _is_catalog_word(token: Token) -> bool:
     word = token.text.lower()
-    return word.startswith("pg_") or word in MARKS or word in _WORDS
+    return word.startswith("pg_") or word in CATALOG_ONLY_FUNCTIONS or word in _CATALOG_WORDS
 
 
-def _with_names(tokens: list[Token]) -> list[Token]:
+def _mark_keyword_names(tokens: list[Token]) -> list[Token]:
     """AS select, AS table and t.select: behind AS and a point every word is a name."""
-    found = list(tokens)
-    for place, token in enumerate(tokens[1:], 1):
-        before = tokens[place - 1].token_type
+    result = list(tokens)
+    for index, token in enumerate(tokens[1:], 1):
+        before = tokens[index - 1].token_type
         if token.token_type in (TokenType.SELECT, TokenType.TABLE) and before in (TokenType.ALIAS, TokenType.DOT):
-            found[place] = Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end)
-    return found
+            result[index] = Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end)
+    return result
 
 
-def _with_arrays(tokens: list[Token]) -> list[Token]:
+def _merge_array_types(tokens: list[Token]) -> list[Token]:
     """oid[] as one name, _oid: the parser knows arrays of the types of its own alone."""
-    found: list[Token] = []
-    for place, token in enumerate(tokens):
-        closing = token.token_type is TokenType.R_BRACKET and len(found) > 2
-        if closing and tokens[place - 1].token_type is TokenType.L_BRACKET and _is_type(found):
-            found.pop()
-            last = found.pop()
+    result: list[Token] = []
+    for index, token in enumerate(tokens):
+        closing = token.token_type is TokenType.R_BRACKET and len(result) > 2
+        if closing and tokens[index - 1].token_type is TokenType.L_BRACKET and _is_catalog_type_name(result):
+            result.pop()
+            last = result.pop()
             text = f"_{last.text.lower()}"
-            found.append(Token(TokenType.VAR, text, last.line, last.col, last.start, token.end))
+            result.append(Token(TokenType.VAR, text, last.line, last.col, last.start, token.end))
         else:
-            found.append(token)
-    return found
+            result.append(token)
+    return result
 
 
-def _is_type(found: list[Token]) -> bool:
+def _is_catalog_type_name(tokens: list[Token]) -> bool:
     """Whether what stands before the bracket is a type's name that the parser does not know."""
-    name, before = found[-2], found[-3]
+    name, before = tokens[-2], tokens[-3]
     own = name.token_type is TokenType.OBJECT_IDENTIFIER or name.text.lower() in ("name", "regtype", "aclitem")
     return own and before.token_type in (TokenType.DCOLON, TokenType.ALIAS, TokenType.DOT)
 
 
-def _parsed(tokens: list[Token], sql: str) -> exp.Query | None:
-    check_depth(tokens)
+def _parse_query(tokens: list[Token], sql: str) -> exp.Query | None:
+    check_token_depth(tokens)
     try:
-        trees = [tree for tree in CatalogReader().parser().parse(tokens, sql) if tree is not None]
+        trees = [tree for tree in CatalogDialect().parser().parse(tokens, sql) if tree is not None]
     except (ParseError, RecursionError):
         return None
     trees = [tree for tree in trees if not isinstance(tree, exp.Semicolon)]
@@ -150,39 +150,39 @@ def _is_about_catalog(tree: exp.Query, schema: Schema) -> bool:
     tables = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
     named = [table for table in tables if table.db or table.name.lower() not in ctes]
     if not named:
-        return any(_calls_catalog(node) for node in tree.walk())
-    if any(place_of(schema, table.db, table.name) is None for table in named):
+        return any(_is_catalog_call(node) for node in tree.walk())
+    if any(catalog_schema_of(schema, table.db, table.name) is None for table in named):
         return False
     for table in named:
-        table.meta["relation"] = _relation(table, schema)
+        table.meta["relation"] = _resolve_relation(table, schema)
     return True
 
 
-def _relation(table: exp.Table, schema: Schema) -> Relation:
+def _resolve_relation(table: exp.Table, schema: Schema) -> CatalogRelation:
     if table.catalog and table.catalog.lower() != schema.database.lower():
         raise Unsupported(
             f'cross-database references are not implemented: "{table.catalog}.{table.db}.{table.name}"',
             span=span_of(table),
         )
-    found = relation(place_of(schema, table.db, table.name) or "", table.name.lower())
-    if found is None:
-        told = f"{table.db}.{table.name}" if is_catalog(table.db) else table.name
-        raise UnknownTable(f'relation "{told}" does not exist', span=span_of(table))
-    return found
+    resolved = find_relation(catalog_schema_of(schema, table.db, table.name) or "", table.name.lower())
+    if resolved is None:
+        display_name = f"{table.db}.{table.name}" if is_catalog_schema(table.db) else table.name
+        raise UnknownTable(f'relation "{display_name}" does not exist', span=span_of(table))
+    return resolved
 
 
-def _calls_catalog(node: exp.Expr) -> bool:
+def _is_catalog_call(node: exp.Expr) -> bool:
     if isinstance(node, exp.Anonymous):
-        return node.name.lower() in MARKS
+        return node.name.lower() in CATALOG_ONLY_FUNCTIONS
     if isinstance(node, exp.Cast):
-        named = cast_type(node.args["to"])
+        named = cast_target_type(node.args["to"])
         if named.endswith("[]") and node.this.is_string:  # '{a,b}'::text[], which DuckDB writes [a, b]
             return True
         to = node.args["to"].find(exp.DataType)
-        made = to is not None and any(one.args.get("kind") is not None for one in to.find_all(exp.DataType))
-        return made or named.removesuffix("[]") in CATALOG_TYPES  # the row of a table is a type too
-    name = session_function(node)
-    return name is not None and name in MARKS
+        is_row_type = to is not None and any(part.args.get("kind") is not None for part in to.find_all(exp.DataType))
+        return is_row_type or named.removesuffix("[]") in CATALOG_TYPES  # the row of a table is a type too
+    name = session_function_of(node)
+    return name is not None and name in CATALOG_ONLY_FUNCTIONS
 
 
 def _name_outputs(select: exp.Select) -> None:
@@ -191,7 +191,7 @@ def _name_outputs(select: exp.Select) -> None:
         return
     for item in list(select.expressions):
         starred = isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star))
-        plain = isinstance(item, exp.Column) and session_function(item) is None
+        plain = isinstance(item, exp.Column) and session_function_of(item) is None
         if not (starred or isinstance(item, exp.Alias) or plain):
-            name = title(item)
+            name = postgres_column_name(item)
             item.replace(exp.alias_(item.copy(), name.lower() if name.isupper() else name, quoted=True))

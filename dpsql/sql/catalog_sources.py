@@ -7,52 +7,52 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dpsql.catalog.builtin import Relation
-from dpsql.catalog.contents import is_of_session, session_rows
+from dpsql.catalog.builtin import CatalogRelation
+from dpsql.catalog.contents import is_session_relation, rows_of_session
 from dpsql.catalog.identity import Identity
-from dpsql.catalog.lookups import Names, storage
-from dpsql.sql.catalog_functions import FUNCTIONS, TABLE_FUNCTIONS
+from dpsql.catalog.lookups import ObjectOids, duckdb_type_of
+from dpsql.sql.catalog_functions import CATALOG_FUNCTIONS, TABLE_FUNCTIONS
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class RewriteContext:
     """What names mean, who asks, and when."""
 
-    names: Names
+    names: ObjectOids
     who: Identity
     now: dt.datetime
 
 
-def data_type(spelled: str) -> exp.DataType:
-    return exp.DataType.build(spelled, dialect="duckdb")
+def duckdb_data_type(name: str) -> exp.DataType:
+    return exp.DataType.build(name, dialect="duckdb")
 
 
-def table(node: exp.Table, around: Surroundings) -> exp.Expr:
+def rewrite_table(node: exp.Table, context: RewriteContext) -> exp.Expr:
     if isinstance(node.this, exp.Identifier):
-        return _relation(node, around)
-    return _function_source(node, node.this, bool(node.args.get("ordinality")))
+        return _rewrite_relation(node, context)
+    return _rewrite_function_source(node, node.this, bool(node.args.get("ordinality")))
 
 
-def _relation(node: exp.Table, around: Surroundings) -> exp.Expr:
-    known = node.meta.get("relation")
-    if known is None:
+def _rewrite_relation(node: exp.Table, context: RewriteContext) -> exp.Expr:
+    relation = node.meta.get("relation")
+    if relation is None:
         return node  # a part of WITH
-    alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(known.name, quoted=True))
-    if is_of_session(known):
-        return _session_table(known, alias, around.who)
-    name = known.name if known.place == "pg_catalog" else f"{known.place}.{known.name}"
-    made = exp.Table(this=exp.to_identifier(name, quoted=True), db=exp.to_identifier("main"), alias=alias)
-    made.set("joins", node.args.get("joins"))
-    return made
+    alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(relation.name, quoted=True))
+    if is_session_relation(relation):
+        return _build_session_table(relation, alias, context.who)
+    name = relation.name if relation.place == "pg_catalog" else f"{relation.place}.{relation.name}"
+    rewritten = exp.Table(this=exp.to_identifier(name, quoted=True), db=exp.to_identifier("main"), alias=alias)
+    rewritten.set("joins", node.args.get("joins"))
+    return rewritten
 
 
-def _session_table(known: Relation, alias: exp.TableAlias, who: Identity) -> exp.Expr:
+def _build_session_table(relation: CatalogRelation, alias: exp.TableAlias, identity: Identity) -> exp.Expr:
     """As VALUES, which say the types."""
-    rows = session_rows(who, known)
-    kinds = [data_type(storage(attribute.type)) for attribute in known.attributes]
-    shown = rows or [tuple(None for _ in kinds)]
-    cells = [[exp.Cast(this=_constant(v), to=kind.copy()) for v, kind in zip(r, kinds, strict=True)] for r in shown]
-    names = [exp.to_identifier(attribute.name, quoted=True) for attribute in known.attributes]
+    rows = rows_of_session(identity, relation)
+    kinds = [duckdb_data_type(duckdb_type_of(attribute.type)) for attribute in relation.attributes]
+    shown_rows = rows or [tuple(None for _ in kinds)]
+    cells = [[exp.Cast(this=_constant_to_expr(v), to=kind.copy()) for v, kind in zip(r, kinds, strict=True)] for r in shown_rows]
+    names = [exp.to_identifier(attribute.name, quoted=True) for attribute in relation.attributes]
     inner = exp.TableAlias(this=exp.to_identifier("rows__"), columns=names)
     values = exp.Values(expressions=[exp.Tuple(expressions=row) for row in cells], alias=inner)
     query = exp.select("*").from_(values)
@@ -61,13 +61,13 @@ def _session_table(known: Relation, alias: exp.TableAlias, who: Identity) -> exp
     return exp.Subquery(this=query, alias=alias)
 
 
-def _constant(value: object) -> exp.Expr:
+def _constant_to_expr(value: object) -> exp.Expr:
     if isinstance(value, list):
-        return exp.Array(expressions=[_constant(one) for one in value])
+        return exp.Array(expressions=[_constant_to_expr(item) for item in value])
     return exp.convert(value)
 
 
-def unnest(node: exp.Unnest, around: Surroundings) -> exp.Expr:
+def rewrite_unnest(node: exp.Unnest, context: RewriteContext) -> exp.Expr:
     call = exp.Anonymous(this="unnest", expressions=list(node.expressions))
     offset = node.args.get("offset")
     source = exp.Table(this=call, alias=node.args.get("alias"))
@@ -76,24 +76,24 @@ def unnest(node: exp.Unnest, around: Surroundings) -> exp.Expr:
             names = [exp.to_identifier("unnest")]
             source.set("alias", exp.TableAlias(this=exp.to_identifier("unnest"), columns=names))
         source.args["alias"].append("columns", offset)
-    return _named_function(source, bool(offset))
+    return _name_function_columns(source, bool(offset))
 
 
-def _function_source(node: exp.Table, call: exp.Expr, ordinality: bool) -> exp.Expr:
+def _rewrite_function_source(node: exp.Table, call: exp.Expr, ordinality: bool) -> exp.Expr:
     """A function in FROM: its rows are a table's, or the elements of a list."""
     if isinstance(call, exp.Subquery | exp.Select):
         return node
     name = str(call.meta.get("function", ""))
     if name in TABLE_FUNCTIONS:
         table, columns = TABLE_FUNCTIONS[name]
-        items = [_column_of(table, column, type_) for column, type_ in columns]
+        items = [_typed_column(table, column, type_) for column, type_ in columns]
         if ordinality:
-            items.append(_column_of("lookup__none", "ordinality", "int8"))
+            items.append(_typed_column("lookup__none", "ordinality", "int8"))
         query = exp.select(*items).from_(exp.to_table(table))
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
         return exp.Subquery(this=query, alias=alias)
-    if name not in FUNCTIONS:
-        return _named_function(node, ordinality)
+    if name not in CATALOG_FUNCTIONS:
+        return _name_function_columns(node, ordinality)
     listed = call.expressions[0] if isinstance(call, exp.Anonymous) and call.name == "unnest" else call
     if name == "_pg_expandarray":
         items = [exp.alias_(exp.Anonymous(this="struct_extract", expressions=[exp.column("e__"), exp.convert(field)]),
@@ -102,19 +102,19 @@ def _function_source(node: exp.Table, call: exp.Expr, ordinality: bool) -> exp.E
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
         return exp.Subquery(this=exp.select(*items).from_(inner), alias=alias)
     alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
-    if name != "unnest" and not FUNCTIONS[name].rows:
+    if name != "unnest" and not CATALOG_FUNCTIONS[name].rows:
         title = (alias.args.get("columns") or [alias.this])[0].name
         return exp.Subquery(this=exp.select(exp.alias_(call, title, quoted=True)), alias=alias)
     source = exp.Table(this=exp.Anonymous(this="unnest", expressions=[listed]), alias=alias)
-    return _named_function(source, ordinality)
+    return _name_function_columns(source, ordinality)
 
 
-def _column_of(table: str, column: str, type_: str) -> exp.Expr:
+def _typed_column(table: str, column: str, type_: str) -> exp.Expr:
     value = exp.column(column) if table != "lookup__none" else exp.Null()
-    return exp.alias_(exp.Cast(this=value, to=data_type(storage(type_))), column)
+    return exp.alias_(exp.Cast(this=value, to=duckdb_data_type(duckdb_type_of(type_))), column)
 
 
-def _named_function(node: exp.Table, ordinality: bool) -> exp.Expr:
+def _name_function_columns(node: exp.Table, ordinality: bool) -> exp.Expr:
     """A function's only column is named as the function is, by PostgreSQL."""
     alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier("unnest"))
     if not alias.args.get("columns"):
@@ -126,7 +126,7 @@ def _named_function(node: exp.Table, ordinality: bool) -> exp.Expr:
     return node
 
 
-def lateral(node: exp.Lateral, around: Surroundings) -> exp.Expr:
+def rewrite_lateral(node: exp.Lateral, context: RewriteContext) -> exp.Expr:
     """LATERAL before a function says nothing; before a sub-select it stays."""
     inner = node.this
     if isinstance(inner, exp.Table):
@@ -137,5 +137,5 @@ def lateral(node: exp.Lateral, around: Surroundings) -> exp.Expr:
         return inner
     call = str(inner.meta.get("function", ""))
     if call:
-        return _function_source(exp.Table(this=inner, alias=node.args.get("alias")), inner, False)
+        return _rewrite_function_source(exp.Table(this=inner, alias=node.args.get("alias")), inner, False)
     return node

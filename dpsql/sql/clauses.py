@@ -5,16 +5,16 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dpsql.errors import InvalidSyntax, NotPrivate, Unsupported
-from dpsql.sql.aggregates import holds_aggregate
-from dpsql.sql.blocks import RECURSIVE, Ownership
-from dpsql.sql.dialect import CLAUSES, span_of
-from dpsql.sql.parentheses import leaves
+from dpsql.sql.aggregates import has_aggregate
+from dpsql.sql.blocks import RECURSIVE_KEY, Ownership
+from dpsql.sql.dialect import CLAUSE_NAMES, span_of
+from dpsql.sql.parentheses import join_leaves
 
 
 def check_clauses(select: exp.Select) -> None:
     for clause in ("locks", "into", "hint", "kind", "operation_modifiers"):
         if select.args.get(clause):
-            word = CLAUSES.get(("select", clause)) or CLAUSES.get(("", clause)) or clause.upper()
+            word = CLAUSE_NAMES.get(("select", clause)) or CLAUSE_NAMES.get(("", clause)) or clause.upper()
             raise Unsupported(f"{word} is not supported", hint="Leave it out.")
     limit = select.args.get("limit")
     options = limit.args.get("limit_options") if isinstance(limit, exp.Fetch) else None
@@ -26,7 +26,7 @@ def is_randomized(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and str(node.this).lower() == "randomized"
 
 
-def asks_randomized(select: exp.Select) -> bool:
+def has_randomized_call(select: exp.Select) -> bool:
     """Whether a block calls RANDOMIZED in its SELECT list; sub-selects are blocks of their own."""
 
     def holds(node: exp.Expr) -> bool:
@@ -37,15 +37,15 @@ def asks_randomized(select: exp.Select) -> bool:
     return any(map(holds, select.expressions))
 
 
-def aggregates(select: exp.Select) -> bool:
+def is_release_select(select: exp.Select) -> bool:
     """Whether a block over private rows is a release, unless it is one of each unit."""
-    if select.args.get("group") is not None or select.args.get("distinct") is not None or asks_randomized(select):
+    if select.args.get("group") is not None or select.args.get("distinct") is not None or has_randomized_call(select):
         return True
     parts = [*select.expressions, select.args.get("having"), select.args.get("qualify"), select.args.get("order")]
-    return any(holds_aggregate(part) for part in parts if part is not None)
+    return any(has_aggregate(part) for part in parts if part is not None)
 
 
-def one_unit(select: exp.Select) -> NotPrivate:
+def single_unit_group_error(select: exp.Select) -> NotPrivate:
     return NotPrivate(
         "grouping by the privacy unit would return a row for each unit",
         detail="Each such group holds one unit, and no group of one may appear in an answer.",
@@ -61,29 +61,29 @@ def sources_of(select: exp.Select) -> list[exp.Expr]:
         raise InvalidSyntax("a JOIN needs a FROM before it", span=span_of(select.args["joins"][0]))
     sources = [] if from_ is None else [from_.this]
     sources += [join.this for join in select.args.get("joins") or ()]
-    return [leaf for source in sources for leaf in leaves(source)]
+    return [leaf for source in sources for leaf in join_leaves(source)]
 
 
-def mixed(kinds: list[Ownership]) -> Ownership:
+def combine_ownership(kinds: list[Ownership]) -> Ownership:
     for kind in (Ownership.OWNED, Ownership.RELEASED):
         if kind in kinds:
             return kind
     return Ownership.PUBLIC
 
 
-def keep_ctes(post: exp.Query, kept: list[exp.CTE]) -> None:
-    if not kept:
+def prepend_ctes(post: exp.Query, ctes: list[exp.CTE]) -> None:
+    if not ctes:
         return
     own = post.args.get("with_")
-    post.set("with_", with_of(kept + (own.expressions if own is not None else [])))
+    post.set("with_", build_with(ctes + (own.expressions if own is not None else [])))
 
 
-def with_of(ctes: list[exp.CTE]) -> exp.With:
+def build_with(ctes: list[exp.CTE]) -> exp.With:
     """WITH, RECURSIVE where one of the queries reads itself."""
-    return exp.With(expressions=ctes, recursive=any(cte.this.meta.get(RECURSIVE) for cte in ctes) or None)
+    return exp.With(expressions=ctes, recursive=any(cte.this.meta.get(RECURSIVE_KEY) for cte in ctes) or None)
 
 
-def in_parentheses(side: exp.Expr, post: exp.Query) -> exp.Query:
+def restore_parentheses(side: exp.Expr, post: exp.Query) -> exp.Query:
     """One side of a set operation, with the parentheses that keep its order, its limit or its own sides to itself.
 
     Not around WITH, with which post-processing may not begin in parentheses.
@@ -97,7 +97,7 @@ def name_columns(query: exp.Expr, names: list[exp.Identifier]) -> None:
     select = query
     while isinstance(select, exp.SetOperation | exp.Subquery):
         select = select.left if isinstance(select, exp.SetOperation) else select.this
-    values = _plain_values(select)
+    values = _find_bare_values(select)
     if values is not None and len(names) == len(values.expressions[0].expressions):
         values.args["alias"].set("columns", [name.copy() for name in names])
         return
@@ -109,7 +109,7 @@ def name_columns(query: exp.Expr, names: list[exp.Identifier]) -> None:
         item.replace(exp.Alias(this=inner, alias=name.copy()))
 
 
-def _plain_values(select: exp.Expr) -> exp.Values | None:
+def _find_bare_values(select: exp.Expr) -> exp.Values | None:
     """VALUES that stand where a query may, which sqlglot reads as SELECT * FROM (VALUES …) AS _values."""
     from_ = select.args.get("from_")
     values = from_.this if isinstance(from_, exp.From) else None

@@ -10,19 +10,19 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.errors import InvalidSyntax, TypeMismatch
-from dpsql.functions.calendar import time_as
-from dpsql.functions.logic import common_type
+from dpsql.functions.calendar import convert_time
+from dpsql.functions.logic import find_common_type
 from dpsql.plan.expr import Cast, Expr, Literal
-from dpsql.sql.dialect import only, span_of
-from dpsql.types import BIGINT, DOUBLE, TEXT, Kind, Type, decimal, integer_range
+from dpsql.sql.dialect import refuse_other_args, span_of
+from dpsql.types import BIGINT, DOUBLE, TEXT, Kind, Type, decimal_type, integer_range
 
-_WIDE = Context(prec=80)
-_WORDS = {"true": True, "t": True, "yes": True, "y": True, "on": True, "1": True,
+_WIDE_CONTEXT = Context(prec=80)
+_BOOLEAN_WORDS = {"true": True, "t": True, "yes": True, "y": True, "on": True, "1": True,
           "false": False, "f": False, "no": False, "n": False, "off": False, "0": False}  # fmt: skip
 
 
 def bind_literal(node: exp.Expr) -> Literal:
-    only(node, "this", "is_string")
+    refuse_other_args(node, "this", "is_string")
     text = str(node.this)
     if node.args.get("is_string"):
         return Literal(text, TEXT)
@@ -31,20 +31,20 @@ def bind_literal(node: exp.Expr) -> Literal:
     except InvalidOperation:
         raise InvalidSyntax(f'"{text}" is not a number', span=span_of(node)) from None
     if "e" in text.lower():
-        return Literal(_finite(float(number), node), DOUBLE)
+        return Literal(_require_finite(float(number), node), DOUBLE)
     if number == number.to_integral_value() and "." not in text:
-        least, most = integer_range(BIGINT)
-        if not least <= int(number) <= most:
-            return Literal(_finite(float(number), node), DOUBLE)
+        bigint_min, bigint_max = integer_range(BIGINT)
+        if not bigint_min <= int(number) <= bigint_max:
+            return Literal(_require_finite(float(number), node), DOUBLE)
         return Literal(int(number), BIGINT)
     digits = len(number.as_tuple().digits)
     scale = -int(number.as_tuple().exponent)
     if max(digits, scale) > 38:
-        return Literal(_finite(float(number), node), DOUBLE)
-    return Literal(number, decimal(max(digits, scale, 1), scale))
+        return Literal(_require_finite(float(number), node), DOUBLE)
+    return Literal(number, decimal_type(max(digits, scale, 1), scale))
 
 
-def _finite(number: float, node: exp.Expr) -> float:
+def _require_finite(number: float, node: exp.Expr) -> float:
     if number in (float("inf"), float("-inf")):
         raise InvalidSyntax("the number is too large", span=span_of(node))
     return number
@@ -70,29 +70,29 @@ def convert_literal(literal: Literal, type_: Type) -> Literal | None:
     if value is None or literal.type == type_:
         return Literal(value, type_)
     if isinstance(value, str):
-        return _text_literal(value.strip(), type_) if type_ != TEXT else Literal(value, TEXT)
+        return _convert_text(value.strip(), type_) if type_ != TEXT else Literal(value, TEXT)
     if literal.type.is_number and type_.is_float:
         return Literal(float(Fraction(value)), type_)  # type: ignore[arg-type]
     if literal.type.is_number and type_.kind is Kind.DECIMAL:
         scaled = Fraction(value) * 10 ** (type_.scale or 0)  # type: ignore[arg-type]
         fits = scaled.denominator == 1 and abs(scaled) < 10 ** (type_.precision or 0)
-        return Literal(Decimal(scaled.numerator).scaleb(-(type_.scale or 0), _WIDE), type_) if fits else None
+        return Literal(Decimal(scaled.numerator).scaleb(-(type_.scale or 0), _WIDE_CONTEXT), type_) if fits else None
     if literal.type.is_number and type_.is_integer:
-        whole = Fraction(value)  # type: ignore[arg-type]
-        least, most = integer_range(type_)
-        return Literal(int(whole), type_) if whole.denominator == 1 and least <= whole <= most else None
+        number = Fraction(value)  # type: ignore[arg-type]
+        type_min, type_max = integer_range(type_)
+        return Literal(int(number), type_) if number.denominator == 1 and type_min <= number <= type_max else None
     if isinstance(value, dt.date) and type_.is_time:
-        return Literal(time_as(value, type_), type_)
+        return Literal(convert_time(value, type_), type_)
     if isinstance(value, int) and type_ == TEXT:
         return Literal(str(value).lower(), TEXT)
     return None
 
 
-def _text_literal(text: str, type_: Type) -> Literal | None:
+def _convert_text(text: str, type_: Type) -> Literal | None:
     try:
         match type_.kind:
             case Kind.BOOLEAN:
-                return Literal(_WORDS[text.lower()], type_)
+                return Literal(_BOOLEAN_WORDS[text.lower()], type_)
             case Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT:
                 return convert_literal(Literal(int(text), BIGINT), type_)
             case Kind.REAL | Kind.DOUBLE:
@@ -103,11 +103,11 @@ def _text_literal(text: str, type_: Type) -> Literal | None:
             case Kind.DATE:
                 return Literal(dt.datetime.fromisoformat(text).date(), type_)
             case Kind.TIMESTAMP:
-                moment = dt.datetime.fromisoformat(text)
-                return Literal(moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment, type_)
+                timestamp = dt.datetime.fromisoformat(text)
+                return Literal(timestamp.astimezone(dt.UTC).replace(tzinfo=None) if timestamp.tzinfo else timestamp, type_)
             case Kind.TIMESTAMPTZ:
-                moment = dt.datetime.fromisoformat(text)
-                return Literal(moment.astimezone(dt.UTC) if moment.tzinfo else moment.replace(tzinfo=dt.UTC), type_)
+                timestamp = dt.datetime.fromisoformat(text)
+                return Literal(timestamp.astimezone(dt.UTC) if timestamp.tzinfo else timestamp.replace(tzinfo=dt.UTC), type_)
             case Kind.UUID:
                 return Literal(str(uuid.UUID(text)), type_)
             case Kind.TIME:
@@ -119,11 +119,11 @@ def _text_literal(text: str, type_: Type) -> Literal | None:
         return None
 
 
-def meet(args: list[Expr], nodes: list[exp.Expr], what: str) -> tuple[list[Expr], Type]:
+def unify_types(args: list[Expr], nodes: list[exp.Expr], what: str) -> tuple[list[Expr], Type]:
     """All arguments as one type: untyped literals take the type of the others."""
     typed = [arg.type for arg in args if not (isinstance(arg, Literal) and (arg.type == TEXT or arg.value is None))]
     types = tuple(dict.fromkeys(typed)) or (TEXT,)
-    common = common_type(types)
+    common = find_common_type(types)
     if common is None:
         spans = span_of(nodes[0])
         raise TypeMismatch(
@@ -132,14 +132,14 @@ def meet(args: list[Expr], nodes: list[exp.Expr], what: str) -> tuple[list[Expr]
             span=spans.union(span_of(nodes[-1])) if spans else None,
         )
     if common.is_number:
-        args = [number_literal(arg, node) for arg, node in zip(args, nodes, strict=True)]
-        common = _number_type(args)
+        args = [coerce_number_literal(arg, node) for arg, node in zip(args, nodes, strict=True)]
+        common = _common_number_type(args)
     elif common.is_time:
-        common = _time_type(args, common)
+        common = _common_time_type(args, common)
     return [coerce(arg, common, node) for arg, node in zip(args, nodes, strict=True)], common
 
 
-def _number_type(args: list[Expr]) -> Type:
+def _common_number_type(args: list[Expr]) -> Type:
     """The type in which numbers are compared without an engine's implicit cast, which may overflow.
 
     Whole numbers as they are; decimals of one type with literals that it holds exactly; else doubles.
@@ -155,18 +155,18 @@ def _number_type(args: list[Expr]) -> Type:
     return BIGINT if all(arg.type.is_integer for arg in args) else DOUBLE
 
 
-def _time_type(args: list[Expr], common: Type) -> Type:
+def _common_time_type(args: list[Expr], common: Type) -> Type:
     """The columns' own type where it holds the literals exactly: a condition on the column itself narrows it."""
     columns = {arg.type for arg in args if not isinstance(arg, Literal)}
     if len(columns) != 1:
         return common
     (own,) = columns
-    moments = [arg.value for arg in args if isinstance(arg, Literal) and isinstance(arg.value, dt.date)]
-    exact = all(time_as(m, common) == time_as(time_as(m, own), common) for m in moments)
+    dates = [arg.value for arg in args if isinstance(arg, Literal) and isinstance(arg.value, dt.date)]
+    exact = all(convert_time(m, common) == convert_time(convert_time(m, own), common) for m in dates)
     return own if exact else common
 
 
-def number_literal(arg: Expr, node: exp.Expr) -> Expr:
+def coerce_number_literal(arg: Expr, node: exp.Expr) -> Expr:
     if isinstance(arg, Literal) and arg.value is None:
         return Literal(None, BIGINT)
     if not isinstance(arg, Literal) or arg.type != TEXT:

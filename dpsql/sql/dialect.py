@@ -11,35 +11,35 @@ from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import TokenType
 
 from dpsql.errors import Unsupported
-from dpsql.pulse import beat
+from dpsql.pulse import checkpoint
 from dpsql.span import Span
-from dpsql.sql.arguments import TOO_MANY, WRONG_NUMBER, left_out
-from dpsql.sql.spellings import FUNCTIONS
+from dpsql.sql.arguments import TOO_MANY_ARGUMENTS, WRONG_ARGUMENT_COUNT, has_dropped_arguments
+from dpsql.sql.spellings import PARSED_FUNCTIONS
 
-_INTERNAL = ("J_S_O_N_", "PREDICT", "TS_OR_DS_", "X_M_L_")
+_INTERNAL_PREFIXES = ("J_S_O_N_", "PREDICT", "TS_OR_DS_", "X_M_L_")
 """Names that sqlglot has for nodes of its own: nobody's functions, and some cannot be written again."""
 
 _T = TypeVar("_T")
 _E = TypeVar("_E", bound=exp.Expr)
 
-WRITTEN = "written"
+WRITTEN_NAME_KEY = "written"
 """The note in which a function keeps its name as it was written."""
 
-IMPLIED = "implied"
+IMPLIED_COLUMN_KEY = "implied"
 """The note of a column that nobody wrote: what to write where it is not there, if that is known."""
 
 
-def _whole(name: str, parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _complete_call_parser(name: str, parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A function with a syntax of its own: it holds all lists that it has read, and its parenthesis is closed."""
 
     def parse_whole(parser: Any) -> Any:
-        known = len(parser.lists)
+        list_count = len(parser.lists)
         call = parse(parser)
-        items = [item for _, some in parser.lists[known:] for item in some]
-        if isinstance(call, exp.Expr) and left_out(call, items):
-            parser.raise_error(TOO_MANY)
+        items = [item for _, some in parser.lists[list_count:] for item in some]
+        if isinstance(call, exp.Expr) and has_dropped_arguments(call, items):
+            parser.raise_error(TOO_MANY_ARGUMENTS)
         if name == "DATE_PART" and isinstance(call, exp.Expr):
-            call.meta[WRITTEN] = "date_part"
+            call.meta[WRITTEN_NAME_KEY] = "date_part"
         if not parser._match(TokenType.R_PAREN, advance=False):
             parser.raise_error("Expecting )")
         return parser.validate_expression(call) if isinstance(call, exp.Func) else call
@@ -47,52 +47,52 @@ def _whole(name: str, parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return parse_whole
 
 
-class TypedTexts(PostgresParser):
+class TypedLiteralParser(PostgresParser):
     """`DATE '2024-02-29'::timestamp` casts a date: the type in front is the text's own, whatever follows."""
 
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
-        beat()
+        checkpoint()
         first = self._curr.token_type if self._curr else None
-        found = super()._parse_type(parse_interval, fallback_to_identifier)
-        if type(found) is not exp.Cast or first not in self.TYPE_TOKENS or type(found.this) is not exp.Cast:
-            return found
-        outer = inner = found.this
+        parsed = super()._parse_type(parse_interval, fallback_to_identifier)
+        if type(parsed) is not exp.Cast or first not in self.TYPE_TOKENS or type(parsed.this) is not exp.Cast:
+            return parsed
+        outer = inner = parsed.this
         while type(inner.this) is exp.Cast:
             inner = inner.this
         if not isinstance(inner.this, exp.Literal):
-            return found
-        inner.set("this", exp.Cast(this=inner.this, to=found.args["to"]))
+            return parsed
+        inner.set("this", exp.Cast(this=inner.this, to=parsed.args["to"]))
         return outer
 
 
-SIGN = "\x02"
+DOLLAR_SIGN = "\x02"
 """What `tokenize` writes for a $ that opens no quoted text: sqlglot takes `$1,$` for the opening of one."""
 
 
-class Reader(Postgres):
-    ORIGINAL_NAME_META_KEY = WRITTEN
+class AnalystDialect(Postgres):
+    ORIGINAL_NAME_META_KEY = WRITTEN_NAME_KEY
 
     class Tokenizer(Postgres.Tokenizer):
         # Without PostgreSQL's operators on JSON that begin with a question mark: in ?::date it is a placeholder.
         KEYWORDS = {word: kind for word, kind in Postgres.Tokenizer.KEYWORDS.items() if word[0] != "?" or word == "?"}
         KEYWORDS["//"] = TokenType.DIV
-        SINGLE_TOKENS = Postgres.Tokenizer.SINGLE_TOKENS | {SIGN: TokenType.PARAMETER}
+        SINGLE_TOKENS = Postgres.Tokenizer.SINGLE_TOKENS | {DOLLAR_SIGN: TokenType.PARAMETER}
 
-    class Parser(TypedTexts):
+    class Parser(TypedLiteralParser):
         """Nothing that is written in a call is left out: see `arguments`."""
 
-        FUNCTIONS = {n: f for n, f in PostgresParser.FUNCTIONS.items() if not n.startswith(_INTERNAL)} | FUNCTIONS
-        FUNCTION_PARSERS = {name: _whole(name, parse) for name, parse in PostgresParser.FUNCTION_PARSERS.items()}
+        FUNCTIONS = {n: f for n, f in PostgresParser.FUNCTIONS.items() if not n.startswith(_INTERNAL_PREFIXES)} | PARSED_FUNCTIONS
+        FUNCTION_PARSERS = {name: _complete_call_parser(name, parse) for name, parse in PostgresParser.FUNCTION_PARSERS.items()}
 
         def reset(self) -> None:
             super().reset()
             self.lists: list[tuple[int, list[Any]]] = []  # where a list began that a call has read, and its items
 
         def validate_expression(self, expression: _E, args: list[Any] | None = None) -> _E:
-            if args and left_out(expression, args):
-                self.raise_error(TOO_MANY)
+            if args and has_dropped_arguments(expression, args):
+                self.raise_error(TOO_MANY_ARGUMENTS)
             if isinstance(expression.args.get("expressions"), exp.Expr):  # nodes for another dialect's own syntax
-                self.raise_error(WRONG_NUMBER)
+                self.raise_error(WRONG_ARGUMENT_COUNT)
             return super().validate_expression(expression, args)
 
         def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
@@ -100,7 +100,7 @@ class Reader(Postgres):
             try:
                 call = super()._parse_function_call(*args, **kwargs)
             except IndexError:  # a builder that takes what is not there
-                self.raise_error(WRONG_NUMBER)
+                self.raise_error(WRONG_ARGUMENT_COUNT)
                 raise
             del self.lists[known:]
             return call
@@ -134,10 +134,10 @@ def span_of(node: exp.Expr) -> Span | None:
 
 
 # What a node may carry without meaning anything here: notes of the parser for its own generators.
-NOTES = frozenset({"typed", "safe", "big_int", "coalesce", "ignore_nulls", "_type", "nested", "value_constructor"})
+IGNORED_ARGS = frozenset({"typed", "safe", "big_int", "coalesce", "ignore_nulls", "_type", "nested", "value_constructor"})
 
 
-CLAUSES = {
+CLAUSE_NAMES = {
     ("", "pivots"): "PIVOT",
     ("", "hints"): "a table hint",
     ("", "hint"): "a hint",
@@ -162,7 +162,7 @@ CLAUSES = {
     ("group", "all"): "GROUP BY ALL",
     ("with", "recursive"): "RECURSIVE",
 }
-WORDS = {
+NODE_NAMES = {
     "tablealias": "an alias", "anonymous": "a function", "similarto": "SIMILAR TO", "nullsafeneq": "IS DISTINCT FROM",
     "nullsafeeq": "IS NOT DISTINCT FROM", "havingmax": "HAVING MAX", "groupingsets": "GROUPING SETS",
     "regexplike": "~", "regexpilike": "~*", "tuple": "a list of values", "ordered": "ORDER BY", "order": "ORDER BY",
@@ -175,29 +175,29 @@ WORDS = {
 }  # fmt: skip
 
 
-def only(node: exp.Expr, *consumed: str) -> None:
+def refuse_other_args(node: exp.Expr, *consumed: str) -> None:
     """Refuse a node that carries more than the caller reads (law 3: nothing is dropped silently)."""
     for name, value in node.args.items():
-        if name in consumed or name in NOTES or value is None or value is False or value == []:
+        if name in consumed or name in IGNORED_ARGS or value is None or value is False or value == []:
             continue
         inner = value[0] if isinstance(value, list) else value
-        where = span_of(inner) if isinstance(inner, exp.Expr) else span_of(node)
-        word = CLAUSES.get((node.key, name)) or CLAUSES.get(("", name)) or name.rstrip("_").replace("_", " ").upper()
+        span = span_of(inner) if isinstance(inner, exp.Expr) else span_of(node)
+        word = CLAUSE_NAMES.get((node.key, name)) or CLAUSE_NAMES.get(("", name)) or name.rstrip("_").replace("_", " ").upper()
         raise Unsupported(
             f"{word} is not supported over private rows",
             hint="Leave it out, or move it to an outer SELECT over the aggregated rows.",
-            span=where,
+            span=span,
         )
 
 
-def spelled(node: exp.Expr) -> str:
+def sql_name_of(node: exp.Expr) -> str:
     """What an analyst would call this node."""
     if isinstance(node, exp.Anonymous):
         return f"{str(node.this).upper()}()"
-    if node.meta.get(WRITTEN):
-        return f"{str(node.meta[WRITTEN]).upper()}()"
-    if node.key in WORDS:
-        return WORDS[node.key]
+    if node.meta.get(WRITTEN_NAME_KEY):
+        return f"{str(node.meta[WRITTEN_NAME_KEY]).upper()}()"
+    if node.key in NODE_NAMES:
+        return NODE_NAMES[node.key]
     if isinstance(node, exp.Func):
         return f"{node.sql_name()}()"
     return node.key.replace("_", " ").upper()

@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from dpsql.catalog.identity import SCHEMA, Identity
+from dpsql.catalog.identity import DEFAULT_SCHEMA, Identity
 from dpsql.errors import InvalidParameter, Unsupported
-from dpsql.pulse import beat
-from dpsql.sql.dialect import WRITTEN, span_of
+from dpsql.pulse import checkpoint
+from dpsql.sql.dialect import WRITTEN_NAME_KEY, span_of
 
-_NODES: tuple[tuple[type[exp.Expr], str], ...] = (
+_SESSION_FUNCTION_NODES: tuple[tuple[type[exp.Expr], str], ...] = (
     (exp.CurrentDate, "current_date"),
     (exp.CurrentTimestamp, "now"),
     (exp.CurrentTime, "current_time"),
@@ -29,45 +29,45 @@ _NODES: tuple[tuple[type[exp.Expr], str], ...] = (
     (exp.CurrentSchemas, "current_schemas"),
     (exp.CurrentVersion, "version"),
 )
-_ZONED = ("now", "statement_timestamp", "transaction_timestamp", "clock_timestamp")
+_ZONED_TIMES = ("now", "statement_timestamp", "transaction_timestamp", "clock_timestamp")
 """Moments: shown with their zone. Beside columns they are read in UTC, as timestamps are."""
 
-_TIMES = ("now", "localtimestamp", "statement_timestamp", "transaction_timestamp", "clock_timestamp")
+_TIMESTAMP_FUNCTIONS = ("now", "localtimestamp", "statement_timestamp", "transaction_timestamp", "clock_timestamp")
 
 
-_ARGUMENTS = {"current_schemas": 1, "current_setting": 2}
+_MAX_ARGUMENTS = {"current_schemas": 1, "current_setting": 2}
 
 
-def with_environment(tree: exp.Query, now: dt.datetime | None, who: Identity) -> exp.Query:
+def replace_session_functions(tree: exp.Query, now: dt.datetime | None, identity: Identity) -> exp.Query:
     """The statement with these functions replaced, and its output columns named as they would have been."""
-    known = _literals(now, who)
+    builders = _literal_builders(now, identity)
     free = tree.find(exp.Table) is None  # of columns: all moments have their zone
     for select in list(tree.find_all(exp.Select)):
         for item in list(select.expressions):
-            if (name := _function(item)) in known:
-                alone = not free and select.args.get("from_") is None and name in _ZONED
+            if (name := _called_function(item)) in builders:
+                alone = not free and select.args.get("from_") is None and name in _ZONED_TIMES
                 shown = exp.cast(item.copy(), "timestamptz") if alone else item.copy()
-                item.replace(exp.alias_(shown, _shown_name(item, name), quoted=True))
+                item.replace(exp.alias_(shown, _output_name_of(item, name), quoted=True))
 
     def change(node: exp.Expr) -> exp.Expr:
-        beat()
-        name = _function(node)
-        if name is None or name not in known:
+        checkpoint()
+        name = _called_function(node)
+        if name is None or name not in builders:
             return node
-        _refuse_arguments(node, name)
-        made: exp.Expr = known[name](node)
-        if name in _ZONED and (free or _is_moved(node)):
-            made = exp.cast(made, "timestamptz")
-        for part in made.walk():  # errors point at what was written
-            part.meta.update(_positions(node))
-        return made
+        _refuse_extra_arguments(node, name)
+        literal: exp.Expr = builders[name](node)
+        if name in _ZONED_TIMES and (free or _is_zone_converted(node)):
+            literal = exp.cast(literal, "timestamptz")
+        for part in literal.walk():  # errors point at what was written
+            part.meta.update(_source_positions(node))
+        return literal
 
     changed = tree.transform(change, copy=False)
     assert isinstance(changed, exp.Query)
     return changed
 
 
-def _is_moved(node: exp.Expr) -> bool:
+def _is_zone_converted(node: exp.Expr) -> bool:
     """now() AT TIME ZONE z, or timezone(z, now()): of a moment, not of a clock that shows UTC."""
     below: exp.Expr = node
     parent: exp.Expr | None = node.parent
@@ -78,17 +78,17 @@ def _is_moved(node: exp.Expr) -> bool:
     return isinstance(parent, exp.Anonymous) and parent.name.lower() == "timezone" and parent.expressions[-1] is below
 
 
-def _shown_name(item: exp.Expr, name: str | None) -> str:
+def _output_name_of(item: exp.Expr, name: str | None) -> str:
     """now() and CURRENT_TIMESTAMP are one function with two names."""
-    bare = isinstance(item, exp.CurrentTimestamp) and item.meta.get(WRITTEN, "current_timestamp")
+    bare = isinstance(item, exp.CurrentTimestamp) and item.meta.get(WRITTEN_NAME_KEY, "current_timestamp")
     return str(bare).lower() if bare else str(name)
 
 
-def _function(node: exp.Expr) -> str | None:
+def _called_function(node: exp.Expr) -> str | None:
     """The name of the function that the node calls; `pg_catalog.` may stand before it."""
     if isinstance(node, exp.Dot) and node.this.name.lower() == "pg_catalog":
-        return _function(node.expression)
-    for kind, name in _NODES:
+        return _called_function(node.expression)
+    for kind, name in _SESSION_FUNCTION_NODES:
         if isinstance(node, kind):
             return name
     if isinstance(node, exp.Anonymous):
@@ -103,51 +103,51 @@ def _function(node: exp.Expr) -> str | None:
     return name if select is not None and select.args.get("from_") is None else None
 
 
-def _refuse_arguments(node: exp.Expr, name: str) -> None:
+def _refuse_extra_arguments(node: exp.Expr, name: str) -> None:
     """Law 3: now(x) is not now()."""
     call = node.expression if isinstance(node, exp.Dot) else node
-    most = _ARGUMENTS.get(name, 0)
-    given = [*call.expressions, call.args.get("this")] if not isinstance(call, exp.Anonymous) else call.expressions
-    if isinstance(call, exp.Func) and sum(isinstance(item, exp.Expr) for item in given) > most:
-        what = f"takes {most} at most" if most else "takes none"
+    max_arguments = _MAX_ARGUMENTS.get(name, 0)
+    arguments = [*call.expressions, call.args.get("this")] if not isinstance(call, exp.Anonymous) else call.expressions
+    if isinstance(call, exp.Func) and sum(isinstance(item, exp.Expr) for item in arguments) > max_arguments:
+        what = f"takes {max_arguments} at most" if max_arguments else "takes none"
         raise Unsupported(f'"{name}" has too many arguments: it {what}', span=span_of(node), sqlstate="42883")
 
 
-def _positions(node: exp.Expr) -> dict[str, object]:
+def _source_positions(node: exp.Expr) -> dict[str, object]:
     span = span_of(node)
     return {} if span is None else {"start": span.start, "end": span.end - 1}
 
 
-def _literals(now: dt.datetime | None, who: Identity) -> dict[str, Callable[[exp.Expr], exp.Expr]]:
-    def moment(as_type: str) -> Callable[[exp.Expr], exp.Expr]:
-        return lambda node: _moment(node, now, as_type)
+def _literal_builders(now: dt.datetime | None, identity: Identity) -> dict[str, Callable[[exp.Expr], exp.Expr]]:
+    def time_literal(as_type: str) -> Callable[[exp.Expr], exp.Expr]:
+        return lambda node: _time_literal(node, now, as_type)
 
-    def text(value: str) -> Callable[[exp.Expr], exp.Expr]:
+    def text_literal(value: str) -> Callable[[exp.Expr], exp.Expr]:
         return lambda node: exp.Literal.string(value)
 
-    times = {name: moment("timestamp") for name in _TIMES}
-    clocks = {name: moment("time") for name in ("current_time", "localtime")}
-    users = {name: text(who.user) for name in ("current_user", "current_role", "user")}
-    users["session_user"] = text(who.login or who.user)
+    times = {name: time_literal("timestamp") for name in _TIMESTAMP_FUNCTIONS}
+    clocks = {name: time_literal("time") for name in ("current_time", "localtime")}
+    users = {name: text_literal(identity.user) for name in ("current_user", "current_role", "user")}
+    users["session_user"] = text_literal(identity.login or identity.user)
     return {
         **times,
         **clocks,
         **users,
-        "current_date": moment("date"),
-        "today": moment("date"),
-        "current_catalog": text(who.database),
-        "current_database": text(who.database),
-        "current_schema": text(SCHEMA),
-        "current_schemas": _schemas,
-        "current_setting": lambda node: _setting(node, who),
-        "version": text(who.version_text),
+        "current_date": time_literal("date"),
+        "today": time_literal("date"),
+        "current_catalog": text_literal(identity.database),
+        "current_database": text_literal(identity.database),
+        "current_schema": text_literal(DEFAULT_SCHEMA),
+        "current_schemas": _current_schemas,
+        "current_setting": lambda node: _current_setting(node, identity),
+        "version": text_literal(identity.version_text),
         "pg_backend_pid": lambda node: exp.Literal.number(0),
         "pg_is_in_recovery": lambda node: exp.false(),
         "pg_advisory_unlock_all": lambda node: exp.cast(exp.Null(), "text"),
     }
 
 
-def _moment(node: exp.Expr, now: dt.datetime | None, as_type: str) -> exp.Expr:
+def _time_literal(node: exp.Expr, now: dt.datetime | None, as_type: str) -> exp.Expr:
     if now is None:
         raise Unsupported("the time of day is not known here", span=span_of(node))
     naive = now.replace(tzinfo=None)
@@ -155,19 +155,19 @@ def _moment(node: exp.Expr, now: dt.datetime | None, as_type: str) -> exp.Expr:
     return exp.cast(exp.Literal.string(parts[as_type]), as_type)
 
 
-def _schemas(node: exp.Expr) -> exp.Expr:
+def _current_schemas(node: exp.Expr) -> exp.Expr:
     """current_schemas(true) has the catalog's too."""
     argument = node.this if isinstance(node, exp.CurrentSchemas) else next(iter(node.expressions), None)
     implicit = isinstance(argument, exp.Boolean) and bool(argument.this)
-    names = ["pg_catalog", SCHEMA] if implicit else [SCHEMA]
+    names = ["pg_catalog", DEFAULT_SCHEMA] if implicit else [DEFAULT_SCHEMA]
     return exp.Array(expressions=[exp.Literal.string(name) for name in names])
 
 
-def _setting(node: exp.Expr, who: Identity) -> exp.Expr:
+def _current_setting(node: exp.Expr, identity: Identity) -> exp.Expr:
     arguments = node.expressions
     if not arguments or not isinstance(arguments[0], exp.Literal) or not arguments[0].is_string:
         raise Unsupported("current_setting takes the name of a setting as text", span=span_of(node))
-    value = who.variable(str(arguments[0].this))
+    value = identity.get_variable(str(arguments[0].this))
     missing_ok = len(arguments) == 2 and isinstance(arguments[1], exp.Boolean) and bool(arguments[1].this)
     if value is None and not missing_ok:
         raise InvalidParameter(f'there is no setting "{arguments[0].this}"', span=span_of(node), sqlstate="42704")

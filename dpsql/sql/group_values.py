@@ -14,70 +14,70 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from dpsql.plan.expr import Case, Column, Compare, Expr, IsNull, Literal, conjunction
-from dpsql.sql.aggregates import holds_aggregate, is_aggregate
+from dpsql.plan.expr import Case, Column, Compare, Expr, IsNull, Literal, join_conjuncts
+from dpsql.sql.aggregates import has_aggregate, is_aggregate
 from dpsql.sql.bind_expr import bind_expr
-from dpsql.sql.coerce import coerce, meet
-from dpsql.sql.names import Namer, Scope, is_star
-from dpsql.sql.per_unit import rebuilt
-from dpsql.sql.relation import Relation, equates_unit
+from dpsql.sql.coerce import coerce, unify_types
+from dpsql.sql.names import ColumnNamer, Scope, is_star
+from dpsql.sql.per_unit import rebuild_node
+from dpsql.sql.relation import BoundRelation, equates_unit
 
 if TYPE_CHECKING:
     from dpsql.sql.bind import Binder
 
-OpenRows = Callable[["Binder"], Relation]
+BindInnerRows = Callable[["Binder"], BoundRelation]
 """FROM and WHERE of the sub-select, bound by a binder."""
 
 
-def bind_group_value(binder: Binder, relation: Relation, select: exp.Select, rows: OpenRows) -> Expr | None:
+def bind_group_value(binder: Binder, relation: BoundRelation, select: exp.Select, rows: BindInnerRows) -> Expr | None:
     """None where the sub-select looks at rows of the outer row's unit, or is no aggregate found by equalities."""
-    if binder.outside is None or not _is_aggregate(select):
+    if binder.outside is None or not _is_single_aggregate(select):
         return None
-    inner = rows(replace(binder, namer=_apart(binder.namer), told=[], outside=binder.outside.apart()))
+    inner = rows(replace(binder, namer=_scratch_namer(binder.namer), told=[], outside=binder.outside.scratch_copy()))
     if inner.is_public or equates_unit(relation, inner, ()):
         return None
-    found = binder.outside.grouped(select, _reads(inner.scope))
-    if found is None:
+    release = binder.outside.add_grouped_release(select, _inner_column_test(inner.scope))
+    if release is None:
         return None
-    grouped, outer = found
-    hole, _ = binder.outside.rows(grouped, binder.namer, keys=len(outer))
+    grouped, outer = release
+    hole, _ = binder.outside.add_table(grouped, binder.namer, keys=len(outer))
     value, *keys = (Column(field.name, field.type) for field in hole.columns)
     parts: list[Expr] = []
     for key, node in zip(keys, outer, strict=True):
-        (one, other), _ = meet([key, bind_expr(node, relation.scope)], [node, node], "comparison")
-        parts.append(Compare("=", one, other))
-    relation.add_left(hole, conjunction(tuple(parts)))
+        (left, right), _ = unify_types([key, bind_expr(node, relation.scope)], [node, node], "comparison")
+        parts.append(Compare("=", left, right))
+    relation.add_left_join(hole, join_conjuncts(tuple(parts)))
     item = select.expressions[0].unalias()
-    missing = coerce(bind_expr(_of_nothing(item, value), Scope(())), value.type, item)
+    missing = coerce(bind_expr(_value_without_group(item, value), Scope(())), value.type, item)
     if missing == Literal(None, value.type):
         return value
     return Case(((IsNull(keys[0]), missing),), value, value.type)
 
 
-def _is_aggregate(select: exp.Select) -> bool:
+def _is_single_aggregate(select: exp.Select) -> bool:
     clauses = {"expressions", "from_", "joins", "where", "order"}
     if any(value for key, value in select.args.items() if key not in clauses) or len(select.expressions) != 1:
         return False
-    return not is_star(select.expressions[0]) and holds_aggregate(select.expressions[0])
+    return not is_star(select.expressions[0]) and has_aggregate(select.expressions[0])
 
 
-def _apart(namer: Namer) -> Namer:
+def _scratch_namer(namer: ColumnNamer) -> ColumnNamer:
     """Names for what is bound to be looked at only, beside those that are taken."""
-    return Namer(set(namer.taken), namer.sources)
+    return ColumnNamer(set(namer.taken), namer.sources)
 
 
-def _reads(scope: Scope) -> Callable[[exp.Column], bool]:
+def _inner_column_test(scope: Scope) -> Callable[[exp.Column], bool]:
     alone = replace(scope, outer=None)
 
     def is_inner(column: exp.Column) -> bool:
-        return alone.has_source(column.args["table"]) if column.table else alone.lookup(column) is not None
+        return alone.has_source(column.args["table"]) if column.table else alone.find_column(column) is not None
 
     return is_inner
 
 
-def _of_nothing(item: exp.Expr, value: Column) -> exp.Expr:
+def _value_without_group(item: exp.Expr, value: Column) -> exp.Expr:
     """What the sub-select gives where there is no such group: counts are 0, other aggregates NULL."""
     if is_aggregate(item):
         counts = isinstance(item.this if isinstance(item, exp.Filter) else item, exp.Count | exp.CountIf)
         return exp.Literal.number(0) if counts else exp.cast(exp.Null(), str(value.type))
-    return rebuilt(item, lambda part: _of_nothing(part, value))
+    return rebuild_node(item, lambda part: _value_without_group(part, value))

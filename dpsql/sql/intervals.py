@@ -8,9 +8,9 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
-from dpsql.functions.calendar import FIXED, MONTHS, part_name
-from dpsql.functions.spans import Interval
-from dpsql.sql.dialect import only, span_of
+from dpsql.functions.calendar import FIXED_UNITS, MONTHS_PER_UNIT, canonical_part
+from dpsql.functions.spans import IntervalParts
+from dpsql.sql.dialect import refuse_other_args, span_of
 
 _DAYS = {"day": 1, "week": 7}
 _CLOCK = re.compile(r"([+-]?)(\d{1,4}):(\d{2})(?::(\d{2}(?:\.\d{1,6})?))?")
@@ -29,108 +29,108 @@ def is_interval(node: exp.Expr) -> bool:
     return isinstance(inner, exp.Neg) and is_interval(inner.this)
 
 
-def read_interval(node: exp.Expr) -> Interval:
+def read_interval(node: exp.Expr) -> IntervalParts:
     inner = node.unnest()
     if isinstance(inner, exp.Neg):
-        return _times(read_interval(inner.this), -1)
+        return _multiply_interval(read_interval(inner.this), -1)
     if isinstance(inner, exp.Mul):
         factor, span = (inner.expression, inner.this) if is_interval(inner.this) else (inner.this, inner.expression)
-        number = whole_number(factor)
+        number = literal_integer(factor)
         if number is not None:
-            return _times(read_interval(span), number)
-    if isinstance(inner, exp.Cast) and (text := _text(inner.this)) is not None:
-        only(inner, "this", "to")
-        return _read(text, None, inner)
-    if isinstance(inner, exp.Interval) and (text := _text(inner.this)) is not None:
-        only(inner, "this", "unit")
+            return _multiply_interval(read_interval(span), number)
+    if isinstance(inner, exp.Cast) and (text := _literal_text(inner.this)) is not None:
+        refuse_other_args(inner, "this", "to")
+        return _parse_interval_text(text, None, inner)
+    if isinstance(inner, exp.Interval) and (text := _literal_text(inner.this)) is not None:
+        refuse_other_args(inner, "this", "unit")
         unit = inner.args.get("unit")
         if unit is None or isinstance(unit, exp.Var):
-            return _read(text, unit.name if unit is not None else None, inner)
+            return _parse_interval_text(text, unit.name if unit is not None else None, inner)
     if isinstance(inner, exp.MakeInterval):
-        return _read(" ".join(_amount(name, value) for name, value in inner.args.items() if value), None, inner)
-    raise _unreadable(node)
+        return _parse_interval_text(" ".join(_interval_argument_text(name, value) for name, value in inner.args.items() if value), None, inner)
+    raise _unreadable_interval_error(node)
 
 
-def whole_number(node: exp.Expr) -> int | None:
+def literal_integer(node: exp.Expr) -> int | None:
     """The number that a literal is, with its sign."""
     inner = node.unnest()
     if isinstance(inner, exp.Neg):
-        number = whole_number(inner.this)
+        number = literal_integer(inner.this)
         return None if number is None else -number
     plain = isinstance(inner, exp.Literal) and not inner.is_string and inner.name.isdigit()
     return int(inner.name) if plain else None
 
 
-def _text(node: exp.Expr) -> str | None:
+def _literal_text(node: exp.Expr) -> str | None:
     """What literals spell together: '10 days', 10 || ' days', concat('10', ' days')."""
     inner = node.unnest()
     if isinstance(inner, exp.Literal):
         return str(inner.name)
     if isinstance(inner, exp.Neg):
-        text = _text(inner.this) if isinstance(inner.this, exp.Literal) else None
+        text = _literal_text(inner.this) if isinstance(inner.this, exp.Literal) else None
         return None if text is None else f"-{text}"
     if not isinstance(inner, exp.DPipe | exp.Concat):
         return None
-    parts = [_text(part) for part in (inner.expressions or (inner.this, inner.expression))]
+    parts = [_literal_text(part) for part in (inner.expressions or (inner.this, inner.expression))]
     return None if None in parts else "".join(part for part in parts if part is not None)
 
 
-def _amount(name: str, node: exp.Expr) -> str:
+def _interval_argument_text(name: str, node: exp.Expr) -> str:
     """An argument of make_interval: days => 10, or the fourth."""
     if isinstance(node, exp.Kwarg | exp.PropertyEQ):
         name, node = node.this.name, node.expression
-    text = _text(node)
+    text = _literal_text(node)
     if text is None:
-        raise _unreadable(node)
+        raise _unreadable_interval_error(node)
     return f"{text} {name}"
 
 
-def _times(interval: Interval, factor: int) -> Interval:
-    product = Interval(interval.months * factor, interval.days * factor, interval.microseconds * factor)
-    if not product.fits:
-        raise too_long(None)
+def _multiply_interval(interval: IntervalParts, factor: int) -> IntervalParts:
+    product = IntervalParts(interval.months * factor, interval.days * factor, interval.microseconds * factor)
+    if not product.is_in_range:
+        raise interval_too_long_error(None)
     return product
 
 
-def too_long(node: exp.Expr | None) -> Unsupported:
+def interval_too_long_error(node: exp.Expr | None) -> Unsupported:
     span = None if node is None else span_of(node)
     return Unsupported("the interval is longer than 10,000 years", span=span)
 
 
-def _read(text: str, unit: str | None, node: exp.Expr) -> Interval:
+def _parse_interval_text(text: str, unit: str | None, node: exp.Expr) -> IntervalParts:
     months, days, microseconds = Fraction(0), Fraction(0), Fraction(0)
     rest = text.strip()
     if not rest:
-        raise _unreadable(node)
+        raise _unreadable_interval_error(node)
     while rest:
         clock, amount = _CLOCK.match(rest), _AMOUNT.match(rest)
         if clock is not None:
             seconds = int(clock[2]) * 3600 + int(clock[3]) * 60 + Fraction(clock[4] or 0)
             microseconds += seconds * 1_000_000 * (-1 if clock[1] == "-" else 1)
-            found = clock
+            matched = clock
         elif amount is not None:
-            number, name = Fraction(amount[1]), part_name(amount[2] or unit or "second")
-            if name in MONTHS:
-                months += number * MONTHS[name]
+            number, name = Fraction(amount[1]), canonical_part(amount[2] or unit or "second")
+            if name in MONTHS_PER_UNIT:
+                months += number * MONTHS_PER_UNIT[name]
             elif name in _DAYS:
                 days += number * _DAYS[name]
-            elif name in FIXED:
-                microseconds += number * FIXED[name]
+            elif name in FIXED_UNITS:
+                microseconds += number * FIXED_UNITS[name]
             else:
-                raise _unreadable(node)
-            found = amount
+                raise _unreadable_interval_error(node)
+            matched = amount
         else:
-            raise _unreadable(node)
-        rest = rest[found.end() :].lstrip(" ,")
+            raise _unreadable_interval_error(node)
+        rest = rest[matched.end() :].lstrip(" ,")
     if months.denominator != 1 or days.denominator != 1:
-        raise _unreadable(node)
-    interval = Interval(int(months), int(days), int(microseconds))
-    if not interval.fits:
-        raise too_long(node)
+        raise _unreadable_interval_error(node)
+    interval = IntervalParts(int(months), int(days), int(microseconds))
+    if not interval.is_in_range:
+        raise interval_too_long_error(node)
     return interval
 
 
-def _unreadable(node: exp.Expr) -> Unsupported:
+def _unreadable_interval_error(node: exp.Expr) -> Unsupported:
     return Unsupported(
         "this interval is not understood", hint="For example: INTERVAL '1 month', INTERVAL '2 days 12 hours'.",
         span=span_of(node),

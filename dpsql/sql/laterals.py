@@ -20,79 +20,79 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.plan.expr import Expr
-from dpsql.sql.aggregates import holds_aggregate
+from dpsql.sql.aggregates import has_aggregate
 from dpsql.sql.bind_expr import bind_condition, bind_expr
-from dpsql.sql.correlated import correlation
-from dpsql.sql.dialect import only, span_of
+from dpsql.sql.correlated import split_correlation
+from dpsql.sql.dialect import refuse_other_args, span_of
 from dpsql.sql.group_values import bind_group_value
-from dpsql.sql.inner import bare, open_rows
-from dpsql.sql.joins import bind_join, check_aliases
+from dpsql.sql.inner import unwrap_subquery, bind_from_and_where
+from dpsql.sql.joins import bind_join, check_distinct_aliases
 from dpsql.sql.names import BoundColumn, Scope, SourceScope, is_star
-from dpsql.sql.outer_names import reads_outer
+from dpsql.sql.outer_names import reads_outer_block
 from dpsql.sql.output_names import output_name
-from dpsql.sql.relation import Relation, equates_unit
-from dpsql.sql.scalars import bind_aggregates, check_single
-from dpsql.sql.sources import alias_columns
+from dpsql.sql.relation import BoundRelation, equates_unit
+from dpsql.sql.scalars import bind_unit_aggregates, check_single_row
+from dpsql.sql.sources import apply_column_aliases
 
 if TYPE_CHECKING:
     from dpsql.sql.bind import Binder, Ctes
 
 
-def bind_lateral(binder: Binder, left: Relation, join: exp.Join, ctes: Ctes) -> Relation:
+def bind_lateral(binder: Binder, left: BoundRelation, join: exp.Join, ctes: Ctes) -> BoundRelation:
     lateral = join.this
-    only(lateral, "this", "alias", "view", "outer")
-    query = bare(lateral.this)
-    if left.is_public or not isinstance(query, exp.Select) or not reads_outer(binder, query, left.scope):
-        raise _unclear(lateral)
+    refuse_other_args(lateral, "this", "alias", "view", "outer")
+    query = unwrap_subquery(lateral.this)
+    if left.is_public or not isinstance(query, exp.Select) or not reads_outer_block(binder, query, left.scope):
+        raise _unsupported_lateral_error(lateral)
     if query.args.get("from_") is None:
-        return _computed(binder, left, join, query)
-    if any(map(holds_aggregate, query.expressions)) and query.args.get("group") is None:
-        return _values(binder, left, join, query)
-    return _rows(binder, left, join, query, ctes)
+        return _bind_computed_columns(binder, left, join, query)
+    if any(map(has_aggregate, query.expressions)) and query.args.get("group") is None:
+        return _bind_lateral_aggregates(binder, left, join, query)
+    return _bind_lateral_rows(binder, left, join, query, ctes)
 
 
 # --- aggregates ------------------------------------------------------------------------------------------------------
 
 
-def _values(binder: Binder, left: Relation, join: exp.Join, select: exp.Select) -> Relation:
+def _bind_lateral_aggregates(binder: Binder, left: BoundRelation, join: exp.Join, select: exp.Select) -> BoundRelation:
     """An aggregate gives one row, whatever it finds, so every row of the left meets one."""
-    check_single(select)
+    check_single_row(select)
     if any(map(is_star, select.expressions)):
         raise Unsupported("* cannot stand beside aggregates", span=span_of(select))
-    return _beside(binder, left, join, select, _bound(binder, left, select, join))
+    return _add_lateral_columns(binder, left, join, select, _bind_aggregate_items(binder, left, select, join))
 
 
-def _computed(binder: Binder, left: Relation, join: exp.Join, select: exp.Select) -> Relation:
+def _bind_computed_columns(binder: Binder, left: BoundRelation, join: exp.Join, select: exp.Select) -> BoundRelation:
     """LATERAL (SELECT v.nights * 2 AS double): columns worked out of the row."""
     more = any(value for key, value in select.args.items() if key != "expressions")
     if more or any(map(is_star, select.expressions)):
-        raise _unclear(join.this)
-    return _beside(binder, left, join, select, [bind_expr(item.unalias(), left.scope) for item in select.expressions])
+        raise _unsupported_lateral_error(join.this)
+    return _add_lateral_columns(binder, left, join, select, [bind_expr(item.unalias(), left.scope) for item in select.expressions])
 
 
-def _beside(binder: Binder, left: Relation, join: exp.Join, select: exp.Select, exprs: list[Expr]) -> Relation:
+def _add_lateral_columns(binder: Binder, left: BoundRelation, join: exp.Join, select: exp.Select, exprs: list[Expr]) -> BoundRelation:
     """The one row that each row of the left meets, as columns under the sub-select's name."""
     on = join.args.get("on")
-    if join.args.get("using") or (on is not None and join.args.get("side") and not _is_true(on)):
-        raise _unclear(join.this)
+    if join.args.get("using") or (on is not None and join.args.get("side") and not _is_true_literal(on)):
+        raise _unsupported_lateral_error(join.this)
     columns = []
     for item, expr in zip(select.expressions, exprs, strict=True):
         name = item.alias or output_name(item)
-        columns.append(BoundColumn(name, left.add_column(binder.namer.name(name), expr)))
-    source = SourceScope(join.this.alias or "lateral", alias_columns(join.this, tuple(columns)))
-    check_aliases(left.scope, Scope((source,)), join)
+        columns.append(BoundColumn(name, left.add_column(binder.namer.reserve_name(name), expr)))
+    source = SourceScope(join.this.alias or "lateral", apply_column_aliases(join.this, tuple(columns)))
+    check_distinct_aliases(left.scope, Scope((source,)), join)
     left.scope = replace(left.scope, sources=(*left.scope.sources, source))
-    if on is not None and not _is_true(on):
+    if on is not None and not _is_true_literal(on):
         left.filter([bind_condition(on, left.scope)])
     return left
 
 
-def _bound(binder: Binder, left: Relation, select: exp.Select, node: exp.Expr) -> list[Expr]:
+def _bind_aggregate_items(binder: Binder, left: BoundRelation, select: exp.Select, node: exp.Expr) -> list[Expr]:
     if len(select.expressions) == 1:
-        value = bind_group_value(binder, left, select, lambda other: open_rows(other, left, select, node))
+        value = bind_group_value(binder, left, select, lambda other: bind_from_and_where(other, left, select, node))
         if value is not None:
             return [value]
-    inner = open_rows(binder, left, select, node)
+    inner = bind_from_and_where(binder, left, select, node)
     if not equates_unit(left, inner, ()):
         raise Unsupported(
             "LATERAL gives several aggregates of one unit's rows, or one of a group's",
@@ -100,10 +100,10 @@ def _bound(binder: Binder, left: Relation, select: exp.Select, node: exp.Expr) -
             " GROUP BY ward) AS x ON x.ward = v.ward.",
             span=span_of(select),
         )
-    return bind_aggregates(binder, left, select, inner)
+    return bind_unit_aggregates(binder, left, select, inner)
 
 
-def _is_true(on: exp.Expr) -> bool:
+def _is_true_literal(on: exp.Expr) -> bool:
     while isinstance(on, exp.Paren):
         on = on.this
     return isinstance(on, exp.Boolean) and bool(on.this)
@@ -112,31 +112,31 @@ def _is_true(on: exp.Expr) -> bool:
 # --- rows ------------------------------------------------------------------------------------------------------------
 
 
-def _rows(binder: Binder, left: Relation, join: exp.Join, select: exp.Select, ctes: Ctes) -> Relation:
+def _bind_lateral_rows(binder: Binder, left: BoundRelation, join: exp.Join, select: exp.Select, ctes: Ctes) -> BoundRelation:
     """Rows that the left finds by equalities: an ordinary join; with LIMIT, of the first rows for each value found."""
     clauses = {"expressions", "from_", "joins", "where", "order", "limit"}
-    found = None if any(v for k, v in select.args.items() if k not in clauses) else _correlation(binder, select)
-    if found is None:
-        raise _unclear(join.this)
-    kept, pairs = found
+    correlated = None if any(v for k, v in select.args.items() if k not in clauses) else _find_correlation(binder, select)
+    if correlated is None:
+        raise _unsupported_lateral_error(join.this)
+    conditions, pairs = correlated
     keys = [exp.alias_(inner.copy(), f"_c{number}", quoted=True) for number, (inner, _) in enumerate(pairs, 1)]
     changed = select.copy()
     changed.set("expressions", [*changed.expressions, *keys])
-    changed.set("where", exp.Where(this=exp.and_(*(part.copy() for part in kept))) if kept else None)
+    changed.set("where", exp.Where(this=exp.and_(*(part.copy() for part in conditions))) if conditions else None)
     if select.args.get("limit") is not None:
         _number_rows(changed, [inner for inner, _ in pairs])
-    source = exp.Subquery(this=changed, alias=_alias(join.this))
+    source = exp.Subquery(this=changed, alias=_lateral_alias(join.this))
     name = source.alias
     on = [exp.EQ(this=exp.column(key.alias, table=name, quoted=True), expression=outer.copy())
           for key, (_, outer) in zip(keys, pairs, strict=True)]  # fmt: skip
-    if join.args.get("on") is not None and not _is_true(join.args["on"]):
+    if join.args.get("on") is not None and not _is_true_literal(join.args["on"]):
         on.append(join.args["on"].copy())
     side = join.args.get("side")
     plain = exp.Join(this=source, on=exp.and_(*on), side=side)
     plain.parent = join.parent
     hidden = {key.alias for key in keys}
     result = bind_join(binder, left, plain, ctes)
-    result.scope = _without(result.scope, name, hidden)
+    result.scope = _hide_columns(result.scope, name, hidden)
     return result
 
 
@@ -152,26 +152,26 @@ def _number_rows(select: exp.Select, keys: list[exp.Expr]) -> None:
     select.set("limit", None)
 
 
-def _correlation(binder: Binder, select: exp.Select) -> tuple[list[exp.Expr], list[tuple[exp.Expr, exp.Expr]]] | None:
-    return correlation(select, _is_inner(binder, select))
+def _find_correlation(binder: Binder, select: exp.Select) -> tuple[list[exp.Expr], list[tuple[exp.Expr, exp.Expr]]] | None:
+    return split_correlation(select, _inner_column_test(binder, select))
 
 
-def _is_inner(binder: Binder, select: exp.Select) -> Callable[[exp.Column], bool]:
+def _inner_column_test(binder: Binder, select: exp.Select) -> Callable[[exp.Column], bool]:
     assert binder.outside is not None
-    scope = replace(binder, outside=binder.outside.apart(), told=[]).from_rows(select).scope
+    scope = replace(binder, outside=binder.outside.scratch_copy(), told=[]).bind_from(select).scope
 
     def is_inner(column: exp.Column) -> bool:
-        return scope.has_source(column.args["table"]) if column.table else scope.lookup(column) is not None
+        return scope.has_source(column.args["table"]) if column.table else scope.find_column(column) is not None
 
     return is_inner
 
 
-def _alias(lateral: exp.Expr) -> exp.TableAlias:
+def _lateral_alias(lateral: exp.Expr) -> exp.TableAlias:
     alias = lateral.args.get("alias")
     return alias.copy() if isinstance(alias, exp.TableAlias) else exp.TableAlias(this=exp.to_identifier("lateral"))
 
 
-def _without(scope: Scope, alias: str, hidden: set[str]) -> Scope:
+def _hide_columns(scope: Scope, alias: str, hidden: set[str]) -> Scope:
     """The scope without the columns that were only there to be equated."""
     sources = tuple(
         SourceScope(s.alias, tuple(c for c in s.columns if c.name not in hidden)) if s.alias == alias else s
@@ -180,7 +180,7 @@ def _without(scope: Scope, alias: str, hidden: set[str]) -> Scope:
     return replace(scope, sources=sources)
 
 
-def _unclear(lateral: exp.Expr) -> Unsupported:
+def _unsupported_lateral_error(lateral: exp.Expr) -> Unsupported:
     return Unsupported(
         "this form of LATERAL over private rows is not supported",
         hint="It finds rows by =, for example: JOIN LATERAL (SELECT v.cost FROM visits v WHERE v.patient_id ="

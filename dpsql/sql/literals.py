@@ -27,71 +27,71 @@ TYPE_NAMES = {
 }
 
 
-def type_name(type_: Type) -> str:
+def render_type_name(type_: Type) -> str:
     if type_.kind is Kind.DECIMAL:
         return f"DECIMAL({type_.precision},{type_.scale})"
-    if type_.is_span:
+    if type_.is_microsecond_interval:
         return TYPE_NAMES[Kind.BIGINT]
     return TYPE_NAMES[type_.kind]
 
 
-def identifier(name: str) -> str:
+def quote_identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def text(value: str) -> str:
+def render_text(value: str) -> str:
     if "\x00" in value:
         raise ValueError("text with a zero byte has no literal")
     return "'" + value.replace("'", "''") + "'"
 
 
-def literal(value: Scalar | None, type_: Type) -> str:
+def render_literal(value: Scalar | None, type_: Type) -> str:
     if value is None:
-        return f"CAST(NULL AS {type_name(type_)})"
+        return f"CAST(NULL AS {render_type_name(type_)})"
     match type_.kind:
         case Kind.BOOLEAN:
             return "TRUE" if value else "FALSE"
         case Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT | Kind.HUGEINT:
-            return f"CAST({int(_number(value))} AS {type_name(type_)})"
-        case Kind.INTERVAL if type_.is_span:
-            return f"CAST({int(_number(value))} AS {type_name(type_)})"
+            return f"CAST({int(_to_fraction(value))} AS {render_type_name(type_)})"
+        case Kind.INTERVAL if type_.is_microsecond_interval:
+            return f"CAST({int(_to_fraction(value))} AS {render_type_name(type_)})"
         case Kind.DECIMAL:
-            return f"CAST({text(decimal_text(_number(value), type_.scale or 0))} AS {type_name(type_)})"
+            return f"CAST({render_text(format_decimal(_to_fraction(value), type_.scale or 0))} AS {render_type_name(type_)})"
         case Kind.REAL | Kind.DOUBLE:
-            return double(_number(value))
+            return render_double(_to_fraction(value))
         case Kind.DATE | Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
             assert isinstance(value, dt.date)
             # Without its zone, the moment would depend on the engine's setting.
             zone = "+00:00" if type_.kind is Kind.TIMESTAMPTZ and getattr(value, "tzinfo", None) is None else ""
-            return f"CAST({text(value.isoformat() + zone)} AS {type_name(type_)})"
+            return f"CAST({render_text(value.isoformat() + zone)} AS {render_type_name(type_)})"
         case Kind.TEXT:
-            return text(str(value))
+            return render_text(str(value))
         case _:
-            return f"CAST({text(str(value))} AS {type_name(type_)})"
+            return f"CAST({render_text(str(value))} AS {render_type_name(type_)})"
 
 
-def double(number: Fraction) -> str:
+def render_double(number: Fraction) -> str:
     """The double nearest to the number; `repr` of a float reads back as the same double."""
     if abs(number) >= 2**1024:
         raise ValueError("no double is that large")
     as_float = float(number)
-    return f"CAST({text(repr(as_float))} AS DOUBLE)"
+    return f"CAST({render_text(repr(as_float))} AS DOUBLE)"
 
 
-def moment(number: Fraction, type_: Type) -> str:
+def render_timestamp(number: Fraction, type_: Type) -> str:
     """A date or timestamp from its number of days or microseconds."""
     if type_.kind is Kind.DATE:
-        return literal(EPOCH.date() + dt.timedelta(days=int(number)), type_)
-    return literal(EPOCH + dt.timedelta(microseconds=int(number)), type_)
+        return render_literal(EPOCH.date() + dt.timedelta(days=int(number)), type_)
+    return render_literal(EPOCH + dt.timedelta(microseconds=int(number)), type_)
 
 
-def _number(value: Scalar) -> Fraction:
+def _to_fraction(value: Scalar) -> Fraction:
     if not isinstance(value, int | float | Decimal):
         raise TypeError(f"{type(value).__name__} is not a number")
     return Fraction(value)
 
 
-def decimal_text(number: Fraction, scale: int) -> str:
+def format_decimal(number: Fraction, scale: int) -> str:
     """All digits and no exponent: DuckDB reads 1000…0e-18 as a whole number first, which may have too many digits."""
     scaled = number * 10**scale
     if scaled.denominator != 1:

@@ -12,35 +12,35 @@ from fractions import Fraction
 from dpsql.errors import DataError
 from dpsql.span import Span
 
-MOST_PLACES = 400
+MAX_DIGITS = 400
 """Before or behind the point: beyond what a double holds."""
 
 
-def exact_number(text: str, span: Span | None = None) -> Fraction | None:
+def parse_exact_number(text: str, span: Span | None = None) -> Fraction | None:
     """What the text writes; None: no finite number. Raises where it is out of range.
 
-    >>> exact_number("2.5e-1")
+    >>> parse_exact_number("2.5e-1")
     Fraction(1, 4)
-    >>> exact_number("one")
+    >>> parse_exact_number("one")
     """
-    number = decimal_number(text, span)
+    number = parse_decimal_number(text, span)
     return None if number is None else Fraction(number)
 
 
-def decimal_number(text: str, span: Span | None = None) -> Decimal | None:
+def parse_decimal_number(text: str, span: Span | None = None) -> Decimal | None:
     try:
         number = Decimal(text)
     except InvalidOperation:
         return None
     if not number.is_finite():
         return None
-    if not fits(number):
+    if not fits_digit_limit(number):
         raise DataError("a number is out of range", sqlstate="22003", span=span,
-                        hint=f"A number has at most {MOST_PLACES} digits on each side of its point.")  # fmt: skip
+                        hint=f"A number has at most {MAX_DIGITS} digits on each side of its point.")  # fmt: skip
     return number
 
 
-def fits(number: Decimal) -> bool:
+def fits_digit_limit(number: Decimal) -> bool:
     """Whether it takes no more than so many digits to write it out: 0e-20000000 has its point far behind too."""
     exponent = number.as_tuple().exponent
-    return isinstance(exponent, int) and exponent >= -MOST_PLACES and number.adjusted() < MOST_PLACES
+    return isinstance(exponent, int) and exponent >= -MAX_DIGITS and number.adjusted() < MAX_DIGITS

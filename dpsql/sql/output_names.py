@@ -4,67 +4,67 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from dpsql.sql.dialect import WRITTEN
+from dpsql.sql.dialect import WRITTEN_NAME_KEY
 
-UNNAMED = "?column?"
-TYPES = {"double": "float8", "float": "float4", "int": "int4", "bigint": "int8", "smallint": "int2",
+UNNAMED_COLUMN = "?column?"
+PG_TYPE_NAMES = {"double": "float8", "float": "float4", "int": "int4", "bigint": "int8", "smallint": "int2",
          "decimal": "numeric", "char": "bpchar", "boolean": "bool"}  # fmt: skip
-WORDS: dict[type[exp.Expr], str] = {
+SYNTAX_NAMES: dict[type[exp.Expr], str] = {
     exp.TimestampTrunc: "date_trunc", exp.StrPosition: "position", exp.GroupConcat: "string_agg",
     exp.AtTimeZone: "timezone", exp.JSONArrayAgg: "json_agg", exp.Exists: "exists", exp.Array: "array",
     exp.Overlaps: "overlaps",
 }  # fmt: skip
 """Of what has a syntax of its own, and no name that was written."""
 
-_NOTHING, _WEAK, _STRONG = range(3)
+_NO_NAME, _WEAK_NAME, _STRONG_NAME = range(3)
 """A name of a column or function stays under a cast; that of a type, or CASE, does not."""
 
 
 def output_name(node: exp.Expr) -> str:
     """The name that PostgreSQL gives an output column without an alias."""
-    return _named(node)[0]
+    return _name_and_strength(node)[0]
 
 
-def _named(node: exp.Expr) -> tuple[str, int]:
+def _name_and_strength(node: exp.Expr) -> tuple[str, int]:
     match node:
         case exp.Column():
-            return str(node.name if node.this.quoted else node.name.lower()), _STRONG
+            return str(node.name if node.this.quoted else node.name.lower()), _STRONG_NAME
         case exp.Cast():
-            below = _named(node.this)
-            return below if below[1] == _STRONG else (type_name(node.to), _WEAK)
+            below = _name_and_strength(node.this)
+            return below if below[1] == _STRONG_NAME else (pg_type_name(node.to), _WEAK_NAME)
         case exp.Filter() | exp.Window() | exp.Paren() | exp.WithinGroup() | exp.Bracket() | exp.IgnoreNulls():
-            return _named(node.this)
+            return _name_and_strength(node.this)
         case exp.Case():
             default = node.args.get("default")
-            below = _named(default) if isinstance(default, exp.Expr) else (UNNAMED, _NOTHING)
-            return below if below[1] == _STRONG else ("case", _WEAK)
+            below = _name_and_strength(default) if isinstance(default, exp.Expr) else (UNNAMED_COLUMN, _NO_NAME)
+            return below if below[1] == _STRONG_NAME else ("case", _WEAK_NAME)
         case exp.Subquery() if isinstance(node.this, exp.Select) and node.this.selects:
             first = node.this.selects[0]
-            return (str(first.alias), _STRONG) if isinstance(first, exp.Alias) else _named(first)
+            return (str(first.alias), _STRONG_NAME) if isinstance(first, exp.Alias) else _name_and_strength(first)
         case exp.Interval():
-            return "interval", _WEAK
+            return "interval", _WEAK_NAME
         case exp.Trim():
             side = str(node.args.get("position")).upper()
-            return {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "btrim"), _STRONG
+            return {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "btrim"), _STRONG_NAME
         case exp.Anonymous():
-            return str(node.this).lower(), _STRONG
-    return _function_name(node)
+            return str(node.this).lower(), _STRONG_NAME
+    return _function_output_name(node)
 
 
-def _function_name(node: exp.Expr) -> tuple[str, int]:
-    written = node.meta.get(WRITTEN)
+def _function_output_name(node: exp.Expr) -> tuple[str, int]:
+    written = node.meta.get(WRITTEN_NAME_KEY)
     if written:
-        return str(written).lower(), _STRONG
-    if type(node) in WORDS:
-        return WORDS[type(node)], _STRONG
+        return str(written).lower(), _STRONG_NAME
+    if type(node) in SYNTAX_NAMES:
+        return SYNTAX_NAMES[type(node)], _STRONG_NAME
     if isinstance(node, exp.Func) and not isinstance(node, exp.Binary | exp.Connector):  # else it is an operator
-        return str(node.sql_name()).lower(), _STRONG
-    return UNNAMED, _NOTHING
+        return str(node.sql_name()).lower(), _STRONG_NAME
+    return UNNAMED_COLUMN, _NO_NAME
 
 
-def type_name(to: exp.DataType) -> str:
+def pg_type_name(to: exp.DataType) -> str:
     """As PostgreSQL's pg_type has it: without precision, and int4 for INTEGER."""
     if to.args.get("nested") and to.expressions:
-        return type_name(to.expressions[0])
+        return pg_type_name(to.expressions[0])
     word = to.sql().partition("(")[0].lower()
-    return TYPES.get(word, word)
+    return PG_TYPE_NAMES.get(word, word)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpsql.errors import InvalidSyntax
-from dpsql.sql.dialect import WRITTEN, span_of
+from dpsql.sql.dialect import WRITTEN_NAME_KEY, span_of
 from dpsql.sql.output_names import output_name
 from dpsql.types import (
     BIGINT,
@@ -23,7 +23,7 @@ from dpsql.types import (
     TIMESTAMP,
     Kind,
     Type,
-    decimal,
+    decimal_type,
     parse_type,
     sum_type,
 )
@@ -37,7 +37,7 @@ class Output:
     type: Type | None
 
 
-FIXED: dict[type[exp.Expr], Type] = {
+FIXED_TYPES: dict[type[exp.Expr], Type] = {
     **dict.fromkeys(
         (exp.Count, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Year, exp.Quarter, exp.Month, exp.Week, exp.Day,
          exp.DateDiff, exp.Length, exp.StrPosition),
@@ -57,7 +57,7 @@ FIXED: dict[type[exp.Expr], Type] = {
     exp.Interval: INTERVAL,
 }  # fmt: skip
 """Functions that give one type, whatever they are given."""
-WHOLE_PARTS = frozenset(
+INTEGER_PARTS = frozenset(
     {
         "year", "isoyear", "quarter", "month", "week", "day", "dow", "isodow", "dayofweek", "doy", "dayofyear", "hour",
         "minute", "century", "decade",
@@ -66,24 +66,24 @@ WHOLE_PARTS = frozenset(
 """What EXTRACT gives as a whole number."""
 
 
-def integer_division(node: exp.Expr) -> exp.Expr:
+def rewrite_integer_division(node: exp.Expr) -> exp.Expr:
     """PostgreSQL's `/` of two whole numbers gives a whole number; DuckDB spells that `//`."""
-    if isinstance(node, exp.Div) and is_whole(node.this) and is_whole(node.expression):
+    if isinstance(node, exp.Div) and is_integer_typed(node.this) and is_integer_typed(node.expression):
         return exp.IntDiv(this=node.this, expression=node.expression)
     return node
 
 
-def is_whole(node: exp.Expr) -> bool:
-    found = type_of(node)
-    return found is not None and found.is_integer
+def is_integer_typed(node: exp.Expr) -> bool:
+    type_ = infer_type(node)
+    return type_ is not None and type_.is_integer
 
 
-def type_of(node: exp.Expr) -> Type | None:
+def infer_type(node: exp.Expr) -> Type | None:
     """The type of an expression over released columns, which carry theirs; None where it is not known."""
     match node:
         case exp.Column():
-            known = node.meta.get("type")
-            return known if isinstance(known, Type) else None
+            type_ = node.meta.get("type")
+            return type_ if isinstance(type_, Type) else None
         case exp.Literal():
             if node.args.get("is_string"):
                 return TEXT
@@ -91,76 +91,76 @@ def type_of(node: exp.Expr) -> Type | None:
         case exp.Boolean() | exp.Predicate() | exp.Connector() | exp.Not():
             return BOOLEAN
         case exp.Paren() | exp.Neg() | exp.Nullif() | exp.Min() | exp.Max() | exp.Abs() | exp.Filter() | exp.Window():
-            return type_of(node.this)
+            return infer_type(node.this)
         case exp.Add() | exp.Sub() | exp.Mul() | exp.IntDiv() | exp.Mod() | exp.Div():
-            return _moment(node) or _number(node)
+            return _time_arithmetic_type(node) or _number_arithmetic_type(node)
         case exp.TimestampTrunc() | exp.DateTrunc():
-            inner = type_of(node.this)
+            inner = infer_type(node.this)
             return TIMESTAMP if inner == DATE else inner
         case exp.Extract():
             if node.name.lower() == "second":  # with its fraction
-                return DOUBLE if node.meta.get(WRITTEN) == "date_part" else decimal(18, 6)
-            return BIGINT if node.name.lower() in WHOLE_PARTS else None
+                return DOUBLE if node.meta.get(WRITTEN_NAME_KEY) == "date_part" else decimal_type(18, 6)
+            return BIGINT if node.name.lower() in INTEGER_PARTS else None
         case exp.Floor() | exp.Ceil():
-            return _without_fraction(type_of(node.this))
+            return _rounded_type(infer_type(node.this))
         case exp.Anonymous() if str(node.this).lower() in ("strftime", "dayname", "monthname"):
             return TEXT
         case exp.DPipe():
-            return TEXT if TEXT in (type_of(node.this), type_of(node.expression)) else None
+            return TEXT if TEXT in (infer_type(node.this), infer_type(node.expression)) else None
         case exp.ExplodingGenerateSeries() | exp.GenerateSeries() | exp.Explode():
-            return element_type(node if not isinstance(node, exp.Explode) else node.this)
+            return infer_element_type(node if not isinstance(node, exp.Explode) else node.this)
         case exp.Sum() | exp.Round():
-            inner = type_of(node.this)
+            inner = infer_type(node.this)
             return None if inner is None else sum_type(inner)
         case exp.Cast():
             return parse_type(node.to.sql())
         case exp.Coalesce() | exp.Greatest() | exp.Least():
-            return _common([node.this, *node.expressions])
+            return _common_type([node.this, *node.expressions])
         case exp.Case():
             branches = [branch.args["true"] for branch in node.args["ifs"]]
-            return _common([*branches, *([node.args["default"]] if node.args.get("default") else [])])
+            return _common_type([*branches, *([node.args["default"]] if node.args.get("default") else [])])
         case exp.If():
-            return _common([node.args["true"], *([node.args["false"]] if node.args.get("false") else [])])
+            return _common_type([node.args["true"], *([node.args["false"]] if node.args.get("false") else [])])
         case exp.Subquery() if isinstance(node.this, exp.Select) and len(node.this.selects) == 1:
-            return type_of(node.this.selects[0].unalias())
+            return infer_type(node.this.selects[0].unalias())
         case _:
-            return FIXED.get(type(node))
+            return FIXED_TYPES.get(type(node))
 
 
-def element_type(node: exp.Expr) -> Type | None:
+def infer_element_type(node: exp.Expr) -> Type | None:
     """The type of what a list holds: one that is written out, or a series."""
     match node:
         case exp.Array():
-            return _common(node.expressions)
+            return _common_type(node.expressions)
         case exp.ExplodingGenerateSeries() | exp.GenerateSeries():
-            return _series([node.args.get(key) for key in ("start", "end")])
+            return _series_element_type([node.args.get(key) for key in ("start", "end")])
         case exp.Anonymous() if str(node.this).lower() in ("range", "generate_series"):
-            return _series(node.expressions[:2])
+            return _series_element_type(node.expressions[:2])
         case exp.Cast() if node.to.expressions and node.to.is_type(exp.DataType.Type.ARRAY, exp.DataType.Type.LIST):
             return parse_type(node.to.expressions[0].sql())
         case _:
             return None
 
 
-def _series(ends: Sequence[exp.Expr | None]) -> Type | None:
+def _series_element_type(ends: Sequence[exp.Expr | None]) -> Type | None:
     """Whole numbers, or timestamps: DuckDB makes them of dates too."""
-    found = _common([end for end in ends if end is not None])
-    if found is None:
+    common = _common_type([end for end in ends if end is not None])
+    if common is None:
         return None
-    return BIGINT if found.is_integer else TIMESTAMP if found == DATE else found if found.is_time else None
+    return BIGINT if common.is_integer else TIMESTAMP if common == DATE else common if common.is_time else None
 
 
-def _without_fraction(found: Type | None) -> Type | None:
-    if found is None or not found.is_number:
+def _rounded_type(type_: Type | None) -> Type | None:
+    if type_ is None or not type_.is_number:
         return None
-    return decimal(found.precision or 38, 0) if found.kind is Kind.DECIMAL else DOUBLE
+    return decimal_type(type_.precision or 38, 0) if type_.kind is Kind.DECIMAL else DOUBLE
 
 
-def _moment(node: exp.Expr) -> Type | None:
+def _time_arithmetic_type(node: exp.Expr) -> Type | None:
     """Dates and timestamps, moved by days or an interval; the days between two dates."""
     if not isinstance(node, exp.Add | exp.Sub):
         return None
-    sides = (type_of(node.this), type_of(node.expression))
+    sides = (infer_type(node.this), infer_type(node.expression))
     if sides == (DATE, DATE) and isinstance(node, exp.Sub):
         return BIGINT
     for moved, by in (sides, sides[::-1]) if isinstance(node, exp.Add) else (sides,):
@@ -171,36 +171,36 @@ def _moment(node: exp.Expr) -> Type | None:
     return None
 
 
-def _number(node: exp.Expr) -> Type | None:
-    sides = [type_of(node.this), type_of(node.expression)]
+def _number_arithmetic_type(node: exp.Expr) -> Type | None:
+    sides = [infer_type(node.this), infer_type(node.expression)]
     if any(side is None or not side.is_number for side in sides):
         return None
-    whole = all(side is not None and side.is_integer for side in sides)
-    return BIGINT if whole and not isinstance(node, exp.Div) else DOUBLE
+    are_integers = all(side is not None and side.is_integer for side in sides)
+    return BIGINT if are_integers and not isinstance(node, exp.Div) else DOUBLE
 
 
-def _common(nodes: list[exp.Expr]) -> Type | None:
-    types = [type_of(node) for node in nodes if not isinstance(node, exp.Null)]
-    if not types or any(found is None for found in types):
+def _common_type(nodes: list[exp.Expr]) -> Type | None:
+    types = [infer_type(node) for node in nodes if not isinstance(node, exp.Null)]
+    if not types or any(type_ is None for type_ in types):
         return None
-    known = {found for found in types if found is not None}
-    if len(known) == 1:
-        return known.pop()
-    if all(found.is_integer for found in known):
+    distinct = {type_ for type_ in types if type_ is not None}
+    if len(distinct) == 1:
+        return distinct.pop()
+    if all(type_.is_integer for type_ in distinct):
         return BIGINT
-    if known == {DATE, TIMESTAMP}:
+    if distinct == {DATE, TIMESTAMP}:
         return TIMESTAMP
-    return DOUBLE if all(found.is_number for found in known) else None
+    return DOUBLE if all(type_.is_number for type_ in distinct) else None
 
 
-def folded(alias: exp.Expr) -> exp.Identifier:
+def fold_identifier(alias: exp.Expr) -> exp.Identifier:
     """PostgreSQL folds names that are not quoted."""
     if not isinstance(alias, exp.Identifier):
         raise InvalidSyntax("an alias is a name", span=span_of(alias))
     return alias if alias.quoted else exp.to_identifier(alias.name.lower(), quoted=True)
 
 
-def is_all(node: exp.Expr) -> bool:
+def is_order_by_all(node: exp.Expr) -> bool:
     """ORDER BY ALL: by every output column, which sqlglot reads as a column of that name."""
     return isinstance(node, exp.Column) and not node.table and not node.this.quoted and node.name.lower() == "all"
 
@@ -209,11 +209,11 @@ def name_outputs(select: exp.Select) -> None:
     """Output columns without an alias get the name that PostgreSQL gives them; ORDER BY ALL stays what it is."""
     for item in list(select.expressions):
         if isinstance(item, exp.Alias):
-            item.set("alias", folded(item.args["alias"]))
+            item.set("alias", fold_identifier(item.args["alias"]))
         elif not item.is_star:
             name = exp.to_identifier(output_name(item), quoted=True)
             item.replace(exp.Alias(this=item.copy(), alias=name))
     order = select.args.get("order")
     for ordered in order.expressions if order is not None else ():
-        if is_all(ordered.this):
+        if is_order_by_all(ordered.this):
             ordered.set("this", exp.Var(this="ALL"))

@@ -18,21 +18,21 @@ from dpsql.errors import Error, GroupingError, InternalError, InvalidSyntax, Uns
 from dpsql.plan.expr import Column, Expr
 from dpsql.plan.relations import Named, PerUnit, Rows, UnitMeasure
 from dpsql.plan.walk import columns_of, map_expr
-from dpsql.sql.aggregates import holds_aggregate, is_aggregate
+from dpsql.sql.aggregates import has_aggregate, is_aggregate
 from dpsql.sql.bind_expr import bind_condition, bind_expr
-from dpsql.sql.choosing import refuse_choice
-from dpsql.sql.dialect import only, span_of
-from dpsql.sql.names import BoundColumn, Merged, Scope, SourceScope, is_star, starred
+from dpsql.sql.choosing import refuse_row_selection
+from dpsql.sql.dialect import refuse_other_args, span_of
+from dpsql.sql.names import BoundColumn, MergedColumn, Scope, SourceScope, is_star, expand_star
 from dpsql.sql.output_names import output_name
-from dpsql.sql.relation import Relation, two_levels
+from dpsql.sql.relation import BoundRelation, nesting_level_error
 from dpsql.sql.unit_measures import bind_unit_measure
-from dpsql.sql.unit_picks import Picked
+from dpsql.sql.unit_picks import UnitPickBinder
 from dpsql.sql.windows import refuse_windows
 
 if TYPE_CHECKING:
     from dpsql.sql.bind import Binder
 
-GROUP = "_group"
+GROUP_SOURCE = "_group"
 """The source that measures and computed keys are in, above the grouping."""
 
 
@@ -40,21 +40,21 @@ def groups_by_unit(binder: Binder, select: exp.Select) -> bool:
     group, distinct = select.args.get("group"), select.args.get("distinct")
     if select.args.get("from_") is None or (group is None and distinct is None):
         return False
-    if group is None and any(holds_aggregate(item) for item in select.expressions):
+    if group is None and any(has_aggregate(item) for item in select.expressions):
         return False
-    scope = binder.from_rows(select).scope
-    return any(_is_unit(node, scope) for node in _key_nodes(select, scope))
+    scope = binder.bind_from(select).scope
+    return any(_is_unit_key(node, scope) for node in _expand_key_nodes(select, scope))
 
 
-def _is_unit(node: exp.Expr, scope: Scope) -> bool:
+def _is_unit_key(node: exp.Expr, scope: Scope) -> bool:
     while isinstance(node, exp.Paren | exp.Alias):
         node = node.this
     if is_star(node):
-        return any(column.leads_to_unit for column in starred(node, scope))
-    return isinstance(node, exp.Column) and (found := scope.lookup(node)) is not None and found.leads_to_unit
+        return any(column.leads_to_unit for column in expand_star(node, scope))
+    return isinstance(node, exp.Column) and (resolved := scope.find_column(node)) is not None and resolved.leads_to_unit
 
 
-def _key_nodes(select: exp.Select, scope: Scope) -> list[exp.Expr]:
+def _expand_key_nodes(select: exp.Select, scope: Scope) -> list[exp.Expr]:
     """GROUP BY written out: positions, aliases and ALL; or the columns of DISTINCT."""
     group = select.args.get("group")
     if group is None:
@@ -62,19 +62,19 @@ def _key_nodes(select: exp.Select, scope: Scope) -> list[exp.Expr]:
     if group.args.get("all"):
         if group.expressions:
             raise InvalidSyntax("GROUP BY ALL takes no further keys", span=span_of(group.expressions[0]))
-        return [item.unalias() for item in select.expressions if not holds_aggregate(item)]
-    return [_key_node(node, select, scope) for node in group.expressions]
+        return [item.unalias() for item in select.expressions if not has_aggregate(item)]
+    return [_resolve_key_node(node, select, scope) for node in group.expressions]
 
 
-def _key_node(node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
+def _resolve_key_node(node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
     """GROUP BY 2 and GROUP BY alias mean the SELECT item; an input column of that name goes first."""
     if isinstance(node, exp.Literal) and not node.args.get("is_string"):
-        place = int(node.this) if str(node.this).isdigit() else 0
-        if not 1 <= place <= len(select.expressions):
+        position = int(node.this) if str(node.this).isdigit() else 0
+        if not 1 <= position <= len(select.expressions):
             raise InvalidSyntax(f"GROUP BY position {node.this} is not in the select list", span=span_of(node),
                                 sqlstate="42P10")  # fmt: skip
-        return select.expressions[place - 1].unalias()  # type: ignore[no-any-return]
-    if isinstance(node, exp.Column) and not node.table and scope.lookup(node) is None:
+        return select.expressions[position - 1].unalias()  # type: ignore[no-any-return]
+    if isinstance(node, exp.Column) and not node.table and scope.find_column(node) is None:
         for item in select.expressions:
             if isinstance(item, exp.Alias) and item.alias.lower() == node.name.lower():
                 return item.this  # type: ignore[no-any-return]
@@ -84,22 +84,22 @@ def _key_node(node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
 # --- binding ---------------------------------------------------------------------------------------------------------
 
 
-def per_unit_select(binder: Binder, select: exp.Select) -> tuple[Rows, tuple[BoundColumn, ...]]:
-    refuse_choice(select)
-    only(select, "expressions", "from_", "joins", "where", "group", "having", "order", "with_", "distinct", "windows",
+def bind_per_unit_select(binder: Binder, select: exp.Select) -> tuple[Rows, tuple[BoundColumn, ...]]:
+    refuse_row_selection(select)
+    refuse_other_args(select, "expressions", "from_", "joins", "where", "group", "having", "order", "with_", "distinct", "windows",
          "qualify")  # fmt: skip
-    relation = binder.rows(select)
+    relation = binder.bind_rows(select)
     if select.args.get("group") is None:
-        node, columns = binder.project(select, relation, select.expressions)
+        node, columns = binder.bind_projection(select, relation, select.expressions)
     else:
-        node, columns = _grouped(binder, select, relation)
+        node, columns = _bind_grouped(binder, select, relation)
     if select.args.get("distinct") is None:
         return node, columns
-    only(select.args["distinct"])
-    return _distinct(binder, select, node, columns)
+    refuse_other_args(select.args["distinct"])
+    return _bind_distinct(binder, select, node, columns)
 
 
-def _distinct(
+def _bind_distinct(
     binder: Binder, select: exp.Select, node: Rows, columns: tuple[BoundColumn, ...]
 ) -> tuple[Rows, tuple[BoundColumn, ...]]:
     if not any(column.leads_to_unit for column in columns):
@@ -110,21 +110,21 @@ def _distinct(
         )
     keys, named = [], []
     for column in columns:
-        name = binder.namer.name(column.name)
+        name = binder.namer.reserve_name(column.name)
         named.append(Named(name, column.column))
-        keys.append(column.renamed(column.name, Column(name, column.column.type, column.column.origin)))
+        keys.append(column.with_name(column.name, Column(name, column.column.type, column.column.origin)))
     return PerUnit(node, tuple(named), ()), tuple(keys)
 
 
-def _grouped(binder: Binder, select: exp.Select, relation: Relation) -> tuple[Rows, tuple[BoundColumn, ...]]:
-    over = Grouping(binder, relation, select)
-    grouped, above, items = _group(binder, select, over)
+def _bind_grouped(binder: Binder, select: exp.Select, relation: BoundRelation) -> tuple[Rows, tuple[BoundColumn, ...]]:
+    over = UnitGrouping(binder, relation, select)
+    grouped, above, items = _group_rows(binder, select, over)
     if not any(column.leads_to_unit for column in over.key_columns):
         raise InternalError("a block that does not group by the unit gives out rows")
-    return binder.project(above, grouped, items)
+    return binder.bind_projection(above, grouped, items)
 
 
-def group_correlated(binder: Binder, select: exp.Select, relation: Relation, node: exp.Expr) -> Relation:
+def bind_correlated_group(binder: Binder, select: exp.Select, relation: BoundRelation, node: exp.Expr) -> BoundRelation:
     """A grouped sub-select that reads the outer block: its conditions on keys choose whole groups, and go above."""
     if select.args.get("group") is None:
         raise Unsupported(
@@ -132,9 +132,9 @@ def group_correlated(binder: Binder, select: exp.Select, relation: Relation, nod
             hint="Compare it as a value: (SELECT COUNT(*) FROM …) > 2.",
             span=span_of(node),
         )
-    only(select, "expressions", "from_", "joins", "where", "group", "having", "order")
-    over = Grouping(binder, relation, select)
-    grouped, _, items = _group(binder, select, over)
+    refuse_other_args(select, "expressions", "from_", "joins", "where", "group", "having", "order")
+    over = UnitGrouping(binder, relation, select)
+    grouped, _, items = _group_rows(binder, select, over)
     moved = {key.expr.name: column.column for key, column in zip(over.keys, over.key_columns, strict=True)
              if isinstance(key.expr, Column)}  # fmt: skip
     for condition in relation.correlated:
@@ -149,65 +149,65 @@ def group_correlated(binder: Binder, select: exp.Select, relation: Relation, nod
         )
     columns = []
     for item in items:
-        for name, expr, known in binder.items(item, grouped.scope):
-            column = grouped.add_column(binder.namer.name(name), expr)
-            columns.append(BoundColumn(name, column) if known is None else known.renamed(name, column))
+        for name, expr, bound in binder.bind_output_item(item, grouped.scope):
+            column = grouped.add_column(binder.namer.reserve_name(name), expr)
+            columns.append(BoundColumn(name, column) if bound is None else bound.with_name(name, column))
     grouped.scope = Scope((SourceScope("subquery", tuple(columns)),))
     return grouped
 
 
-def _group(binder: Binder, select: exp.Select, over: Grouping) -> tuple[Relation, exp.Select, list[exp.Expr]]:
+def _group_rows(binder: Binder, select: exp.Select, over: UnitGrouping) -> tuple[BoundRelation, exp.Select, list[exp.Expr]]:
     """The grouped rows that HAVING keeps; the clauses above them and the output items, over their columns."""
-    only(select.args["group"], "expressions", "all")
-    for node in _key_nodes(select, over.below.scope):
+    refuse_other_args(select.args["group"], "expressions", "all")
+    for node in _expand_key_nodes(select, over.below.scope):
         over.add_key(node)
-    items = [over.item(item) for item in _written_out(select, over.below.scope)]
+    items = [over.rewrite_item(item) for item in _expand_stars(select, over.below.scope)]
     having = select.args.get("having")
     if having is not None:
-        only(having, "this")
+        refuse_other_args(having, "this")
         refuse_windows(having, "HAVING")
-    condition = None if having is None else over.rewritten(having.this)
-    above = _above(select, over)
-    over.check()
-    grouped = over.relation()
-    binder.open(grouped, above)
+    condition = None if having is None else over.rewrite_expression(having.this)
+    above = _clauses_above(select, over)
+    over.check_levels()
+    grouped = over.build_relation()
+    binder.enable_subqueries(grouped, above)
     if condition is not None:
         grouped.filter([bind_condition(condition, grouped.scope)])
     return grouped, above, items
 
 
-def _above(select: exp.Select, over: Grouping) -> exp.Select:
+def _clauses_above(select: exp.Select, over: UnitGrouping) -> exp.Select:
     """The clauses that are read above the grouping, over its columns."""
     above = exp.Select()
     for clause in ("qualify", "order"):
         if select.args.get(clause) is not None:
-            above.set(clause, over.rewritten(select.args[clause]))
-    above.set("windows", [over.rewritten(window) for window in select.args.get("windows") or ()])
+            above.set(clause, over.rewrite_expression(select.args[clause]))
+    above.set("windows", [over.rewrite_expression(window) for window in select.args.get("windows") or ()])
     above.parent = select.parent
     return above
 
 
-def _written_out(select: exp.Select, scope: Scope) -> list[exp.Expr]:
+def _expand_stars(select: exp.Select, scope: Scope) -> list[exp.Expr]:
     """SELECT items with * as columns."""
     result: list[exp.Expr] = []
     for item in select.expressions:
         if not is_star(item):
             result.append(item)
             continue
-        only(item.this if isinstance(item, exp.Column) else item, "except_")
+        refuse_other_args(item.this if isinstance(item, exp.Column) else item, "except_")
         by_name = {c.column.name: s.alias for s in scope.sources for c in s.columns}
-        for column in starred(item, scope):
+        for column in expand_star(item, scope):
             alias = by_name.get(column.column.name)
             result.append(exp.column(exp.to_identifier(column.name, quoted=True), table=alias, quoted=True))
     return result
 
 
 @dataclass
-class Grouping:
+class UnitGrouping:
     """Collects keys and measures while expressions are rewritten to stand above the grouping."""
 
     binder: Binder
-    below: Relation
+    below: BoundRelation
     select: exp.Select
     keys: list[Named] = field(default_factory=list)
     key_columns: list[BoundColumn] = field(default_factory=list)
@@ -219,96 +219,96 @@ class Grouping:
         if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
             raise Unsupported("ROLLUP, CUBE and GROUPING SETS beside the privacy unit are not supported",
                               hint="Group by the unit in a sub-select first.", span=span_of(node))  # fmt: skip
-        if holds_aggregate(node):
+        if has_aggregate(node):
             raise GroupingError("aggregates cannot stand in GROUP BY", span=span_of(node))
         if is_star(node):
-            for column in starred(node, self.below.scope):
-                self._add_column(column)
+            for column in expand_star(node, self.below.scope):
+                self._add_column_key(column)
             return
-        bare = _unwrapped(node)
+        bare = _strip_parentheses(node)
         if isinstance(bare, exp.Column):
-            self._add_column(self.below.scope.resolve(bare))
-        elif _text(bare) not in self._places:
-            self._add_expr(bare, bind_expr(bare, self.below.scope))
+            self._add_column_key(self.below.scope.resolve_column(bare))
+        elif _expression_text(bare) not in self._places:
+            self._add_computed_key(bare, bind_expr(bare, self.below.scope))
 
-    def _add_column(self, column: BoundColumn) -> None:
+    def _add_column_key(self, column: BoundColumn) -> None:
         # ROUND of a whole number is bound as the number itself, but is no column that others may name.
-        if any(key.expr == column.column and key.name not in self._computed for key in self.keys):
+        if any(key.expr == column.column and key.name not in self._computed_names for key in self.keys):
             return
-        name = self.binder.namer.name(column.name)
+        name = self.binder.namer.reserve_name(column.name)
         self.keys.append(Named(name, column.column))
-        self.key_columns.append(column.renamed(column.name, Column(name, column.column.type, column.column.origin)))
+        self.key_columns.append(column.with_name(column.name, Column(name, column.column.type, column.column.origin)))
 
-    def _add_expr(self, node: exp.Expr, expr: Expr) -> None:
-        name = self.binder.namer.name("key")
+    def _add_computed_key(self, node: exp.Expr, expr: Expr) -> None:
+        name = self.binder.namer.reserve_name("key")
         self.keys.append(Named(name, expr))
         self.key_columns.append(BoundColumn(name, Column(name, expr.type)))
-        self._places[_text(node)] = name
+        self._places[_expression_text(node)] = name
 
     @property
-    def _computed(self) -> frozenset[str]:
+    def _computed_names(self) -> frozenset[str]:
         """The names of keys that are no columns."""
         return frozenset(self._places.values())
 
     # --- expressions above the grouping ------------------------------------------------------------------------------
 
-    def item(self, item: exp.Expr) -> exp.Expr:
+    def rewrite_item(self, item: exp.Expr) -> exp.Expr:
         if isinstance(item, exp.Alias):
-            return exp.Alias(this=self.rewritten(item.this), alias=item.args["alias"])
-        new = self.rewritten(item)
+            return exp.Alias(this=self.rewrite_expression(item.this), alias=item.args["alias"])
+        new = self.rewrite_expression(item)
         if isinstance(item, exp.Column):
             return new
         return exp.Alias(this=new, alias=exp.to_identifier(output_name(item), quoted=True))
 
-    def rewritten(self, node: exp.Expr) -> exp.Expr:
-        result = self._rewrite(node)
+    def rewrite_expression(self, node: exp.Expr) -> exp.Expr:
+        result = self._rewrite_node(node)
         result.parent = node.parent
         return result
 
-    def _rewrite(self, node: exp.Expr) -> exp.Expr:
+    def _rewrite_node(self, node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Query | exp.Subquery | exp.Identifier | exp.Literal):
             return node
         if isinstance(node, exp.Window):
-            function = rebuilt(node.this, self._rewrite) if not isinstance(node.this, exp.Identifier) else node.this
-            return rebuilt(node, lambda part: function if part is node.this else self._rewrite(part))
+            function = rebuild_node(node.this, self._rewrite_node) if not isinstance(node.this, exp.Identifier) else node.this
+            return rebuild_node(node, lambda part: function if part is node.this else self._rewrite_node(part))
         if is_aggregate(node):
-            return self._reference(node, lambda name: self._add_measure(node, name))
+            return self._reference_measure(node, lambda name: self._add_measure(node, name))
         if isinstance(node, exp.Column):
-            return self._column(node)
-        key = self._key(node)
-        return rebuilt(node, self._rewrite) if key is None else column_of(key, node)
+            return self._rewrite_column(node)
+        key = self._find_computed_key(node)
+        return rebuild_node(node, self._rewrite_node) if key is None else group_column(key, node)
 
-    def _column(self, node: exp.Column) -> exp.Expr:
-        found = self.below.scope.lookup(node)
-        if found is None:
-            return self._alias(node)
-        if not any(key.expr == found.column for key in self.keys):
-            if not found.one_per_unit:
+    def _rewrite_column(self, node: exp.Column) -> exp.Expr:
+        column = self.below.scope.find_column(node)
+        if column is None:
+            return self._inline_alias(node)
+        if not any(key.expr == column.column for key in self.keys):
+            if not column.one_per_unit:
                 raise GroupingError(
-                    f'column "{found.name}" must appear in GROUP BY or in an aggregate',
-                    hint=f"Add it to GROUP BY, or write MIN({found.name}).",
+                    f'column "{column.name}" must appear in GROUP BY or in an aggregate',
+                    hint=f"Add it to GROUP BY, or write MIN({column.name}).",
                     span=span_of(node),
                 )
-            self._add_column(found)  # it depends on the unit, which is a key
+            self._add_column_key(column)  # it depends on the unit, which is a key
         return node
 
-    def _alias(self, node: exp.Column) -> exp.Expr:
+    def _inline_alias(self, node: exp.Column) -> exp.Expr:
         """The name of an output column: what it stands for."""
         name = node.name.lower()
         for item in self.select.expressions:
             if isinstance(item, exp.Alias) and item.alias.lower() == name and name not in self._inlining:
                 self._inlining.add(name)
-                inlined = self._rewrite(item.this)
+                inlined = self._rewrite_node(item.this)
                 self._inlining.discard(name)
                 return exp.Paren(this=inlined)
-        self.below.scope.resolve(node)  # says what is wrong
+        self.below.scope.resolve_column(node)  # says what is wrong
         return node
 
-    def _key(self, node: exp.Expr) -> str | None:
+    def _find_computed_key(self, node: exp.Expr) -> str | None:
         """The computed key that an expression equals."""
-        if _text(node) in self._places:
-            return self._places[_text(node)]
-        if not self._places or holds_aggregate(node) or isinstance(node, exp.Ordered | exp.Order | exp.Qualify):
+        if _expression_text(node) in self._places:
+            return self._places[_expression_text(node)]
+        if not self._places or has_aggregate(node) or isinstance(node, exp.Ordered | exp.Order | exp.Qualify):
             return None
         try:
             expr = bind_expr(node, replace(self.below.scope, inner=None))
@@ -316,53 +316,53 @@ class Grouping:
             return None  # not an expression over the rows below: perhaps its parts are keys
         return next((key.name for key in self.keys if key.expr == expr and key.name in self._places.values()), None)
 
-    def _reference(self, node: exp.Expr, add: Callable[[str], None]) -> exp.Column:
-        text = _text(node)
+    def _reference_measure(self, node: exp.Expr, add: Callable[[str], None]) -> exp.Column:
+        text = _expression_text(node)
         if text not in self._places:
-            name = self.binder.namer.name("measure")
+            name = self.binder.namer.reserve_name("measure")
             add(name)
             self._places[text] = name
-        return column_of(self._places[text], node)
+        return group_column(self._places[text], node)
 
     def _add_measure(self, node: exp.Expr, name: str) -> None:
         for inner in node.walk():
             if inner is not node and is_aggregate(inner) and not isinstance(node, exp.Filter):
                 raise GroupingError("aggregates cannot be nested", span=span_of(inner))
-        pick = Picked(self.binder.namer, self.below, tuple(key.expr for key in self.keys)).measure(node, name)
+        pick = UnitPickBinder(self.binder.namer, self.below, tuple(key.expr for key in self.keys)).bind_measure(node, name)
         self.measures.append(pick or bind_unit_measure(node, name, self.below.scope))
 
-    def check(self) -> None:
+    def check_levels(self) -> None:
         """What is grouped reads the rows below, not the block around a sub-select."""
         exprs = [key.expr for key in self.keys] + [m.arg for m in self.measures if m.arg is not None]
         if any(not columns_of(expr) <= self.below.names for expr in exprs):
-            raise two_levels(self.select)
+            raise nesting_level_error(self.select)
 
-    def relation(self) -> Relation:
+    def build_relation(self) -> BoundRelation:
         """The grouped rows; keys under the names that they had, measures and computed keys in a source of their own."""
         by_name = {key.expr.name: column for key, column in zip(self.keys, self.key_columns, strict=True)
-                   if isinstance(key.expr, Column) and key.name not in self._computed}  # fmt: skip
+                   if isinstance(key.expr, Column) and key.name not in self._computed_names}  # fmt: skip
         single = all(column.one_per_unit for column in self.key_columns)
         sources = [
             SourceScope(s.alias, tuple(by_name[c.column.name] for c in s.columns if c.column.name in by_name))
             for s in self.below.scope.sources
         ]
         merged = [
-            Merged(by_name[m.column.column.name], frozenset(by_name[n].column.name for n in m.hides if n in by_name))
+            MergedColumn(by_name[m.column.column.name], frozenset(by_name[n].column.name for n in m.hides if n in by_name))
             for m in self.below.scope.merged
             if m.column.column.name in by_name
         ]
-        computed = [c for c in self.key_columns if c.name in self._computed]
+        computed = [c for c in self.key_columns if c.name in self._computed_names]
         measures = [BoundColumn(m.name, Column(m.name, m.type), one_per_unit=single) for m in self.measures]
-        sources.append(SourceScope(GROUP, (*computed, *measures)))
+        sources.append(SourceScope(GROUP_SOURCE, (*computed, *measures)))
         node = PerUnit(self.below.node, tuple(self.keys), tuple(self.measures))
         scope = Scope(tuple(sources), tuple(merged))
-        return Relation(node, scope, (tuple(self.key_columns),), told=self.binder.told)
+        return BoundRelation(node, scope, (tuple(self.key_columns),), told=self.binder.told)
 
 
 # --- trees -----------------------------------------------------------------------------------------------------------
 
 
-def rebuilt(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+def rebuild_node(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     """The node over changed children; the tree that was parsed stays as it is."""
 
     def each(value: object) -> object:
@@ -379,20 +379,20 @@ def rebuilt(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     return new
 
 
-def column_of(name: str, node: exp.Expr) -> exp.Column:
+def group_column(name: str, node: exp.Expr) -> exp.Column:
     """A column of the grouping in the place of a node, and where the node stands in the statement."""
     identifier = exp.to_identifier(name, quoted=True)
     span = span_of(node)
     if span is not None:
         identifier.meta.update(start=span.start, end=span.end - 1)
-    return exp.Column(this=identifier, table=exp.to_identifier(GROUP))
+    return exp.Column(this=identifier, table=exp.to_identifier(GROUP_SOURCE))
 
 
-def _unwrapped(node: exp.Expr) -> exp.Expr:
+def _strip_parentheses(node: exp.Expr) -> exp.Expr:
     while isinstance(node, exp.Paren):
         node = node.this
     return node
 
 
-def _text(node: exp.Expr) -> str:
-    return str(_unwrapped(node).sql(dialect="postgres"))
+def _expression_text(node: exp.Expr) -> str:
+    return str(_strip_parentheses(node).sql(dialect="postgres"))

@@ -13,69 +13,69 @@ from dpsql.schema.model import Schema
 from dpsql.sql.dialect import span_of
 from dpsql.sql.output_names import output_name
 
-SOURCE = "pivoted"
+PIVOT_SOURCE = "pivoted"
 
 
-def without_pivots(tree: exp.Query, schema: Schema) -> exp.Query:
+def rewrite_pivots(tree: exp.Query, schema: Schema) -> exp.Query:
     for pivot in list(tree.find_all(exp.Pivot)):
         holder = pivot.parent
         if isinstance(holder, exp.Table | exp.Subquery) and holder.this is not pivot:
-            _clause(pivot, holder, schema)
+            _rewrite_pivot_clause(pivot, holder, schema)
         elif isinstance(holder, exp.Subquery):
-            _statement(pivot, holder, schema)
+            _rewrite_pivot_statement(pivot, holder, schema)
         else:
-            raise _unclear(pivot)
+            raise _unsupported_pivot_error(pivot)
     return tree
 
 
-def _clause(pivot: exp.Pivot, holder: exp.Table | exp.Subquery, schema: Schema) -> None:
+def _rewrite_pivot_clause(pivot: exp.Pivot, holder: exp.Table | exp.Subquery, schema: Schema) -> None:
     """FROM source PIVOT (aggregates FOR column IN (values))."""
     fields = pivot.args.get("fields") or []
     if pivot.args.get("unpivot"):
-        _unpivot(pivot, holder, fields, schema)
+        _rewrite_unpivot_clause(pivot, holder, fields, schema)
         return
     if len(holder.args["pivots"]) != 1 or len(fields) != 1:
-        raise _unclear(pivot)
+        raise _unsupported_pivot_error(pivot)
     source = holder.copy()
     source.set("pivots", None)
     source.set("alias", None)
     alias = pivot.args.get("alias") or holder.args.get("alias")
-    select = _select(source, pivot.expressions, fields[0], pivot.args.get("group"), holder, schema)
+    select = _build_pivot_select(source, pivot.expressions, fields[0], pivot.args.get("group"), holder, schema)
     if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
-        raise _unclear(pivot)
+        raise _unsupported_pivot_error(pivot)
     named = exp.Subquery(this=select, alias=alias.copy() if alias is not None else None)
     if isinstance(holder, exp.Table) and holder.args.get("joins"):
-        raise _unclear(pivot)
+        raise _unsupported_pivot_error(pivot)
     holder.replace(named)
 
 
-def _unpivot(pivot: exp.Pivot, holder: exp.Expr, fields: list[exp.Expr], schema: Schema) -> None:
+def _rewrite_unpivot_clause(pivot: exp.Pivot, holder: exp.Expr, fields: list[exp.Expr], schema: Schema) -> None:
     """FROM source UNPIVOT (value FOR name IN (columns)): a row for each column, of those that are not NULL."""
     chosen = fields[0] if len(fields) == 1 else None
     columns = [node.unalias() for node in chosen.expressions] if isinstance(chosen, exp.In) else []
     single = len(pivot.expressions) == 1 and all(isinstance(column, exp.Column) for column in columns)
     if chosen is None or not columns or not single or len(holder.args["pivots"]) != 1 or holder.args.get("joins"):
-        raise _unclear(pivot)
+        raise _unsupported_pivot_error(pivot)
     source = holder.copy()
     source.set("pivots", None)
     source.set("alias", None)
-    select = _unpivoted(source, chosen.expressions, chosen.this.name, pivot.expressions[0].name, holder, schema)
+    select = _build_unpivot_select(source, chosen.expressions, chosen.this.name, pivot.expressions[0].name, holder, schema)
     alias = pivot.args.get("alias") or holder.args.get("alias")
     holder.replace(exp.Subquery(this=select, alias=alias.copy() if alias is not None else None))
 
 
-def _unpivoted(
-    source: exp.Expr, items: list[exp.Expr], name: str, value: str, place: exp.Expr, schema: Schema
+def _build_unpivot_select(
+    source: exp.Expr, items: list[exp.Expr], name: str, value: str, context: exp.Expr, schema: Schema
 ) -> exp.Select:
     columns = [item.unalias() for item in items]
     used = {column.name.lower() for column in columns}
-    kept = [exp.column(own, quoted=True) for own in _columns(source, place, schema) if own.lower() not in used]
+    remaining = [exp.column(own, quoted=True) for own in _source_columns(source, context, schema) if own.lower() not in used]
     names = exp.Array(expressions=[exp.Literal.string(item.alias_or_name) for item in items])
     values = exp.Array(expressions=[column.copy() for column in columns])
     rows = exp.Select(expressions=[
-        *kept, exp.alias_(exp.Explode(this=names), name), exp.alias_(exp.Explode(this=values), value)
+        *remaining, exp.alias_(exp.Explode(this=names), name), exp.alias_(exp.Explode(this=values), value)
     ])  # fmt: skip
-    rows.set("from_", exp.From(this=_as_source(source)))
+    rows.set("from_", exp.From(this=_to_from_source(source)))
     select = exp.Select(expressions=[exp.Star()])
     named = exp.TableAlias(this=exp.to_identifier("unpivoted"))
     select.set("from_", exp.From(this=exp.Subquery(this=rows, alias=named)))
@@ -83,65 +83,65 @@ def _unpivoted(
     return select
 
 
-def _as_source(source: exp.Expr) -> exp.Expr:
+def _to_from_source(source: exp.Expr) -> exp.Expr:
     if isinstance(source, exp.Table):
         return source
     inner = source.this if isinstance(source, exp.Subquery) else source
-    return exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier(SOURCE)))
+    return exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier(PIVOT_SOURCE)))
 
 
-def _statement(pivot: exp.Pivot, holder: exp.Subquery, schema: Schema) -> None:
+def _rewrite_pivot_statement(pivot: exp.Pivot, holder: exp.Subquery, schema: Schema) -> None:
     """(PIVOT source ON column IN (values) USING aggregates [GROUP BY …]), (UNPIVOT source ON columns [INTO …])."""
     if pivot.args.get("unpivot"):
-        _unpivot_statement(pivot, holder, schema)
+        _rewrite_unpivot_statement(pivot, holder, schema)
         return
     if len(pivot.expressions) != 1 or not pivot.args.get("using"):
-        raise _unclear(pivot)
+        raise _unsupported_pivot_error(pivot)
     group, chosen = pivot.args.get("group"), pivot.expressions[0]
-    holder.set("this", _select(pivot.this.copy(), pivot.args["using"], chosen, group, pivot, schema))
+    holder.set("this", _build_pivot_select(pivot.this.copy(), pivot.args["using"], chosen, group, pivot, schema))
 
 
-def _unpivot_statement(pivot: exp.Pivot, holder: exp.Subquery, schema: Schema) -> None:
+def _rewrite_unpivot_statement(pivot: exp.Pivot, holder: exp.Subquery, schema: Schema) -> None:
     into = pivot.args.get("into")
     values = into.expressions if into is not None else []
     if len(values) > 1 or not all(isinstance(item.unalias(), exp.Column) for item in pivot.expressions):
-        raise _unclear(pivot)
+        raise _unsupported_pivot_error(pivot)
     name, value = into.this.name if into is not None else "name", values[0].name if values else "value"
-    holder.set("this", _unpivoted(pivot.this.copy(), pivot.expressions, name, value, pivot, schema))
+    holder.set("this", _build_unpivot_select(pivot.this.copy(), pivot.expressions, name, value, pivot, schema))
 
 
-def _select(
+def _build_pivot_select(
     source: exp.Expr,
     aggregates: list[exp.Expr],
     chosen: exp.Expr,
     group: exp.Group | None,
-    place: exp.Expr,
+    context: exp.Expr,
     schema: Schema,
 ) -> exp.Select:
     if not isinstance(chosen, exp.In) or not isinstance(chosen.this, exp.Column) or not chosen.expressions:
         raise Unsupported(
             "PIVOT needs the list of values that become columns",
             hint="For example: PIVOT (SUM(cost) FOR sex IN ('f', 'm')).",
-            span=span_of(place),
+            span=span_of(context),
         )
     read = {column.name.lower() for aggregate in aggregates for column in aggregate.find_all(exp.Column)}
     others = read | {chosen.this.name.lower()}
     if group is not None:
         keys = [node.copy() for node in group.expressions]
     else:
-        keys = [exp.column(name, quoted=True) for name in _columns(source, place, schema) if name.lower() not in others]
+        keys = [exp.column(name, quoted=True) for name in _source_columns(source, context, schema) if name.lower() not in others]
     items: list[exp.Expr] = [key.copy() for key in keys]
     for value in chosen.expressions:
         for aggregate in aggregates:
-            items.append(_item(aggregate, chosen.this, value, len(aggregates) > 1))
+            items.append(_build_pivot_item(aggregate, chosen.this, value, len(aggregates) > 1))
     select = exp.Select(expressions=items)
-    select.set("from_", exp.From(this=_as_source(source)))
+    select.set("from_", exp.From(this=_to_from_source(source)))
     if keys:
         select.set("group", exp.Group(expressions=keys))
     return select
 
 
-def _item(aggregate: exp.Expr, column: exp.Column, value: exp.Expr, several: bool) -> exp.Alias:
+def _build_pivot_item(aggregate: exp.Expr, column: exp.Column, value: exp.Expr, several: bool) -> exp.Alias:
     inner, literal = aggregate.unalias(), value.unalias()
     name = value.alias if isinstance(value, exp.Alias) else literal.name
     if isinstance(aggregate, exp.Alias):
@@ -153,13 +153,13 @@ def _item(aggregate: exp.Expr, column: exp.Column, value: exp.Expr, several: boo
     return exp.Alias(this=counted, alias=exp.to_identifier(name, quoted=True))
 
 
-def _columns(source: exp.Expr, place: exp.Expr, schema: Schema) -> list[str]:
+def _source_columns(source: exp.Expr, context: exp.Expr, schema: Schema) -> list[str]:
     """The names of the source's columns, which are grouped by unless they are used otherwise."""
     query = source.this if isinstance(source, exp.Subquery) else source
     if isinstance(query, exp.Table):
-        for cte in (cte for with_ in place.root().find_all(exp.With) for cte in with_.expressions):
+        for cte in (cte for with_ in context.root().find_all(exp.With) for cte in with_.expressions):
             if cte.alias.lower() == query.name.lower():
-                return _columns(cte.this, place, schema)
+                return _source_columns(cte.this, context, schema)
         table = next((t for t in schema.tables if t.name.lower() == query.name.lower()), None)
         if table is not None:
             return [column.name for column in table.columns]
@@ -168,11 +168,11 @@ def _columns(source: exp.Expr, place: exp.Expr, schema: Schema) -> list[str]:
     raise Unsupported(
         "the columns that PIVOT groups by are not known",
         hint="Name the columns in a sub-select: FROM (SELECT ward, sex, cost FROM visits) PIVOT (…).",
-        span=span_of(place),
+        span=span_of(context),
     )
 
 
-def _unclear(pivot: exp.Pivot) -> Unsupported:
+def _unsupported_pivot_error(pivot: exp.Pivot) -> Unsupported:
     return Unsupported(
         "this form of PIVOT is not supported",
         hint="For example: SELECT * FROM (SELECT ward, sex, cost FROM visits) PIVOT (SUM(cost) FOR sex IN ('f', 'm')).",

@@ -19,11 +19,11 @@ from sqlglot.tokenizer_core import TokenType
 from dpsql.errors import Error
 from dpsql.schema.domain import EPOCH
 from dpsql.schema.model import Column, Schema
-from dpsql.sql.catalog_query import catalog_tree
-from dpsql.sql.parameters import Literal, Parameter, count_placeholders
-from dpsql.sql.parse import plain_spellings, read_query, tokenize
-from dpsql.sql.predict import argument_kind
-from dpsql.sql.samples import CALLED, FORMAT, OPTIONS, TAKEN, UNIT, Placeholder, sample_of
+from dpsql.sql.catalog_query import parse_catalog_tree
+from dpsql.sql.parameters import ParameterLiteral, Parameter, count_placeholders
+from dpsql.sql.parse import normalize_tokens, parse_query_with_options, tokenize
+from dpsql.sql.predict import model_argument_kind
+from dpsql.sql.samples import FUNCTION_ARGUMENTS, FORMAT_SAMPLE, OPTION_SAMPLES, NODE_ARGUMENTS, UNIT_SAMPLE, Placeholder, sample_of
 from dpsql.types import (
     BIGINT,
     BOOLEAN,
@@ -42,61 +42,61 @@ from dpsql.types import (
 )
 
 
-def placeholders(sql: str, schema: Schema, given: Sequence[Type | None] = ()) -> tuple[Placeholder, ...]:
+def infer_placeholders(sql: str, schema: Schema, declared: Sequence[Type | None] = ()) -> tuple[Placeholder, ...]:
     """What stands for $1, $2, …; types that are `given` are not asked for."""
-    count = count_placeholders(plain_spellings(tokenize(sql)))
+    count = count_placeholders(normalize_tokens(tokenize(sql)))
     if not count:
         return ()
-    known = [given[place] if place < len(given) else None for place in range(count)]
-    found = _found(sql, schema, count)
-    return tuple(_placeholder(type_, found.get(place)) for place, type_ in enumerate(known))
+    declared_types = [declared[index] if index < len(declared) else None for index in range(count)]
+    inferred = _infer_from_context(sql, schema, count)
+    return tuple(_choose_placeholder(type_, inferred.get(index)) for index, type_ in enumerate(declared_types))
 
 
-def _placeholder(given: Type | None, found: Placeholder | None) -> Placeholder:
+def _choose_placeholder(declared: Type | None, inferred: Placeholder | None) -> Placeholder:
     """The type that is given decides what kind of value the sample is: what is divided by it has other types."""
-    if given is None:
-        return found or Placeholder(TEXT, sample_of(TEXT))
-    if found is not None and found.type.is_number and given.is_number:
-        return Placeholder(given, _as_number(given, found.sample))
-    if found is not None and found.type == given:
-        return Placeholder(given, found.sample, found.array)
-    return Placeholder(given, sample_of(given))
+    if declared is None:
+        return inferred or Placeholder(TEXT, sample_of(TEXT))
+    if inferred is not None and inferred.type.is_number and declared.is_number:
+        return Placeholder(declared, _sample_as_number(declared, inferred.sample))
+    if inferred is not None and inferred.type == declared:
+        return Placeholder(declared, inferred.sample, inferred.array)
+    return Placeholder(declared, sample_of(declared))
 
 
-def _as_number(given: Type, sample: Parameter) -> Parameter:
+def _sample_as_number(declared: Type, sample: Parameter) -> Parameter:
     if not isinstance(sample, int | float | Decimal):
         return sample  # many of them, in one text
-    if given.is_integer:
+    if declared.is_integer:
         return int(sample)
     number = Decimal(f"{sample}.5") if type(sample) is int else Decimal(str(sample))
-    return number if given.kind is Kind.DECIMAL else float(number)
+    return number if declared.kind is Kind.DECIMAL else float(number)
 
 
-def _found(sql: str, schema: Schema, count: int) -> dict[int, Placeholder]:
-    marks = [Literal(TokenType.STRING, _mark(place)) for place in range(count)]
+def _infer_from_context(sql: str, schema: Schema, count: int) -> dict[int, Placeholder]:
+    marks = [ParameterLiteral(TokenType.STRING, _mark_text(index)) for index in range(count)]
     tree: exp.Query | None
-    places = {_mark(place): place for place in range(count)}
-    found: dict[int, Placeholder] = {}
+    indexes = {_mark_text(index): index for index in range(count)}
+    inferred: dict[int, Placeholder] = {}
     try:
-        read = read_query(sql, marks)
+        read = parse_query_with_options(sql, marks)
         tree = read.query
-        given = {places.get(option.value): OPTIONS.get(option.name) for option in read.options}
-        found.update((place, one) for place, one in given.items() if place is not None and one is not None)
+        option_samples = {indexes.get(option.value): OPTION_SAMPLES.get(option.name) for option in read.options}
+        inferred.update((index, sample) for index, sample in option_samples.items() if index is not None and sample is not None)
     except Error:
-        tree = catalog_tree(sql, marks)
+        tree = parse_catalog_tree(sql, marks)
     if tree is None:
         return {}  # compiling it says what is wrong
-    types = _Types(tree, schema)
+    types = _TypeInference(tree, schema)
     for node in tree.find_all(exp.Literal, exp.Var):
-        place = places.get(str(node.this))
-        told = types.of_mark(node) if place is not None else None
-        if place is not None and told is not None:
-            found.setdefault(place, told)
-    return found
+        index = indexes.get(str(node.this))
+        placeholder = types.infer_mark(node) if index is not None else None
+        if index is not None and placeholder is not None:
+            inferred.setdefault(index, placeholder)
+    return inferred
 
 
-def _mark(place: int) -> str:
-    return f"\x01${place + 1}\x01"
+def _mark_text(index: int) -> str:
+    return f"\x01${index + 1}\x01"
 
 
 def is_mark(node: exp.Expr | None) -> bool:
@@ -105,7 +105,7 @@ def is_mark(node: exp.Expr | None) -> bool:
 
 # --- samples ---------------------------------------------------------------------------------------------------------
 
-def _of_column(column: Column) -> Placeholder:
+def _column_placeholder(column: Column) -> Placeholder:
     """A value that the column may have, as declared: what is compared with it is then not known to be nothing."""
     domain, type_ = column.domain, column.type
     if domain.values:
@@ -124,19 +124,19 @@ def _of_column(column: Column) -> Placeholder:
 
 # --- types -----------------------------------------------------------------------------------------------------------
 
-_COMPARING = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 _COUNTING = (exp.Count, exp.ApproxDistinct, exp.RowNumber, exp.Length)
 _AVERAGING = (exp.Avg, exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Variance, exp.VariancePop, exp.Corr, exp.Median,
               exp.Sqrt, exp.Ln, exp.Exp, exp.Pow, exp.Extract)  # fmt: skip
-_SAME = (exp.Min, exp.Max, exp.Abs, exp.Coalesce, exp.Nullif, exp.Paren, exp.Neg, exp.Round, exp.Floor, exp.Ceil,
+_TYPE_PRESERVING = (exp.Min, exp.Max, exp.Abs, exp.Coalesce, exp.Nullif, exp.Paren, exp.Neg, exp.Round, exp.Floor, exp.Ceil,
          exp.Least, exp.Greatest, exp.Distinct, exp.Filter, exp.Window)  # fmt: skip
 _TEXTUAL = (exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike, exp.SimilarTo, exp.Lower, exp.Upper, exp.Trim,
             exp.DPipe, exp.Concat, exp.Substring, exp.TimeToStr, exp.StrToTime)  # fmt: skip
 
-_TAKEN_BY_MODELS: dict[str, Type] = {"a number": DOUBLE, "text": TEXT, "true or false": BOOLEAN}
+_MODEL_ARGUMENT_TYPES: dict[str, Type] = {"a number": DOUBLE, "text": TEXT, "true or false": BOOLEAN}
 
 
-class _Types:
+class _TypeInference:
     """Of the expressions in a statement, as far as a look at it tells."""
 
     def __init__(self, tree: exp.Query, schema: Schema) -> None:
@@ -152,117 +152,117 @@ class _Types:
         for alias in tree.find_all(exp.Alias):
             self._outputs.setdefault(alias.alias.lower(), alias.this)
 
-    def of_mark(self, mark: exp.Expr) -> Placeholder | None:
+    def infer_mark(self, mark: exp.Expr) -> Placeholder | None:
         """What the mark is, by its parent and its siblings."""
         node, parent = mark, mark.parent
         while isinstance(parent, exp.Paren | exp.Neg | exp.Tuple | exp.Array | exp.Values):
             node, parent = parent, parent.parent
-        of_argument = self._of_argument(parent, node)
+        of_argument = self._infer_argument(parent, node)
         if of_argument is not None:
             return of_argument
         match parent:
-            case exp.Cast() if (element := _element(parent.to)) is not None:
-                return _many(_plain(element))
+            case exp.Cast() if (element := _array_element_type(parent.to)) is not None:
+                return _array_placeholder(_type_placeholder(element))
             case exp.Cast():
-                return _plain(_cast(parent)) or _object(parent.to)
-            case exp.Expression() if _is_quantified(parent, node) and parent.parent is not None:
-                return _many(self._first(_siblings(parent.parent, parent)) or _plain(TEXT))
+                return _type_placeholder(_cast_type(parent)) or _object_id_placeholder(parent.to)
+            case exp.Expression() if _is_quantified_array(parent, node) and parent.parent is not None:
+                return _array_placeholder(self._infer_first(_siblings_of(parent.parent, parent)) or _type_placeholder(TEXT))
             case exp.Limit() | exp.Offset() | exp.Fetch():
-                return _plain(BIGINT)
+                return _type_placeholder(BIGINT)
             case exp.And() | exp.Or() | exp.Not() | exp.Where():
-                return _plain(BOOLEAN)
+                return _type_placeholder(BOOLEAN)
             case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.Mod() | exp.IntDiv():
-                return self._beside_operator(parent, node)
+                return self._infer_operand(parent, node)
             case exp.If() if isinstance(parent.parent, exp.Case) and parent.this is node:
-                return self._first([parent.parent.this] if parent.parent.this else []) or _plain(BOOLEAN)
+                return self._infer_first([parent.parent.this] if parent.parent.this else []) or _type_placeholder(BOOLEAN)
             case exp.If() if isinstance(parent.parent, exp.Case):
-                return self._first(_branches(parent.parent))
+                return self._infer_first(_case_branches(parent.parent))
             case exp.Case():
-                return self._first(_branches(parent))
+                return self._infer_first(_case_branches(parent))
         if isinstance(parent, _TEXTUAL):
-            return _plain(TEXT)
-        if isinstance(parent, (*_COMPARING, *_SAME, exp.Between, exp.In, exp.Any)):
+            return _type_placeholder(TEXT)
+        if isinstance(parent, (*_COMPARISONS, *_TYPE_PRESERVING, exp.Between, exp.In, exp.Any)):
             above = parent.parent if isinstance(parent, exp.Any) and parent.parent is not None else parent
-            return self._first(_siblings(above, node))
+            return self._infer_first(_siblings_of(above, node))
         return None
 
-    def _of_argument(self, parent: exp.Expr | None, mark: exp.Expr) -> Placeholder | None:
+    def _infer_argument(self, parent: exp.Expr | None, mark: exp.Expr) -> Placeholder | None:
         """Of a function that tells what it takes there."""
         if isinstance(mark, exp.Var):
-            return UNIT
+            return UNIT_SAMPLE
         if isinstance(parent, exp.Anonymous):
-            taken = argument_kind(parent, mark.index or 0, self._models)
-            if taken is not None:
-                return _plain(_TAKEN_BY_MODELS[taken])
-            return CALLED.get((parent.name.lower(), mark.index or 0))
+            kind = model_argument_kind(parent, mark.index or 0, self._models)
+            if kind is not None:
+                return _type_placeholder(_MODEL_ARGUMENT_TYPES[kind])
+            return FUNCTION_ARGUMENTS.get((parent.name.lower(), mark.index or 0))
         if isinstance(parent, exp.TimeToStr) and mark.arg_key == "format":
-            shown = self._of(parent.this)
-            return Placeholder(TEXT, "999") if shown is not None and shown.type.is_number else FORMAT
-        return None if parent is None else TAKEN.get((type(parent), mark.arg_key or ""))
+            shown = self._infer_node(parent.this)
+            return Placeholder(TEXT, "999") if shown is not None and shown.type.is_number else FORMAT_SAMPLE
+        return None if parent is None else NODE_ARGUMENTS.get((type(parent), mark.arg_key or ""))
 
-    def _beside_operator(self, parent: exp.Expr, mark: exp.Expr) -> Placeholder | None:
-        other = self._first(_siblings(parent, mark))
+    def _infer_operand(self, parent: exp.Expr, mark: exp.Expr) -> Placeholder | None:
+        other = self._infer_first(_siblings_of(parent, mark))
         if other is None:
             return None
         if other.type == DATE:
-            return _plain(INTEGER if isinstance(parent, exp.Add | exp.Sub) else DOUBLE)
+            return _type_placeholder(INTEGER if isinstance(parent, exp.Add | exp.Sub) else DOUBLE)
         if other.type in (TIMESTAMP, TIMESTAMPTZ, TIME):
-            return _plain(INTERVAL)
+            return _type_placeholder(INTERVAL)
         return other
 
-    def _first(self, nodes: Sequence[exp.Expr]) -> Placeholder | None:
-        return next((found for node in nodes if (found := self._of(node)) is not None), None)
+    def _infer_first(self, nodes: Sequence[exp.Expr]) -> Placeholder | None:
+        return next((placeholder for node in nodes if (placeholder := self._infer_node(node)) is not None), None)
 
-    def _of(self, node: exp.Expr | None, depth: int = 0) -> Placeholder | None:
+    def _infer_node(self, node: exp.Expr | None, depth: int = 0) -> Placeholder | None:
         if node is None or is_mark(node) or depth > 20:
             return None
         match node:
             case exp.Column():
                 column = self._columns.get((node.table.lower(), node.name.lower()))
                 if column is not None:
-                    return _of_column(column)
-                return self._of(self._outputs.get(node.name.lower()), depth + 1)
+                    return _column_placeholder(column)
+                return self._infer_node(self._outputs.get(node.name.lower()), depth + 1)
             case exp.Cast():
-                return _plain(_cast(node))
+                return _type_placeholder(_cast_type(node))
             case exp.Literal() if node.is_string:
                 return None
             case exp.Literal():
-                return _plain(BIGINT if node.this.isdigit() else DOUBLE)
+                return _type_placeholder(BIGINT if node.this.isdigit() else DOUBLE)
             case exp.Boolean():
-                return _plain(BOOLEAN)
+                return _type_placeholder(BOOLEAN)
             case exp.Sum():
-                inner = self._of(node.this, depth + 1)
-                return _plain(sum_type(inner.type)) if inner is not None else None
+                inner = self._infer_node(node.this, depth + 1)
+                return _type_placeholder(sum_type(inner.type)) if inner is not None else None
             case exp.DateTrunc() | exp.TimestampTrunc() | exp.CurrentTimestamp() | exp.Localtimestamp():
-                return _plain(TIMESTAMP)
+                return _type_placeholder(TIMESTAMP)
             case exp.CurrentDate():
-                return _plain(DATE)
+                return _type_placeholder(DATE)
         if isinstance(node, _COUNTING):
-            return _plain(BIGINT)
+            return _type_placeholder(BIGINT)
         if isinstance(node, _AVERAGING):
-            return _plain(DOUBLE)
+            return _type_placeholder(DOUBLE)
         if isinstance(node, _TEXTUAL):
-            return _plain(TEXT)
-        if isinstance(node, (*_SAME, exp.Binary, exp.Case, exp.If, exp.Alias, exp.Subquery)):
-            return next((found for one in _inner(node) if (found := self._of(one, depth + 1)) is not None), None)
+            return _type_placeholder(TEXT)
+        if isinstance(node, (*_TYPE_PRESERVING, exp.Binary, exp.Case, exp.If, exp.Alias, exp.Subquery)):
+            return next((placeholder for operand in _iter_operands(node) if (placeholder := self._infer_node(operand, depth + 1)) is not None), None)
         return None
 
 
-def _plain(type_: Type | None) -> Placeholder | None:
+def _type_placeholder(type_: Type | None) -> Placeholder | None:
     return None if type_ is None else Placeholder(type_, sample_of(type_))
 
 
-def _is_quantified(parent: exp.Expr, node: exp.Expr) -> bool:
+def _is_quantified_array(parent: exp.Expr, node: exp.Expr) -> bool:
     """= ANY (…) and <> ALL (…) of one array, not of a list of values; sqlglot reads ALL as a function."""
     named = isinstance(parent, exp.Anonymous) and parent.name.lower() == "all"
     return (named or isinstance(parent, exp.Any | exp.All)) and not isinstance(node, exp.Array | exp.Tuple)
 
 
-def _many(one: Placeholder | None) -> Placeholder | None:
-    return None if one is None else Placeholder(one.type, f'{{"{one.sample}"}}', array=True)
+def _array_placeholder(element: Placeholder | None) -> Placeholder | None:
+    return None if element is None else Placeholder(element.type, f'{{"{element.sample}"}}', array=True)
 
 
-def _element(to: exp.DataType) -> Type | None:
+def _array_element_type(to: exp.DataType) -> Type | None:
     """Of a cast such as $1::text[]; None where it is to no array. Object identifiers, which only the catalog has, are
     numbers; and it reads oid[] as _oid."""
     spelled = to.sql(dialect="postgres").lower()
@@ -272,28 +272,28 @@ def _element(to: exp.DataType) -> Type | None:
     return BIGINT if named in ("oid", "regclass", "regtype") else parse_type(named) or TEXT
 
 
-def _object(to: exp.DataType) -> Placeholder | None:
+def _object_id_placeholder(to: exp.DataType) -> Placeholder | None:
     """Of a cast such as $1::regclass: its number is a sample that any of them takes, where a name must be there."""
     named = to.sql(dialect="postgres").lower().rpartition(".")[2]
     return Placeholder(TEXT, "0") if named.startswith("reg") else None
 
 
-def _cast(node: exp.Cast) -> Type | None:
+def _cast_type(node: exp.Cast) -> Type | None:
     return parse_type(node.to.sql(dialect="postgres"))
 
 
-def _siblings(parent: exp.Expr, mark: exp.Expr) -> list[exp.Expr]:
+def _siblings_of(parent: exp.Expr, mark: exp.Expr) -> list[exp.Expr]:
     return [node for node in parent.iter_expressions() if node is not mark and not is_mark(node)]
 
 
-def _branches(case: exp.Expr) -> list[exp.Expr]:
-    branches = [one.args["true"] for one in case.args.get("ifs", ())]
+def _case_branches(case: exp.Expr) -> list[exp.Expr]:
+    branches = [branch.args["true"] for branch in case.args.get("ifs", ())]
     return [*branches, *([case.args["default"]] if case.args.get("default") else [])]
 
 
-def _inner(node: exp.Expr) -> Iterator[exp.Expr]:
+def _iter_operands(node: exp.Expr) -> Iterator[exp.Expr]:
     if isinstance(node, exp.Case):
-        yield from _branches(node)
+        yield from _case_branches(node)
     elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
         yield from node.this.expressions[:1]
     else:

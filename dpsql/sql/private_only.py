@@ -5,31 +5,31 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
-from dpsql.sql.blockwise import NAME as BLOCKWISE
-from dpsql.sql.dialect import span_of, spelled
-from dpsql.sql.posteriors import POSTERIORS
-from dpsql.sql.scores import SCORED
+from dpsql.sql.blockwise import BLOCKWISE_NAME as BLOCKWISE
+from dpsql.sql.dialect import span_of, sql_name_of
+from dpsql.sql.posteriors import POSTERIOR_FUNCTIONS
+from dpsql.sql.scores import SCORED_FUNCTIONS
 
-NAMES = SCORED | POSTERIORS | {BLOCKWISE, "randomized"}
+PRIVATE_ONLY_FUNCTIONS = SCORED_FUNCTIONS | POSTERIOR_FUNCTIONS | {BLOCKWISE, "randomized"}
 
 
 def refuse_private_only(node: exp.Expr) -> None:
     """They are there for their noise, and what has none to hide is asked plainly."""
     name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
-    if name in NAMES:
+    if name in PRIVATE_ONLY_FUNCTIONS:
         raise Unsupported(
-            f"{spelled(node)} is for private rows, and these are public or released",
-            hint=f"Nothing of them is hidden: write {_plainly(name, [_text(part) for part in node.expressions])}.",
+            f"{sql_name_of(node)} is for private rows, and these are public or released",
+            hint=f"Nothing of them is hidden: write {_plain_equivalent(name, [_node_text(part) for part in node.expressions])}.",
             span=span_of(node),
         )
 
 
-def _plainly(name: str, given: list[str]) -> str:
-    first = given[0] if given else "x"
+def _plain_equivalent(name: str, arguments: list[str]) -> str:
+    first = arguments[0] if arguments else "x"
     if name in ("private_argmax", "private_top_k"):
-        score = given[1] if len(given) > 1 else "COUNT(*)"
-        most = given[2] if name == "private_top_k" and len(given) > 2 else "1"
-        return f"SELECT {first} … GROUP BY {first} ORDER BY {_summed(score)} DESC LIMIT {most}"
+        score = arguments[1] if len(arguments) > 1 else "COUNT(*)"
+        limit = arguments[2] if name == "private_top_k" and len(arguments) > 2 else "1"
+        return f"SELECT {first} … GROUP BY {first} ORDER BY {_sum_if_plain(score)} DESC LIMIT {limit}"
     if name.startswith("dirichlet"):
         return f"SELECT {first}, COUNT(*) … GROUP BY {first}"
     if name.startswith("normal"):
@@ -39,10 +39,10 @@ def _plainly(name: str, given: list[str]) -> str:
     return first
 
 
-def _summed(score: str) -> str:
+def _sum_if_plain(score: str) -> str:
     """A plain expression means its sum."""
     return score if score.endswith(")") else f"SUM({score})"
 
 
-def _text(node: exp.Expr) -> str:
+def _node_text(node: exp.Expr) -> str:
     return str(node.sql(dialect="postgres"))

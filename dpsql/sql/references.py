@@ -8,81 +8,81 @@ from sqlglot import exp
 
 from dpsql.plan.expr import Column, Expr
 from dpsql.plan.measures import Measure
-from dpsql.plan.relations import SET
+from dpsql.plan.relations import SET_COLUMN
 from dpsql.plan.stages import ReleaseColumn
 from dpsql.sql.aggregates import measure_type
 from dpsql.types import BIGINT, DOUBLE, Type
 
-SET_KEY = Column(SET, BIGINT)
+SET_KEY = Column(SET_COLUMN, BIGINT)
 """The key that tells which grouping set a row is of."""
 
 
 @dataclass(frozen=True)
-class _Pending:
+class _PendingColumn:
     kind: str
     what: Expr | Measure | None
     other: Measure | None
 
 
 @dataclass
-class References:
+class ReleaseReferences:
     release: str
-    _pending: dict[str, _Pending] = field(default_factory=dict)
+    _pending: dict[str, _PendingColumn] = field(default_factory=dict)
 
-    def key(self, key: Expr) -> exp.Column:
-        return self._column("key", key.type, key)
+    def key_column(self, key: Expr) -> exp.Column:
+        return self._add_reference("key", key.type, key)
 
-    def value(self, measure: Measure) -> exp.Column:
-        return self._column("value", measure_type(measure), measure)
+    def value_column(self, measure: Measure) -> exp.Column:
+        return self._add_reference("value", measure_type(measure), measure)
 
-    def error(self, kind: str, measure: Measure) -> exp.Column:
+    def error_column(self, kind: str, measure: Measure) -> exp.Column:
         """Its "stderr", "low" or "high"."""
-        return self._column(kind, DOUBLE, measure)
+        return self._add_reference(kind, DOUBLE, measure)
 
-    def covariance(self, one: Measure, other: Measure) -> exp.Column:
-        return self._column("cov", DOUBLE, one, other)
+    def covariance_column(self, first: Measure, other: Measure) -> exp.Column:
+        return self._add_reference("cov", DOUBLE, first, other)
 
-    def factor(self) -> exp.Column:
+    def factor_column(self) -> exp.Column:
         """Half of a 95 % interval, in standard errors of this release's noise."""
-        return self._column("factor", DOUBLE, None)
+        return self._add_reference("factor", DOUBLE, None)
 
-    def _column(
+    def _add_reference(
         self, kind: str, type_: Type, what: Expr | Measure | None, other: Measure | None = None
     ) -> exp.Column:
         name = f"{self.release} pending {len(self._pending)}"
-        self._pending[name] = _Pending(kind, what, other)
+        self._pending[name] = _PendingColumn(kind, what, other)
         column = exp.Column(this=exp.to_identifier(name, quoted=True), table=exp.to_identifier(self.release))
         column.meta["type"] = type_
         return column
 
-    def columns(self, post: exp.Expr, keys: list[Expr], measures: list[Measure]) -> tuple[ReleaseColumn, ...]:
+    def assign_names(self, post: exp.Expr, keys: list[Expr], measures: list[Measure]) -> tuple[ReleaseColumn, ...]:
         """Name what `post` refers to, by its place in the release's canonical order."""
         columns: dict[str, ReleaseColumn] = {}
-        places = {measure: place for place, measure in reversed([*enumerate(measures)])}
+        indexes = {measure: index for index, measure in reversed([*enumerate(measures)])}
         for identifier in list(post.find_all(exp.Identifier)):
             pending = self._pending.get(identifier.name)
             if pending is not None:
-                column = _named(pending, keys, places, measures)
+                column = _release_column(pending, keys, indexes, measures)
                 identifier.set("this", column.name)
                 columns[column.name] = column
         return tuple(columns[name] for name in sorted(columns))
 
 
-def _named(
-    pending: _Pending, keys: list[Expr], places: dict[Measure, int], measures: list[Measure]
+def _release_column(
+    pending: _PendingColumn, keys: list[Expr], indexes: dict[Measure, int], measures: list[Measure]
 ) -> ReleaseColumn:
     kind, what = pending.kind, pending.what
     if what is None:
         return ReleaseColumn(kind, DOUBLE, kind, 0)
     if what is SET_KEY:
-        return ReleaseColumn(SET, SET_KEY.type, kind, len(keys))
+        return ReleaseColumn(SET_COLUMN, SET_KEY.type, kind, len(keys))
     if kind == "key":
-        place = keys.index(what)  # type: ignore[arg-type]
-        return ReleaseColumn(f"k{place + 1}", keys[place].type, kind, place)
-    place = places[what]  # type: ignore[index]
+        index = keys.index(what)  # type: ignore[arg-type]
+        return ReleaseColumn(f"k{index + 1}", keys[index].type, kind, index)
+    index = indexes[what]  # type: ignore[index]
     if kind == "value":
-        return ReleaseColumn(f"m{place + 1}", measure_type(measures[place]), kind, place)
+        return ReleaseColumn(f"m{index + 1}", measure_type(measures[index]), kind, index)
     if pending.other is not None:
-        other = places[pending.other]
-        return ReleaseColumn(f"m{place + 1}_m{other + 1}_{kind}", DOUBLE, kind, place, other)
-    return ReleaseColumn(f"m{place + 1}_{kind}", DOUBLE, kind, place)
+        other = indexes[pending.other]
+        return ReleaseColumn(f"m{index + 1}_m{other + 1}_{kind}", DOUBLE, kind, index, other)
+    return ReleaseColumn(f"m{index + 1}_{kind}", DOUBLE, kind, index)

@@ -9,59 +9,59 @@ from dpsql.span import Span
 
 
 @dataclass(frozen=True)
-class Family:
+class RefusedStatements:
     words: frozenset[str]
     why: str
     hint: str
 
 
-def _family(words: str, why: str, hint: str) -> Family:
-    return Family(frozenset(words.split()), why, hint)
+def _refused_statements(words: str, why: str, hint: str) -> RefusedStatements:
+    return RefusedStatements(frozenset(words.split()), why, hint)
 
 
-FAMILIES = (
-    _family(
+REFUSED_STATEMENTS = (
+    _refused_statements(
         "INSERT UPDATE DELETE MERGE UPSERT REPLACE TRUNCATE COPY IMPORT",
         "data is read, never written",
         "Questions are answered here; the owner changes the data at its source, then registers it.",
     ),
-    _family(
+    _refused_statements(
         "CREATE",
         "the schema declares the tables",
         "The owner adds tables to the schema; for a temporary one, or a view, write WITH name AS (SELECT …) SELECT …."
         " CREATE SYNTHETIC TABLE makes one of rows like those of a private table.",
     ),
-    _family(
+    _refused_statements(
         "DROP",
         "the schema declares the tables",
         "What you have made yourself is dropped by DROP SYNTHETIC TABLE or DROP MODEL.",
     ),
-    _family(
+    _refused_statements(
         "ALTER COMMENT REINDEX REFRESH",
         "the schema declares the tables",
         "Questions are answered here, and nothing is changed; the owner edits the tables in the schema.",
     ),
-    _family(
+    _refused_statements(
         "GRANT REVOKE REASSIGN",
         "the schema declares who may ask, and how much",
         "The owner edits analysts and budgets in the schema.",
     ),
-    _family(
+    _refused_statements(
         "ANALYZE ATTACH CALL CHECKPOINT CLUSTER DETACH DO EXPORT FORCE INSTALL LOAD PRAGMA SECURITY USE VACUUM",
         "it would reach the engine",
         "SELECT, EXPLAIN SELECT, SET, SHOW, RESET and DESCRIBE are understood.",
     ),
-    _family(
+    _refused_statements(
         "DECLARE EXECUTE FETCH MOVE PREPARE",
         "there are no cursors and prepared statements here",
         "Send the SELECT itself; the same question asked again is free.",
     ),
-    _family(
+    _refused_statements(
         "ASK",
         "a query is expected here",
         "ASK stands in a statement of its own; EXPLAIN ASK … tells what it would be charged.",
     ),
-    _family(
+    _refused_statements(
         "LISTEN LOCK NOTIFY",
         "sessions share nothing",
         "Leave it out.",
@@ -69,8 +69,8 @@ FAMILIES = (
 )
 
 
-def refuse(word: str, span: Span | None) -> None:
+def refuse_statement(word: str, span: Span | None) -> None:
     """Raise if the statement's first word belongs to a family."""
-    for family in FAMILIES:
+    for family in REFUSED_STATEMENTS:
         if word.upper() in family.words:
             raise Unsupported(f"{word.upper()} is not answered: {family.why}", hint=family.hint, span=span)

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from dpsql.errors import NotPrivate, Unsupported
-from dpsql.plan.expr import TRUE, UID, Column, Compare, Expr, conjunction, conjuncts
+from dpsql.plan.expr import TRUE, UID, Column, Compare, Expr, join_conjuncts, split_conjuncts
 from dpsql.plan.relations import Filter, Join, JoinKind, Mark, Named, Project, Rows, UnitWindow, is_public, row_fields
 from dpsql.plan.walk import columns_of
 from dpsql.sql.dialect import span_of
-from dpsql.sql.equated import Piece, groups
+from dpsql.sql.equated import UnitColumns, units_equated
 from dpsql.sql.names import BoundColumn, Scope
 
 
 @dataclass(frozen=True)
-class Joined:
+class PrivateJoin:
     """An inner join of private rows, whose units a later condition may equate."""
 
     join: exp.Expr
@@ -27,7 +27,7 @@ class Joined:
 
 
 @dataclass
-class Relation:
+class BoundRelation:
     """Rows and the names under which their columns are in scope.
 
     `node` and `notices` are to be read when everything over the relation is bound. `pieces` are the private rows joined
@@ -36,9 +36,9 @@ class Relation:
 
     node: Rows
     scope: Scope
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[UnitColumns, ...] = ()
     known: tuple[Expr, ...] = ()
-    joined: tuple[Joined, ...] = ()
+    joined: tuple[PrivateJoin, ...] = ()
     correlated: tuple[Expr, ...] = ()
     told: list[str] = field(default_factory=list)
     bound: dict[str, Expr] = field(default_factory=dict)  # sub-selects and windows that are in the node, by their text
@@ -58,78 +58,78 @@ class Relation:
     def filter(self, conditions: Iterable[Expr]) -> None:
         """Keep the rows that meet all conditions; an equality across an inner join is that join's condition."""
         parts = tuple(conditions)
-        kept: list[Expr] = []
+        remaining: list[Expr] = []
         for part in parts:
-            joined = _pushed(self.node, part) if isinstance(part, Compare) and part.op == "=" else None
+            joined = _push_condition(self.node, part) if isinstance(part, Compare) and part.op == "=" else None
             if joined is None:
-                kept.append(part)
+                remaining.append(part)
             else:
                 self.node = joined
-        if kept:
-            self.node = Filter(self.node, conjunction(tuple(kept)))
+        if remaining:
+            self.node = Filter(self.node, join_conjuncts(tuple(remaining)))
         self.known += parts
 
     def add_column(self, name: str, expr: Expr) -> Column:
         """A computed column beside those that are there."""
-        kept = tuple(Named(f.name, Column(f.name, f.type)) for f in row_fields(self.node) if f.name != UID)
-        self.node = Project(self.node, (*kept, Named(name, expr)))
+        existing = tuple(Named(f.name, Column(f.name, f.type)) for f in row_fields(self.node) if f.name != UID)
+        self.node = Project(self.node, (*existing, Named(name, expr)))
         return Column(name, expr.type)
 
-    def add_mark(self, right: Relation, name: str, test: tuple[Expr, Expr] | None, node: exp.Expr) -> Column:
+    def add_mark(self, right: BoundRelation, name: str, test: tuple[Expr, Expr] | None, node: exp.Expr) -> Column:
         """Whether a row of the right meets what it says of a row here: EXISTS, or IN where `test` is given."""
-        condition = conjunction(right.correlated)
-        self._check_levels((condition, *(test or ())), right, node)
+        condition = join_conjuncts(right.correlated)
+        self._check_nesting_level((condition, *(test or ())), right, node)
         mark = Mark(self.node, right.node, name, condition, test)
         self.node = mark
         return Column(name, row_fields(mark)[-1].type)
 
-    def add_left(self, right: Rows, condition: Expr) -> None:
+    def add_left_join(self, right: Rows, condition: Expr) -> None:
         self.node = Join(self.node, right, JoinKind.LEFT, condition)
 
     def add_window(self, window: UnitWindow) -> Column:
         self.node = window
         return Column(window.name, window.type)
 
-    def _check_levels(self, exprs: Iterable[Expr], right: Relation, node: exp.Expr) -> None:
+    def _check_nesting_level(self, exprs: Iterable[Expr], right: BoundRelation, node: exp.Expr) -> None:
         for expr in exprs:
             if not columns_of(expr) <= self.names | right.names:
-                raise two_levels(node)
+                raise nesting_level_error(node)
 
     def require_one_unit(self) -> None:
         """Refuse joins of private rows whose units no condition equated."""
-        found = groups(self.pieces, self.known)
+        unit_groups = units_equated(self.pieces, self.known)
         for joined in self.joined:
-            ours = [group for group in found if group & set(joined.left)]
-            for place in joined.right:
-                if not any(place in group for group in ours):
-                    raise not_equated(joined.join, joined.hint)
+            ours = [group for group in unit_groups if group & set(joined.left)]
+            for index in joined.right:
+                if not any(index in group for group in ours):
+                    raise units_not_equated_error(joined.join, joined.hint)
 
 
-def _pushed(node: Rows, condition: Expr) -> Rows | None:
+def _push_condition(node: Rows, condition: Expr) -> Rows | None:
     """The relation with the condition in the inner join that it spans, where FROM a, b WHERE … has put it."""
     if isinstance(node, Filter):
-        inner = _pushed(node.input, condition)
+        inner = _push_condition(node.input, condition)
         return None if inner is None else replace(node, input=inner)
     if not isinstance(node, Join):
         return None
     read = columns_of(condition)
     left, right = ({f.name for f in row_fields(side)} for side in (node.left, node.right))
     if read <= left:
-        inner = _pushed(node.left, condition)
+        inner = _push_condition(node.left, condition)
         return None if inner is None else replace(node, left=inner)
     if not node.is_inner:
         return None
     if read <= right:
-        inner = _pushed(node.right, condition)
+        inner = _push_condition(node.right, condition)
         return None if inner is None else replace(node, right=inner)
-    return replace(node, condition=conjunction((*_parts(node.condition), condition)))
+    return replace(node, condition=join_conjuncts((*_conjuncts_of(node.condition), condition)))
 
 
-def _parts(condition: Expr) -> tuple[Expr, ...]:
-    return () if condition == TRUE else conjuncts(condition)
+def _conjuncts_of(condition: Expr) -> tuple[Expr, ...]:
+    return () if condition == TRUE else split_conjuncts(condition)
 
 
-def two_levels(node: exp.Expr) -> Unsupported:
+def nesting_level_error(node: exp.Expr) -> Unsupported:
     return Unsupported(
         "a sub-select may read the block that it stands in, not one further out",
         hint="Join the tables in one FROM, or compare the privacy unit at each level.",
@@ -137,7 +137,7 @@ def two_levels(node: exp.Expr) -> Unsupported:
     )
 
 
-def not_equated(node: exp.Expr, hint: str) -> NotPrivate:
+def units_not_equated_error(node: exp.Expr, hint: str) -> NotPrivate:
     return NotPrivate(
         "a join of private rows must equate their privacy units",
         detail="Otherwise a joined row belongs to two units.",
@@ -146,29 +146,29 @@ def not_equated(node: exp.Expr, hint: str) -> NotPrivate:
     )
 
 
-def equates_unit(relation: Relation, right: Relation, extra: tuple[Expr, ...]) -> bool:
+def equates_unit(relation: BoundRelation, right: BoundRelation, extra: tuple[Expr, ...]) -> bool:
     """Whether a sub-select looks at rows of the outer row's unit only; public rows belong to nobody."""
     if right.is_public and not relation.is_public:
         return True
-    known = relation.known + right.known + right.correlated + extra
+    facts = relation.known + right.known + right.correlated + extra
     theirs = set(range(len(relation.pieces), len(relation.pieces) + len(right.pieces)))
-    return any(theirs <= group and group - theirs for group in groups(relation.pieces + right.pieces, known))
+    return any(theirs <= group and group - theirs for group in units_equated(relation.pieces + right.pieces, facts))
 
 
-def require_unit(relation: Relation, right: Relation, extra: tuple[Expr, ...], node: exp.Expr) -> None:
+def require_same_unit(relation: BoundRelation, right: BoundRelation, extra: tuple[Expr, ...], node: exp.Expr) -> None:
     """Refuse a sub-select over private rows that may look at other units' rows."""
     if equates_unit(relation, right, extra):
         return
     raise NotPrivate(
         "a sub-select over private rows must equate its privacy unit with the outer one",
         detail="Otherwise one unit's rows decide about another's.",
-        hint=_unit_hint(relation.scope, right.scope),
+        hint=_subquery_unit_hint(relation.scope, right.scope),
         span=span_of(node),
     )
 
 
-def _unit_hint(outer: Scope, inner: Scope) -> str:
-    hint = equate_hint(inner, outer, "add WHERE").replace("Join on the privacy unit: add", "In the sub-select, add")
+def _subquery_unit_hint(outer: Scope, inner: Scope) -> str:
+    hint = equate_units_hint(inner, outer, "add WHERE").replace("Join on the privacy unit: add", "In the sub-select, add")
     taken = {source.alias.lower() for source in outer.sources}
     clash = next((source.alias for source in inner.sources if source.alias.lower() in taken), None)
     if clash is not None:
@@ -176,16 +176,16 @@ def _unit_hint(outer: Scope, inner: Scope) -> str:
     return hint
 
 
-def equate_hint(left: Scope, right: Scope, word: str = "ON") -> str:
+def equate_units_hint(left: Scope, right: Scope, word: str = "ON") -> str:
     """A condition that would do: columns of both sides that lead to the unit alike."""
-    theirs = _linked(right)
-    for place, column in sorted(_linked(left), key=lambda found: not found[1].is_unit):
-        for other_place, other in theirs:
+    theirs = _linked_columns(right)
+    for name, column in sorted(_linked_columns(left), key=lambda linked: not linked[1].is_unit):
+        for other_name, other in theirs:
             if column.links & other.links:
                 what = "on the privacy unit" if column.is_unit and other.is_unit else "along the foreign key"
-                return f"Join {what}: {word} {place} = {other_place}."
+                return f"Join {what}: {word} {name} = {other_name}."
     return "Join along the foreign keys that the schema declares."
 
 
-def _linked(scope: Scope) -> list[tuple[str, BoundColumn]]:
+def _linked_columns(scope: Scope) -> list[tuple[str, BoundColumn]]:
     return [(f"{s.alias}.{c.name}", c) for s in scope.sources for c in s.columns if c.links]

@@ -9,7 +9,7 @@ import re
 from typing import assert_never
 
 from dpsql.errors import InternalError, LimitExceeded
-from dpsql.plan.expr import ONE, UID, WEIGHT
+from dpsql.plan.expr import ROW_WEIGHT, UID, WEIGHT
 from dpsql.plan.nodes import (
     CountBlocks,
     CountUnits,
@@ -27,59 +27,59 @@ from dpsql.plan.nodes import (
     Tally,
     Weigh,
     cells_of,
-    fields,
+    node_fields,
 )
 from dpsql.plan.relations import Join, Rows
 from dpsql.plan.walk import walk_nodes
-from dpsql.sql.literals import identifier, literal, type_name
-from dpsql.sql.render_blocks import filled, render_count_blocks, render_sum_blocks
-from dpsql.sql.render_bundles import component, counts_rows, render_bundles
-from dpsql.sql.render_distinct import distinct_rows
+from dpsql.sql.literals import quote_identifier, render_literal, render_type_name
+from dpsql.sql.render_blocks import fill_empty_blocks, render_count_blocks, render_sum_blocks
+from dpsql.sql.render_bundles import render_component, is_row_count, render_bundles
+from dpsql.sql.render_distinct import render_distinct_rows
 from dpsql.sql.render_expr import render_expr
 from dpsql.sql.render_rows import render_rows
 
-MOST = 1 << 62
+MAX_CELL = 1 << 62
 """Finished cells are clamped to this on either side: 1-Lipschitz, so no sensitivity changes."""
 
-MOST_SQL = 2_000_000
+MAX_SQL_LENGTH = 2_000_000
 """Characters of a release's SQL."""
 
-MOST_NESTED = 500
+MAX_SQL_DEPTH = 500
 """DuckDB refuses expressions that are nested 1,000 deep: after the charge, so it must not come to that."""
 
 SQRT_MARGIN = "(1 - pow(2, -40))"
 """Covers the round-off of sqrt and division in weights of 2^16/sqrt(t)."""
 
 
-def render(gather: Gather | Tally) -> str:
+def render_release(gather: Gather | Tally) -> str:
     """The exact cells of a release, to be run as one statement on one snapshot."""
     ctes: dict[str, str] = {}
     if isinstance(gather, Tally):
-        return _with(ctes, _tally(gather, _part(gather.part, 1, ctes)))
-    names = [_part(part, number, ctes) for number, part in enumerate(gather.all_parts, 1)]
+        return _prepend_ctes(ctes, _render_tally(gather, _render_part(gather.part, 1, ctes)))
+    names = [_render_part(part, number, ctes) for number, part in enumerate(gather.all_parts, 1)]
     if gather.listed is not None and gather.keys:
-        ctes |= _listed(gather.listed)
-    return _with(ctes, _gather(gather, names))
+        ctes |= _render_listed(gather.listed)
+    return _prepend_ctes(ctes, _render_gather(gather, names))
 
 
-def _with(ctes: dict[str, str], select: str) -> str:
+def _prepend_ctes(ctes: dict[str, str], select: str) -> str:
     if not ctes:
         return select
     sql = "WITH " + ",\n".join(f"{name} AS {body}" for name, body in ctes.items()) + "\n" + select
-    if len(sql) > MOST_SQL or _depth(sql) > MOST_NESTED:
+    if len(sql) > MAX_SQL_LENGTH or _parenthesis_depth(sql) > MAX_SQL_DEPTH:
         raise LimitExceeded("the statement is too long, or nested too deeply, when it is rewritten")
     return sql
 
 
-_QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
+_QUOTED_TEXT = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
 
 
-def holes_read(sql: str) -> frozenset[str]:
+def find_runtime_parameters(sql: str) -> frozenset[str]:
     """The holes of a rendered statement. Listed groups of which nothing is asked read no rows, nor their holes."""
-    return frozenset(re.findall(r"\$(\w+)", _QUOTED.sub("", sql)))
+    return frozenset(re.findall(r"\$(\w+)", _QUOTED_TEXT.sub("", sql)))
 
 
-def _depth(sql: str) -> int:
+def _parenthesis_depth(sql: str) -> int:
     """How deeply parentheses are nested; those within quotes only make it larger."""
     depth = deepest = 0
     for character in sql:
@@ -94,44 +94,44 @@ def _depth(sql: str) -> int:
 # --- the last step: groups with their cells --------------------------------------------------------------------------
 
 
-def _gather(gather: Gather, names: list[str]) -> str:
+def _render_gather(gather: Gather, names: list[str]) -> str:
     parts = list(zip(gather.all_parts, names, strict=True))
     listed = [f.name for f in gather.listed.keys] if gather.listed is not None and gather.keys else []
     owner = _listed_owners(gather.listed) if gather.listed is not None else {}
     if gather.selection is not None:
         owner |= dict.fromkeys(gather.selection.keys, names[0])
-    columns = [f"{owner[key.name]}.{identifier(key.name)}" for key in gather.keys]
-    columns += [_cell(cell, _found(part, name, cell, owner)) for part, name in parts for cell in cells_of(part)]
+    columns = [f"{owner[key.name]}.{quote_identifier(key.name)}" for key in gather.keys]
+    columns += [_render_cell(cell, _cell_value(part, name, cell, owner)) for part, name in parts for cell in cells_of(part)]
     base = ([names[0]] if gather.selection is not None else []) + list(dict.fromkeys(owner[key] for key in listed))
     joined = parts[1:] if gather.selection is not None else parts
     if not gather.keys:
         return f"SELECT {', '.join(columns)} FROM {', '.join(names)}"
     sources = " CROSS JOIN ".join(base) + "".join(_join_part(part, name, owner) for part, name in joined)
-    order = [f"{owner[key.name]}.{identifier(key.name)} NULLS LAST" for key in gather.keys if key.name not in listed]
+    order = [f"{owner[key.name]}.{quote_identifier(key.name)} NULLS LAST" for key in gather.keys if key.name not in listed]
     order += [f'{name}."_order"' for name in dict.fromkeys(owner[key] for key in listed)]
     return f"SELECT {', '.join(columns)}\nFROM {sources}\nORDER BY {', '.join(order)}"
 
 
-def _tally(tally: Tally, name: str) -> str:
-    codes = [f"CAST({name}.{identifier(key)} AS BIGINT) AS {identifier(key)}" for key in tally.part.keys]
-    cells = ", ".join([*codes, *(_cell(name, cell) for cell in cells_of(tally.part))])
-    return f"SELECT {cells}\nFROM {name}\nORDER BY {', '.join(identifier(key) for key in tally.part.keys)}"
+def _render_tally(tally: Tally, name: str) -> str:
+    codes = [f"CAST({name}.{quote_identifier(key)} AS BIGINT) AS {quote_identifier(key)}" for key in tally.part.keys]
+    cells = ", ".join([*codes, *(_render_cell(name, cell) for cell in cells_of(tally.part))])
+    return f"SELECT {cells}\nFROM {name}\nORDER BY {', '.join(quote_identifier(key) for key in tally.part.keys)}"
 
 
 def _join_part(part: Part, name: str, owner: dict[str, str]) -> str:
     on = " AND ".join(
-        f"{name}.{identifier(key)} IS NOT DISTINCT FROM {owner[key]}.{identifier(key)}" for key in part.keys
+        f"{name}.{quote_identifier(key)} IS NOT DISTINCT FROM {owner[key]}.{quote_identifier(key)}" for key in part.keys
     )
     return f"\nLEFT JOIN {name} ON {on}"
 
 
-def _found(part: Part, name: str, cell: str, owner: dict[str, str]) -> str:
+def _cell_value(part: Part, name: str, cell: str, owner: dict[str, str]) -> str:
     """What stands in a cell; of groups that a part knows nothing of, 0."""
-    return filled(part, name, owner) if isinstance(part, CountBlocks) else f"COALESCE({name}.{identifier(cell)}, 0)"
+    return fill_empty_blocks(part, name, owner) if isinstance(part, CountBlocks) else f"COALESCE({name}.{quote_identifier(cell)}, 0)"
 
 
-def _cell(cell: str, value: str) -> str:
-    return f"CAST(LEAST(GREATEST({value}, {-MOST}), {MOST}) AS BIGINT) AS {identifier(cell)}"
+def _render_cell(cell: str, value: str) -> str:
+    return f"CAST(LEAST(GREATEST({value}, {-MAX_CELL}), {MAX_CELL}) AS BIGINT) AS {quote_identifier(cell)}"
 
 
 def _factor_names(listed: Listed) -> list[str]:
@@ -143,40 +143,40 @@ def _listed_owners(listed: Listed) -> dict[str, str]:
     return {key.name: name for name, factor in names for key in factor.keys}
 
 
-def _listed(listed: Listed) -> dict[str, str]:
+def _render_listed(listed: Listed) -> dict[str, str]:
     """A table for each factor, with the place of each of its rows."""
-    return {name: _factor(factor) for name, factor in zip(_factor_names(listed), listed.factors, strict=True)}
+    return {name: _render_factor(factor) for name, factor in zip(_factor_names(listed), listed.factors, strict=True)}
 
 
-def _factor(factor: Factor) -> str:
+def _render_factor(factor: Factor) -> str:
     match factor:
         case ListedRows():
-            return _listed_rows(factor)
+            return _render_listed_rows(factor)
         case ListedRange(key, lower, upper):
-            number = f"CAST(i AS {type_name(key.type)}) AS {identifier(key.name)}"
+            number = f"CAST(i AS {render_type_name(key.type)}) AS {quote_identifier(key.name)}"
             return f'(SELECT i AS "_order", {number} FROM range({lower}, {upper + 1}) AS numbers(i))'
         case ListedHole():
-            return _listed_public(factor)
+            return _render_listed_public(factor)
         case _:
             assert_never(factor)
 
 
-def _listed_public(factor: ListedHole) -> str:
+def _render_listed_public(factor: ListedHole) -> str:
     pairs = zip(factor.columns, factor.keys, strict=True)
-    named = ", ".join(f"{identifier(column)} AS {identifier(key.name)}" for column, key in pairs)
-    order = ", ".join(f"{identifier(key.name)} NULLS LAST" for key in factor.keys)
+    named = ", ".join(f"{quote_identifier(column)} AS {quote_identifier(key.name)}" for column, key in pairs)
+    order = ", ".join(f"{quote_identifier(key.name)} NULLS LAST" for key in factor.keys)
     distinct = f"SELECT DISTINCT {named} FROM ({render_rows(factor.rows)})"
     if factor.and_null:
-        distinct += f" UNION SELECT {', '.join(f'CAST(NULL AS {type_name(key.type)})' for key in factor.keys)}"
+        distinct += f" UNION SELECT {', '.join(f'CAST(NULL AS {render_type_name(key.type)})' for key in factor.keys)}"
     return f'(SELECT row_number() OVER (ORDER BY {order}) AS "_order", * FROM ({distinct}))'
 
 
-def _listed_rows(listed: ListedRows) -> str:
+def _render_listed_rows(listed: ListedRows) -> str:
     def row(number: int, values: tuple[object, ...]) -> str:
-        cells = (literal(value, f.type) for value, f in zip(values, listed.keys, strict=True))  # type: ignore[arg-type]
+        cells = (render_literal(value, f.type) for value, f in zip(values, listed.keys, strict=True))  # type: ignore[arg-type]
         return f"({', '.join([str(number), *cells])})"
 
-    names = ", ".join(['"_order"', *(identifier(f.name) for f in listed.keys)])
+    names = ", ".join(['"_order"', *(quote_identifier(f.name) for f in listed.keys)])
     if len({row(0, values) for values in listed.rows}) != len(listed.rows):
         raise InternalError("a public group is listed twice")  # it would be drawn twice for one charge
     rows = ", ".join(row(number, values) for number, values in enumerate(listed.rows))
@@ -189,16 +189,16 @@ def _listed_rows(listed: ListedRows) -> str:
 # --- parts -----------------------------------------------------------------------------------------------------------
 
 
-def _part(part: Part, number: int, ctes: dict[str, str]) -> str:
+def _render_part(part: Part, number: int, ctes: dict[str, str]) -> str:
     match part:
         case Sum():
-            body = _sum(part, ctes)
+            body = _render_sum(part, ctes)
         case CountUnits():
-            body = _count_units(part, number, ctes)
+            body = _render_count_units(part, number, ctes)
         case SumBlocks():
-            body = render_sum_blocks(part, _rows(part.input, ctes))
+            body = render_sum_blocks(part, _render_input_rows(part.input, ctes))
         case CountBlocks():
-            body = render_count_blocks(part, _rows(part.input, ctes))
+            body = render_count_blocks(part, _render_input_rows(part.input, ctes))
         case _:
             assert_never(part)
     name = f"part{number}"
@@ -206,33 +206,33 @@ def _part(part: Part, number: int, ctes: dict[str, str]) -> str:
     return name
 
 
-def _rows(node: Rows, ctes: dict[str, str]) -> str:
+def _render_input_rows(node: Rows, ctes: dict[str, str]) -> str:
     """The release's input rows, once however many parts read them.
 
     A scan is cheaper to repeat than to keep; a join is not.
     """
     keep = "MATERIALIZED" if any(isinstance(part, Join) for part in walk_nodes(node)) else "NOT MATERIALIZED"
     body = f"{keep} ({render_rows(node)})"
-    for name, known in ctes.items():
-        if known == body and name.startswith("rows"):
+    for name, cte in ctes.items():
+        if cte == body and name.startswith("rows"):
             return name
     name = f"rows{sum(name.startswith('rows') for name in ctes) + 1}"
     ctes[name] = body
     return name
 
 
-def _sum(part: Sum, ctes: dict[str, str]) -> str:
-    counted = _sum_of_pairs(part, ctes)
+def _render_sum(part: Sum, ctes: dict[str, str]) -> str:
+    counted = _render_sum_of_pairs(part, ctes)
     if counted is not None:
         return counted
     match part.input:
         case Weigh():
-            source = _weighted_rows(part.input, ctes)
+            source = _render_weighted_rows(part.input, ctes)
         case Distinct():
-            source = distinct_rows(part.input, _rows(part.input.input, ctes), ctes)
+            source = render_distinct_rows(part.input, _render_input_rows(part.input.input, ctes), ctes)
         case _:
-            source = _rows(part.input, ctes)
-    keys = [identifier(key) for key in part.keys]
+            source = _render_input_rows(part.input, ctes)
+    keys = [quote_identifier(key) for key in part.keys]
     computed, cells = render_bundles(part.bundles, WEIGHT if part.weighted else None)
     group = f" GROUP BY {', '.join(keys)}" if keys else ""
     if computed:
@@ -240,84 +240,84 @@ def _sum(part: Sum, ctes: dict[str, str]) -> str:
     return f"SELECT {', '.join([*keys, *cells])} FROM {source}{group}"
 
 
-def _sum_of_pairs(part: Sum, ctes: dict[str, str]) -> str | None:
+def _render_sum_of_pairs(part: Sum, ctes: dict[str, str]) -> str | None:
     """COUNT(*) alone, where the selection has counted rows per unit and group: n times a row's component for each."""
-    if not isinstance(part.input, Weigh) or any(not counts_rows(bundle) for bundle in part.bundles):
+    if not isinstance(part.input, Weigh) or any(not is_row_count(bundle) for bundle in part.bundles):
         return None
-    rows = _rows(part.input.input, ctes)
-    pairs = next((name for name, known in ctes.items() if known == _pairs_of(rows, part.keys)), None)
+    rows = _render_input_rows(part.input.input, ctes)
+    pairs = next((name for name, cte in ctes.items() if cte == _render_pairs(rows, part.keys)), None)
     if pairs is None:
         return None
     _add_weights(part.input, rows, ctes)
-    keys = ", ".join(identifier(key) for key in part.keys)
-    weight = f"COALESCE(weights.{WEIGHT}, {ONE})"
-    ones = ((bundle.cells[0], component("1", weight, bundle.shift, True)) for bundle in part.bundles)
-    cells = ", ".join(f"SUM(n * {one}) AS {identifier(cell)}" for cell, one in ones)
+    keys = ", ".join(quote_identifier(key) for key in part.keys)
+    weight = f"COALESCE(weights.{WEIGHT}, {ROW_WEIGHT})"
+    ones = ((bundle.cells[0], render_component("1", weight, bundle.shift, True)) for bundle in part.bundles)
+    cells = ", ".join(f"SUM(n * {term}) AS {quote_identifier(cell)}" for cell, term in ones)
     joined = f"{pairs} LEFT JOIN weights ON {pairs}.{UID} = weights.{UID}"
     return f"SELECT {keys}, {cells} FROM {joined} GROUP BY {keys}"
 
 
-def _weighted_rows(weigh: Weigh, ctes: dict[str, str]) -> str:
-    rows = _rows(weigh.input, ctes)
+def _render_weighted_rows(weigh: Weigh, ctes: dict[str, str]) -> str:
+    rows = _render_input_rows(weigh.input, ctes)
     _add_weights(weigh, rows, ctes)
-    others = ", ".join(f"{rows}.{identifier(f.name)}" for f in fields(weigh.input) if f.name != UID)
+    others = ", ".join(f"{rows}.{quote_identifier(f.name)}" for f in node_fields(weigh.input) if f.name != UID)
     columns = f"{others}, " if others else ""
     return (
-        f"(SELECT {columns}COALESCE(weights.{WEIGHT}, {ONE}) AS {WEIGHT} "
+        f"(SELECT {columns}COALESCE(weights.{WEIGHT}, {ROW_WEIGHT}) AS {WEIGHT} "
         f"FROM {rows} LEFT JOIN weights ON {rows}.{UID} = weights.{UID})"
     )
 
 
 def _add_weights(weigh: Weigh, rows: str, ctes: dict[str, str]) -> None:
     """Only units with more than `rows` rows need a norm: the others weigh 2^16 whatever their groups are."""
-    most = weigh.rows * ONE
+    max_weight = weigh.rows * ROW_WEIGHT
     if weigh.norm is Norm.L1 or not weigh.keys:
         ctes["weights"] = (
-            f"MATERIALIZED (SELECT {UID}, {most} // COUNT(*) AS {WEIGHT} "
+            f"MATERIALIZED (SELECT {UID}, {max_weight} // COUNT(*) AS {WEIGHT} "
             f"FROM {rows} GROUP BY {UID} HAVING COUNT(*) > {weigh.rows})"
         )
     else:
         # The root is rounded up and one is added, so that its round-off cannot make the norm too small.
         norm = "(CAST(ceil(sqrt(CAST(squares AS DOUBLE))) AS BIGINT) + 1)"
-        sizes = _heavy_sizes(weigh, rows, ctes)
+        sizes = _add_heavy_sizes(weigh, rows, ctes)
         ctes["weights"] = (
-            f"MATERIALIZED (SELECT {UID}, LEAST({ONE}, {most} // {norm}) AS {WEIGHT} FROM {sizes} "
+            f"MATERIALIZED (SELECT {UID}, LEAST({ROW_WEIGHT}, {max_weight} // {norm}) AS {WEIGHT} FROM {sizes} "
             f"WHERE total > {weigh.rows})"
         )
 
 
-def _heavy_sizes(weigh: Weigh, rows: str, ctes: dict[str, str]) -> str:
+def _add_heavy_sizes(weigh: Weigh, rows: str, ctes: dict[str, str]) -> str:
     """Rows and squares of heavy units at least: of all units where the selection has counted them already."""
-    pairs = next((name for name, known in ctes.items() if known == _pairs_of(rows, weigh.keys)), None)
-    for name, known in ctes.items():
-        if pairs is not None and known == _sizes_of(pairs):
+    pairs = next((name for name, cte in ctes.items() if cte == _render_pairs(rows, weigh.keys)), None)
+    for name, cte in ctes.items():
+        if pairs is not None and cte == _render_sizes(pairs):
             return name
-    names = ", ".join([UID, *(identifier(key) for key in sorted(weigh.keys))])
+    names = ", ".join([UID, *(quote_identifier(key) for key in sorted(weigh.keys))])
     ctes["heavy"] = f"MATERIALIZED (SELECT {UID} FROM {rows} GROUP BY {UID} HAVING COUNT(*) > {weigh.rows})"
     heavy = f"(SELECT {names}, COUNT(*) AS n FROM {rows} SEMI JOIN heavy USING ({UID}) GROUP BY {names})"
-    ctes["heavy_sizes"] = _sizes_of(heavy)
+    ctes["heavy_sizes"] = _render_sizes(heavy)
     return "heavy_sizes"
 
 
-def _count_units(part: CountUnits, number: int, ctes: dict[str, str]) -> str:
-    rows = _rows(part.input, ctes)
-    keys = [identifier(key) for key in part.keys]
+def _render_count_units(part: CountUnits, number: int, ctes: dict[str, str]) -> str:
+    rows = _render_input_rows(part.input, ctes)
+    keys = [quote_identifier(key) for key in part.keys]
     group = f" GROUP BY {', '.join(keys)}" if keys else ""
-    cell = identifier(part.cell)
+    cell = quote_identifier(part.cell)
     if part.one_row:
         return f"SELECT {', '.join([*keys, f'COUNT(*) AS {cell}'])} FROM {rows}{group}"
     if part.limit is None:
         return f"SELECT {', '.join([*keys, f'COUNT(DISTINCT {UID}) AS {cell}'])} FROM {rows}{group}"
-    unit = f"CAST(floor({ONE} / sqrt(LEAST(t, {part.limit})) * {SQRT_MARGIN}) AS BIGINT)" if part.weighted else "1"
-    kept = _kept_pairs(part, part.limit, number, rows, ctes)
-    return f"SELECT {', '.join([*keys, f'SUM({unit}) AS {cell}'])} FROM {kept}{group}"
+    unit = f"CAST(floor({ROW_WEIGHT} / sqrt(LEAST(t, {part.limit})) * {SQRT_MARGIN}) AS BIGINT)" if part.weighted else "1"
+    pairs = _render_limited_pairs(part, part.limit, number, rows, ctes)
+    return f"SELECT {', '.join([*keys, f'SUM({unit}) AS {cell}'])} FROM {pairs}{group}"
 
 
-def _kept_pairs(part: CountUnits, limit: int, number: int, rows: str, ctes: dict[str, str]) -> str:
+def _render_limited_pairs(part: CountUnits, limit: int, number: int, rows: str, ctes: dict[str, str]) -> str:
     """(unit, key) pairs with t, how many the unit has: at most `limit` each; only units with more are ranked."""
-    keys = ", ".join(identifier(key) for key in part.keys)
-    pairs, sizes = _pairs(rows, part.keys, ctes), f"sizes{number}"
-    ctes[sizes] = _sizes_of(pairs)
+    keys = ", ".join(quote_identifier(key) for key in part.keys)
+    pairs, sizes = _add_pairs(rows, part.keys, ctes), f"sizes{number}"
+    ctes[sizes] = _render_sizes(pairs)
     sized = f"{pairs} JOIN {sizes} USING ({UID})"
     rank = f"row_number() OVER (PARTITION BY {UID} ORDER BY hash({UID}, {keys}), {keys})"
     ranked = f"SELECT {keys}, t, {rank} AS place FROM {sized} WHERE t > {limit}"
@@ -327,7 +327,7 @@ def _kept_pairs(part: CountUnits, limit: int, number: int, rows: str, ctes: dict
     )
 
 
-def _sizes_of(pairs: str) -> str:
+def _render_sizes(pairs: str) -> str:
     """Each unit's groups, t, with its rows and the sum of their squares, from which its weight follows."""
     squares = "SUM(CAST(n AS HUGEINT) * n)"
     return (
@@ -335,17 +335,17 @@ def _sizes_of(pairs: str) -> str:
     )
 
 
-def _pairs(rows: str, keys: tuple[str, ...], ctes: dict[str, str]) -> str:
+def _add_pairs(rows: str, keys: tuple[str, ...], ctes: dict[str, str]) -> str:
     """Each unit's rows per group, n, once however many parts read them."""
-    body = _pairs_of(rows, keys)
-    for name, known in ctes.items():
-        if known == body:
+    body = _render_pairs(rows, keys)
+    for name, cte in ctes.items():
+        if cte == body:
             return name
     name = f"pairs{sum(name.startswith('pairs') for name in ctes) + 1}"
     ctes[name] = body
     return name
 
 
-def _pairs_of(rows: str, keys: tuple[str, ...]) -> str:
-    names = ", ".join([UID, *(identifier(key) for key in sorted(keys))])
+def _render_pairs(rows: str, keys: tuple[str, ...]) -> str:
+    names = ", ".join([UID, *(quote_identifier(key) for key in sorted(keys))])
     return f"MATERIALIZED (SELECT {names}, COUNT(*) AS n FROM {rows} GROUP BY {names})"

@@ -16,15 +16,15 @@ from typing import assert_never
 from dpsql.plan.expr import ROW, UID, Quantise
 from dpsql.plan.nodes import CountBlocks, SumBlocks
 from dpsql.plan.relations import has_uid
-from dpsql.plan.statistics import CENTRED, BlockAggregate, Blocks
-from dpsql.sql.literals import double, identifier, text
-from dpsql.sql.render_expr import cast, render_expr
-from dpsql.sql.render_rows import worth
+from dpsql.plan.statistics import CENTRED_FUNCTIONS, BlockAggregate, Blocks
+from dpsql.sql.literals import render_double, quote_identifier, render_text
+from dpsql.sql.render_expr import render_cast, render_expr
+from dpsql.sql.render_rows import scale_steps
 from dpsql.types import BIGINT, DOUBLE
 
 BLOCK, STEP = '"_block"', '"_step"'
 
-SALT = "blocks"
+BLOCK_SALT = "blocks"
 """It need not be secret: a unit's block must not depend on other units, and need not be hidden."""
 
 LOG_STEPS = 1 << 20
@@ -33,90 +33,90 @@ LOG_STEPS = 1 << 20
 
 def render_sum_blocks(part: SumBlocks, rows: str) -> str:
     """How far the blocks of each group lie from the middle, together."""
-    cell = f"SUM({STEP} - {part.blocks.middle}) AS {identifier(part.cell)}"
-    return _grouped(part.keys, [cell], _numbers(part, part.keys, rows), part.keys)
+    cell = f"SUM({STEP} - {part.blocks.middle}) AS {quote_identifier(part.cell)}"
+    return _select_grouped(part.keys, [cell], _render_block_steps(part, part.keys, rows), part.keys)
 
 
 def render_count_blocks(part: CountBlocks, rows: str) -> str:
     """The blocks of each group by their number; those without rows are added where all bins are listed."""
-    columns = [f"{STEP} AS {identifier(part.bin)}", f"COUNT(*) AS {identifier(part.cell)}"]
-    numbers = _numbers(part, part.groups, rows)
-    keys = ", ".join(map(identifier, part.groups))
+    columns = [f"{STEP} AS {quote_identifier(part.bin)}", f"COUNT(*) AS {quote_identifier(part.cell)}"]
+    numbers = _render_block_steps(part, part.groups, rows)
+    keys = ", ".join(map(quote_identifier, part.groups))
     grouped = f"{keys}, {STEP}" if keys else STEP
     return f"SELECT {', '.join([*([keys] if keys else []), *columns])} FROM {numbers} GROUP BY {grouped}"
 
 
-def filled(part: CountBlocks, name: str, owner: dict[str, str]) -> str:
+def fill_empty_blocks(part: CountBlocks, name: str, owner: dict[str, str]) -> str:
     """The count of a bin, over all listed groups and bins; in the middle, the blocks that have no rows with it."""
-    count = f"COALESCE({name}.{identifier(part.cell)}, 0)"
-    groups = ", ".join(f"{owner[key]}.{identifier(key)}" for key in part.groups)
+    count = f"COALESCE({name}.{quote_identifier(part.cell)}, 0)"
+    groups = ", ".join(f"{owner[key]}.{quote_identifier(key)}" for key in part.groups)
     over = f"(PARTITION BY {groups})" if groups else "()"
     without = f"{part.blocks.count} - SUM({count}) OVER {over}"
-    is_middle = f"{owner[part.bin]}.{identifier(part.bin)} = {part.blocks.middle}"
+    is_middle = f"{owner[part.bin]}.{quote_identifier(part.bin)} = {part.blocks.middle}"
     return f"({count} + CASE WHEN {is_middle} THEN {without} ELSE 0 END)"
 
 
-def _grouped(keys: tuple[str, ...], columns: list[str], source: str, by: tuple[str, ...]) -> str:
-    names = [identifier(key) for key in keys]
-    group = f" GROUP BY {', '.join(map(identifier, by))}" if by else ""
+def _select_grouped(keys: tuple[str, ...], columns: list[str], source: str, by: tuple[str, ...]) -> str:
+    names = [quote_identifier(key) for key in keys]
+    group = f" GROUP BY {', '.join(map(quote_identifier, by))}" if by else ""
     return f"SELECT {', '.join([*names, *columns])} FROM {source}{group}"
 
 
-def _numbers(part: SumBlocks | CountBlocks, keys: tuple[str, ...], rows: str) -> str:
+def _render_block_steps(part: SumBlocks | CountBlocks, keys: tuple[str, ...], rows: str) -> str:
     """One row for each group and block with rows: its keys and its number of steps."""
-    blocks, names = part.blocks, [identifier(key) for key in keys]
+    blocks, names = part.blocks, [quote_identifier(key) for key in keys]
     aggregates = list(enumerate(blocks.statistic.aggregates))
-    unit = f"hash({UID}, {text(SALT)})" if has_uid(part.input) else f"hash({identifier(ROW)}, {text(SALT)})"
-    values = [f"{render_expr(one.arg)} AS {_value(place)}" for place, one in aggregates if one.arg is not None]
+    unit = f"hash({UID}, {render_text(BLOCK_SALT)})" if has_uid(part.input) else f"hash({quote_identifier(ROW)}, {render_text(BLOCK_SALT)})"
+    values = [f"{render_expr(aggregate.arg)} AS {_value_column(index)}" for index, aggregate in aggregates if aggregate.arg is not None]
     block = f"CAST({unit} % {blocks.count} AS BIGINT) AS {BLOCK}"
     source = f"(SELECT {', '.join([*names, block, *values])} FROM {rows})"
     over = ", ".join([*names, BLOCK])
-    before = [sql for place, one in aggregates for sql in _before(one, place, over)]
+    before = [sql for index, aggregate in aggregates for sql in _render_window_columns(aggregate, index, over)]
     if before:
         source = f"(SELECT *, {', '.join(before)} FROM {source})"
-    found = [f"{_aggregate(one, place)} AS {identifier(one.name)}" for place, one in aggregates]
-    per_block = f"(SELECT {', '.join([*names, *found])} FROM {source} GROUP BY {over})"
-    result = cast(render_expr(blocks.statistic.result), DOUBLE)
+    columns = [f"{_render_block_aggregate(aggregate, index)} AS {quote_identifier(aggregate.name)}" for index, aggregate in aggregates]
+    per_block = f"(SELECT {', '.join([*names, *columns])} FROM {source} GROUP BY {over})"
+    result = render_cast(render_expr(blocks.statistic.result), DOUBLE)
     named = f'(SELECT {", ".join([*names, f"{result} AS r"])} FROM {per_block})'
-    return f"(SELECT {', '.join([*names, f'{_step(blocks)} AS {STEP}'])} FROM {named})"
+    return f"(SELECT {', '.join([*names, f'{_render_step(blocks)} AS {STEP}'])} FROM {named})"
 
 
-def _value(place: int) -> str:
-    return f'"_v{place}"'
+def _value_column(index: int) -> str:
+    return f'"_v{index}"'
 
 
-def _middle(place: int) -> str:
-    return f'"_m{place}"'
+def _center_column(index: int) -> str:
+    return f'"_m{index}"'
 
 
-def _step(blocks: Blocks) -> str:
+def _render_step(blocks: Blocks) -> str:
     """Rounded to a step and clipped in integers, which alone decides; the middle where there is no number."""
-    lower, upper, scale = double(blocks.lower), double(blocks.upper), double(1 / blocks.grid)
+    lower, upper, scale = render_double(blocks.lower), render_double(blocks.upper), render_double(1 / blocks.grid)
     within = f"LEAST(GREATEST(r, {lower}), {upper})"
-    steps = cast(f"round(({within} - {lower}) * {scale})", BIGINT)
+    steps = render_cast(f"round(({within} - {lower}) * {scale})", BIGINT)
     clipped = f"LEAST(GREATEST(COALESCE({steps}, {blocks.middle}), 0), {blocks.steps})"
     return f"CASE WHEN isfinite(r) THEN {clipped} ELSE CAST({blocks.middle} AS BIGINT) END"
 
 
-def _before(one: BlockAggregate, place: int, over: str) -> list[str]:
+def _render_window_columns(aggregate: BlockAggregate, index: int, over: str) -> list[str]:
     """What a row is compared with, worked out from all rows of its block."""
-    value, window = _value(place), f"OVER (PARTITION BY {over})"
-    if one.function == "mad":
+    value, window = _value_column(index), f"OVER (PARTITION BY {over})"
+    if aggregate.function == "mad":
         # Between whole numbers below 2^46 a median is a whole number or a half: twice that is exact.
-        return [f"CAST(2 * median({value}) {window} AS BIGINT) AS {_middle(place)}"]
-    if one.function in CENTRED:
+        return [f"CAST(2 * median({value}) {window} AS BIGINT) AS {_center_column(index)}"]
+    if aggregate.function in CENTRED_FUNCTIONS:
         mean = f"SUM({value}) {window} // NULLIF(COUNT({value}) {window}, 0)"
-        return [f"{value} - CAST({mean} AS BIGINT) AS {_middle(place)}"]
-    if one.function == "entropy":
+        return [f"{value} - CAST({mean} AS BIGINT) AS {_center_column(index)}"]
+    if aggregate.function == "entropy":
         times = f"CAST(GREATEST(COUNT({value}) OVER (PARTITION BY {over}, {value}), 1) AS DOUBLE)"
-        return [f"CAST(round(log2({times}) * {LOG_STEPS}) AS BIGINT) AS {_middle(place)}"]
+        return [f"CAST(round(log2({times}) * {LOG_STEPS}) AS BIGINT) AS {_center_column(index)}"]
     return []
 
 
-def _aggregate(one: BlockAggregate, place: int) -> str:
+def _render_block_aggregate(aggregate: BlockAggregate, index: int) -> str:
     """As a double; NULL where there is nothing to aggregate."""
-    value, arg = _value(place), one.arg
-    match one.function:
+    value, arg = _value_column(index), aggregate.arg
+    match aggregate.function:
         case "count_rows":
             return "CAST(COUNT(*) AS DOUBLE)"
         case "count":
@@ -124,49 +124,49 @@ def _aggregate(one: BlockAggregate, place: int) -> str:
         case "count_distinct":
             return f"CAST(COUNT(DISTINCT {value}) AS DOUBLE)"
         case "entropy":
-            return _entropy(value, _middle(place))
+            return _render_entropy(value, _center_column(index))
         case _ if not isinstance(arg, Quantise):
-            raise TypeError(f"{one.function} of a block is of whole steps")
+            raise TypeError(f"{aggregate.function} of a block is of whole steps")
         case "sum":
-            return worth(f"CAST(SUM({value}) AS DOUBLE)", arg.grid)
+            return scale_steps(f"CAST(SUM({value}) AS DOUBLE)", arg.grid)
         case "mean":
-            return worth(f"(CAST(SUM({value}) AS DOUBLE) / NULLIF(COUNT({value}), 0))", arg.grid)
+            return scale_steps(f"(CAST(SUM({value}) AS DOUBLE) / NULLIF(COUNT({value}), 0))", arg.grid)
         case "min" | "max":
-            return worth(f"CAST({one.function.upper()}({value}) AS DOUBLE)", arg.grid)
+            return scale_steps(f"CAST({aggregate.function.upper()}({value}) AS DOUBLE)", arg.grid)
         case "median":
-            return worth(f"median({value})", arg.grid)
+            return scale_steps(f"median({value})", arg.grid)
         case "quantile_cont" | "quantile_disc":
-            assert one.fraction is not None
-            return worth(f"CAST({one.function}({value}, {double(one.fraction)}) AS DOUBLE)", arg.grid)
+            assert aggregate.fraction is not None
+            return scale_steps(f"CAST({aggregate.function}({value}, {render_double(aggregate.fraction)}) AS DOUBLE)", arg.grid)
         case "mad":
-            return worth(f"median(abs(2 * {value} - {_middle(place)}))", arg.grid / 2)
+            return scale_steps(f"median(abs(2 * {value} - {_center_column(index)}))", arg.grid / 2)
         case "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp":
-            return _spread(one.function, arg, _middle(place))
+            return _render_spread(aggregate.function, arg, _center_column(index))
         case "skewness" | "kurtosis" | "kurtosis_pop":
-            return _shape(one.function, _middle(place))
+            return _render_shape(aggregate.function, _center_column(index))
         case _:
-            assert_never(one.function)
+            assert_never(aggregate.function)
 
 
-def _entropy(value: str, logarithm: str) -> str:
+def _render_entropy(value: str, logarithm: str) -> str:
     """In bits: log2 n less the mean, over rows, of log2 of how often the row's value is there."""
     count = f"CAST(COUNT({value}) AS DOUBLE)"
     mean = f"CAST(SUM({logarithm}) FILTER (WHERE {value} IS NOT NULL) AS DOUBLE) / {LOG_STEPS} / {count}"
     return f"(CASE WHEN {count} > 0 THEN GREATEST(log2(GREATEST({count}, 1)) - {mean}, 0) END)"
 
 
-def _power(centred: str, power: int) -> str:
+def _sum_of_powers(centred: str, power: int) -> str:
     """The sum of a power of whole steps, exactly, as a double: of at most 2^20 steps, fourth powers need 128 bits."""
     terms = {1: centred, 2: f"{centred} * {centred}", 3: f"{centred} * {centred} * {centred}",
              4: f"CAST({centred} * {centred} AS HUGEINT) * ({centred} * {centred})"}  # fmt: skip
     return f"CAST(SUM({terms[power]}) AS DOUBLE)"
 
 
-def _moment(centred: str, power: int) -> str:
+def _central_moment(centred: str, power: int) -> str:
     """A central moment in steps, from sums around a whole step that is less than one step from the mean."""
     n = f"CAST(COUNT({centred}) AS DOUBLE)"
-    mean = f"({_power(centred, 1)} / {n})"
-    second, third, fourth = (f"{_power(centred, k)} / {n}" for k in (2, 3, 4))
+    mean = f"({_sum_of_powers(centred, 1)} / {n})"
+    second, third, fourth = (f"{_sum_of_powers(centred, k)} / {n}" for k in (2, 3, 4))
     match power:
         case 2:
             return f"GREATEST({second} - {mean} * {mean}, 0)"
@@ -177,21 +177,21 @@ def _moment(centred: str, power: int) -> str:
             return f"({fourth} - 4 * {mean} * {third} + 6 * {square} * {second} - 3 * {square} * {square})"
 
 
-def _spread(function: str, arg: Quantise, centred: str) -> str:
+def _render_spread(function: str, arg: Quantise, centred: str) -> str:
     n, free = f"CAST(COUNT({centred}) AS DOUBLE)", 1 if function.endswith("samp") else 0
-    variance = f"({_moment(centred, 2)} * {n} / ({n} - {free}) * {double(arg.grid**2)})"
-    found = f"sqrt({variance})" if function.startswith("stddev") else variance
-    return f"(CASE WHEN {n} > {free} THEN {found} END)"
+    variance = f"({_central_moment(centred, 2)} * {n} / ({n} - {free}) * {render_double(arg.grid**2)})"
+    statistic = f"sqrt({variance})" if function.startswith("stddev") else variance
+    return f"(CASE WHEN {n} > {free} THEN {statistic} END)"
 
 
-def _shape(function: str, centred: str) -> str:
+def _render_shape(function: str, centred: str) -> str:
     """As DuckDB has them: skewness and kurtosis of a sample, the latter less that of a normal distribution."""
-    n, square = f"CAST(COUNT({centred}) AS DOUBLE)", _moment(centred, 2)
+    n, square = f"CAST(COUNT({centred}) AS DOUBLE)", _central_moment(centred, 2)
     if function == "skewness":
-        least, found = 2, f"sqrt({n} * ({n} - 1)) / ({n} - 2) * {_moment(centred, 3)} / ({square} * sqrt({square}))"
+        min_rows, statistic = 2, f"sqrt({n} * ({n} - 1)) / ({n} - 2) * {_central_moment(centred, 3)} / ({square} * sqrt({square}))"
     elif function == "kurtosis":
-        ratio = f"{_moment(centred, 4)} / ({square} * {square})"
-        least, found = 3, f"({n} - 1) * (({n} + 1) * {ratio} - 3 * ({n} - 1)) / (({n} - 2) * ({n} - 3))"
+        ratio = f"{_central_moment(centred, 4)} / ({square} * {square})"
+        min_rows, statistic = 3, f"({n} - 1) * (({n} + 1) * {ratio} - 3 * ({n} - 1)) / (({n} - 2) * ({n} - 3))"
     else:
-        least, found = 1, f"{_moment(centred, 4)} / ({square} * {square}) - 3"
-    return f"(CASE WHEN {n} > {least} AND {square} > 0 THEN {found} END)"
+        min_rows, statistic = 1, f"{_central_moment(centred, 4)} / ({square} * {square}) - 3"
+    return f"(CASE WHEN {n} > {min_rows} AND {square} > 0 THEN {statistic} END)"

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dpsql.plan.expr import UID
 from dpsql.plan.nodes import Distinct
-from dpsql.sql.literals import identifier
+from dpsql.sql.literals import quote_identifier
 
 
-def distinct_rows(node: Distinct, rows: str, ctes: dict[str, str]) -> str:
+def render_distinct_rows(node: Distinct, rows: str, ctes: dict[str, str]) -> str:
     """A source with one row for each group and value that some unit keeps.
 
     First the pairs of each unit, of which the heavy ones keep the first by hash, then by value; then DISTINCT over all
     units. Only units with more pairs than the limit are ranked.
     """
-    names = ", ".join(identifier(name) for name in (*node.keys, *node.columns))
-    present = f"{identifier(node.columns[0])} IS NOT NULL"
+    names = ", ".join(quote_identifier(name) for name in (*node.keys, *node.columns))
+    present = f"{quote_identifier(node.columns[0])} IS NOT NULL"
     if node.limit is None:
         return f"(SELECT DISTINCT {names} FROM {rows} WHERE {present})"
     number = sum(name.startswith("values") for name in ctes) + 1

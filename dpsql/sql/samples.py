@@ -34,15 +34,15 @@ def sample_of(type_: Type) -> Parameter:
     return _SAMPLES[type_.kind]
 
 
-UNIT = Placeholder(TEXT, "day")
-FORMAT = Placeholder(TEXT, "YYYY")
+UNIT_SAMPLE = Placeholder(TEXT, "day")
+FORMAT_SAMPLE = Placeholder(TEXT, "YYYY")
 _HALF = Placeholder(DOUBLE, 0.5)
 _ONE = Placeholder(INTEGER, 1)
-_SPAN = Placeholder(INTERVAL, dt.timedelta(days=1))
-_MARK = Placeholder(TEXT, ",")
+_INTERVAL = Placeholder(INTERVAL, dt.timedelta(days=1))
+_SEPARATOR = Placeholder(TEXT, ",")
 
-TAKEN: dict[tuple[type[exp.Expr], str], Placeholder] = {
-    (exp.Extract, "this"): UNIT, (exp.StrToTime, "format"): FORMAT, (exp.StrToDate, "format"): FORMAT,
+NODE_ARGUMENTS: dict[tuple[type[exp.Expr], str], Placeholder] = {
+    (exp.Extract, "this"): UNIT_SAMPLE, (exp.StrToTime, "format"): FORMAT_SAMPLE, (exp.StrToDate, "format"): FORMAT_SAMPLE,
     (exp.AtTimeZone, "zone"): Placeholder(TEXT, "UTC"),
     (exp.WidthBucket, "min_value"): Placeholder(DOUBLE, 0.0), (exp.WidthBucket, "max_value"): Placeholder(DOUBLE, 1.0),
     (exp.WidthBucket, "num_buckets"): Placeholder(INTEGER, 4),
@@ -53,23 +53,23 @@ TAKEN: dict[tuple[type[exp.Expr], str], Placeholder] = {
     (exp.Lag, "offset"): _ONE, (exp.Lead, "offset"): _ONE, (exp.NthValue, "offset"): _ONE,
     (exp.Left, "expression"): _ONE, (exp.Right, "expression"): _ONE, (exp.Round, "decimals"): _ONE,
     (exp.Substring, "start"): _ONE, (exp.Substring, "length"): _ONE, (exp.Repeat, "times"): _ONE,
-    (exp.SplitPart, "part_index"): _ONE, (exp.SplitPart, "delimiter"): _MARK, (exp.GroupConcat, "separator"): _MARK,
-    (exp.DateBin, "this"): _SPAN,
+    (exp.SplitPart, "part_index"): _ONE, (exp.SplitPart, "delimiter"): _SEPARATOR, (exp.GroupConcat, "separator"): _SEPARATOR,
+    (exp.DateBin, "this"): _INTERVAL,
 }  # fmt: skip
 """By a node and the name that it has for the place."""
 
-CALLED: dict[tuple[str, int], Placeholder] = {
-    ("quantile_cont", 1): _HALF, ("quantile_disc", 1): _HALF, ("quantile", 1): _HALF, ("time_bucket", 0): _SPAN,
-    ("date_trunc", 0): UNIT, ("date_part", 0): UNIT, ("date_diff", 0): UNIT, ("to_char", 1): FORMAT,
+FUNCTION_ARGUMENTS: dict[tuple[str, int], Placeholder] = {
+    ("quantile_cont", 1): _HALF, ("quantile_disc", 1): _HALF, ("quantile", 1): _HALF, ("time_bucket", 0): _INTERVAL,
+    ("date_trunc", 0): UNIT_SAMPLE, ("date_part", 0): UNIT_SAMPLE, ("date_diff", 0): UNIT_SAMPLE, ("to_char", 1): FORMAT_SAMPLE,
     ("left", 1): _ONE, ("right", 1): _ONE, ("substr", 1): _ONE, ("substr", 2): _ONE, ("ntile", 0): _ONE,
 }  # fmt: skip
 """By the name of a function without a node of its own, and the place from 0."""
 
-_WHOLE = Placeholder(BIGINT, 1)
-OPTIONS: dict[str, Placeholder] = {
+_INTEGER = Placeholder(BIGINT, 1)
+OPTION_SAMPLES: dict[str, Placeholder] = {
     "epsilon": _HALF, "delta": Placeholder(DOUBLE, 1e-9), "lambda": _HALF, "confidence": Placeholder(DOUBLE, 0.95),
     "max_error": Placeholder(DOUBLE, 1e6), "max_relative_error": _HALF, "proposal": _HALF,
-    **dict.fromkeys(("n", "bins", "rows", "rounds", "max_rows_contributed", "max_groups_contributed"), _WHOLE),
+    **dict.fromkeys(("n", "bins", "rows", "rounds", "max_rows_contributed", "max_groups_contributed"), _INTEGER),
     "noise": Placeholder(TEXT, "auto"), "mechanism": Placeholder(TEXT, "exponential"),
     "method": Placeholder(TEXT, "auto"),
 }  # fmt: skip

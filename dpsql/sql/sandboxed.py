@@ -6,11 +6,11 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dpsql.errors import Unsupported
-from dpsql.sql.dialect import span_of, spelled
+from dpsql.sql.dialect import span_of, sql_name_of
 from dpsql.sql.options import PER_GROUP
 from dpsql.sql.private_only import refuse_private_only
 
-DENIED = frozenset(
+DENIED_FUNCTIONS = frozenset(
     {
         "add_parquet_key", "arrow_scan", "arrow_scan_dumb", "assert_true", "checkpoint", "copy_database",
         "current_catalog", "current_connection_id", "current_database", "current_query", "current_query_id",
@@ -28,12 +28,12 @@ DENIED = frozenset(
     }
 )  # fmt: skip
 DENIED_PREFIXES = ("duckdb_", "from_substrait", "get_substrait", "has_", "parquet_", "pg_", "pragma_", "read_")
-UNWRITABLE = (SqlglotError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+GENERATOR_ERRORS = (SqlglotError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 """What sqlglot's generator raises for a call that another dialect writes with other arguments."""
-SOURCES = ("unnest", "generate_series", "range")
+SOURCE_FUNCTIONS = ("unnest", "generate_series", "range")
 
 
-def check_function(node: exp.Expr) -> None:
+def check_allowed_function(node: exp.Expr) -> None:
     """Refuse a call by name; everything else the locked sandbox has is harmless."""
     if isinstance(node, exp.Parameter | exp.Placeholder | exp.SessionParameter):
         # The sandbox has parameters of its own, the releases.
@@ -47,28 +47,28 @@ def check_function(node: exp.Expr) -> None:
             span=span_of(node),
         )
     refuse_private_only(node)
-    if any(name in DENIED or name.startswith(DENIED_PREFIXES) for name in function_names(node)):
-        raise Unsupported(f"{spelled(node)} is not available", span=span_of(node))
+    if any(name in DENIED_FUNCTIONS or name.startswith(DENIED_PREFIXES) for name in function_names_of(node)):
+        raise Unsupported(f"{sql_name_of(node)} is not available", span=span_of(node))
 
 
-def function_names(node: exp.Func) -> list[str]:
+def function_names_of(node: exp.Func) -> list[str]:
     """Every name that sqlglot, or DuckDB, may have for the function."""
     if isinstance(node, exp.Anonymous):
         return [node.name.lower()]  # the bare name, also of one in quotes
     names = [name.lower() for name in node.sql_names()]
     try:
         written = node.sql(dialect="duckdb").split("(")[0].lower()
-    except UNWRITABLE:
-        raise Unsupported(f"{spelled(node)} is not available", span=span_of(node)) from None
+    except GENERATOR_ERRORS:
+        raise Unsupported(f"{sql_name_of(node)} is not available", span=span_of(node)) from None
     return [*names, written]
 
 
-def check_source(source: exp.Expr) -> None:
+def check_allowed_source(source: exp.Expr) -> None:
     """FROM in post-processing: releases, VALUES, unnest and series only."""
     if isinstance(source, exp.Values | exp.Unnest):
         return
     inner = source.this if isinstance(source, exp.Table | exp.Lateral) else source
-    if isinstance(inner, exp.Func) and any(name in SOURCES for name in function_names(inner)):
+    if isinstance(inner, exp.Func) and any(name in SOURCE_FUNCTIONS for name in function_names_of(inner)):
         return
     if isinstance(source, exp.Lateral):
         raise Unsupported(
@@ -78,6 +78,6 @@ def check_source(source: exp.Expr) -> None:
             span=span_of(source),
         )
     raise Unsupported(
-        "this cannot stand in FROM", hint=f"Tables, sub-selects, VALUES and {', '.join(SOURCES)} can.",
+        "this cannot stand in FROM", hint=f"Tables, sub-selects, VALUES and {', '.join(SOURCE_FUNCTIONS)} can.",
         span=span_of(source),
     )  # fmt: skip

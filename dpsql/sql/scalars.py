@@ -12,56 +12,56 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from dpsql.errors import GroupingError, Unsupported
-from dpsql.plan.expr import Call, Column, Compare, Expr, Literal, conjunction
+from dpsql.plan.expr import Call, Column, Compare, Expr, Literal, join_conjuncts
 from dpsql.plan.relations import Named, PerUnit, Project, UnitMeasure
 from dpsql.plan.walk import columns_of
-from dpsql.sql.aggregates import holds_aggregate, is_aggregate
+from dpsql.sql.aggregates import has_aggregate, is_aggregate
 from dpsql.sql.bind_expr import bind_expr
-from dpsql.sql.choosing import PER_UNIT
-from dpsql.sql.dialect import only, span_of
+from dpsql.sql.choosing import PER_UNIT_ROW_NUMBER
+from dpsql.sql.dialect import refuse_other_args, span_of
 from dpsql.sql.names import BoundColumn, Scope, SourceScope, is_star
-from dpsql.sql.per_unit import GROUP, column_of, rebuilt
-from dpsql.sql.relation import Relation, two_levels
-from dpsql.sql.sources import known_table
+from dpsql.sql.per_unit import GROUP_SOURCE, group_column, rebuild_node
+from dpsql.sql.relation import BoundRelation, nesting_level_error
+from dpsql.sql.sources import lookup_table
 from dpsql.sql.unit_measures import bind_unit_measure
-from dpsql.sql.unit_picks import Picked
+from dpsql.sql.unit_picks import UnitPickBinder
 from dpsql.types import BIGINT
 
 if TYPE_CHECKING:
     from dpsql.sql.bind import Binder
 
 
-Equal = list[tuple[Expr, Expr]]
+EqualityPairs = list[tuple[Expr, Expr]]
 """What of the sub-select is equal to what of the outer block."""
 
 
 def bind_scalar(
-    binder: Binder, relation: Relation, select: exp.Select, inner: Relation, require_unit: Callable[[], None]
+    binder: Binder, relation: BoundRelation, select: exp.Select, inner: BoundRelation, require_unit: Callable[[], None]
 ) -> Expr:
     """`inner` has the sub-select's rows, with the conditions that read the outer block aside."""
-    check_single(select)
+    check_single_row(select)
     if len(select.expressions) != 1 or is_star(select.expressions[0]):
         raise Unsupported("this sub-select must give one column", span=span_of(select))
     item = select.expressions[0].unalias()
-    equal = [_split(condition, relation, inner, select) for condition in inner.correlated]
+    equal = [_split_equality(condition, relation, inner, select) for condition in inner.correlated]
     require_unit()
-    if holds_aggregate(item):
-        return _aggregated(binder, relation, inner, equal, [item])[0]
-    return _looked_up(binder, relation, select, inner, equal, item)
+    if has_aggregate(item):
+        return _bind_aggregated(binder, relation, inner, equal, [item])[0]
+    return _bind_lookup(binder, relation, select, inner, equal, item)
 
 
-def bind_aggregates(binder: Binder, relation: Relation, select: exp.Select, inner: Relation) -> list[Expr]:
+def bind_unit_aggregates(binder: Binder, relation: BoundRelation, select: exp.Select, inner: BoundRelation) -> list[Expr]:
     """As `bind_scalar`, for a sub-select that gives aggregates, and equates the unit: one grouping has them all."""
-    equal = [_split(condition, relation, inner, select) for condition in inner.correlated]
-    return _aggregated(binder, relation, inner, equal, [item.unalias() for item in select.expressions])
+    equal = [_split_equality(condition, relation, inner, select) for condition in inner.correlated]
+    return _bind_aggregated(binder, relation, inner, equal, [item.unalias() for item in select.expressions])
 
 
-def check_single(select: exp.Select) -> None:
+def check_single_row(select: exp.Select) -> None:
     """Refuse what may give other than one row."""
     if select.args.get("limit") is not None or select.args.get("offset") is not None:
         raise Unsupported(
             "LIMIT in a sub-select over private rows is not supported",
-            hint=f"Use MIN or MAX, or number each unit's rows and keep those with 1: {PER_UNIT}.",
+            hint=f"Use MIN or MAX, or number each unit's rows and keep those with 1: {PER_UNIT_ROW_NUMBER}.",
             span=span_of(select.args.get("limit") or select.args["offset"]),
         )
     for clause in ("group", "having", "distinct"):
@@ -71,15 +71,15 @@ def check_single(select: exp.Select) -> None:
                 hint="Join with the grouped rows in FROM instead.",
                 span=span_of(select.args[clause]),
             )
-    only(select, "expressions", "from_", "joins", "where", "order", "windows")
+    refuse_other_args(select, "expressions", "from_", "joins", "where", "order", "windows")
 
 
-def _split(condition: Expr, relation: Relation, inner: Relation, select: exp.Select) -> tuple[Expr, Expr]:
+def _split_equality(condition: Expr, relation: BoundRelation, inner: BoundRelation, select: exp.Select) -> tuple[Expr, Expr]:
     """An equality of something of the sub-select with something of the outer block."""
     if isinstance(condition, Compare) and condition.op == "=":
-        for one, other in ((condition.left, condition.right), (condition.right, condition.left)):
-            if columns_of(one) <= inner.names and columns_of(one) and columns_of(other) <= relation.names:
-                return one, other
+        for inner_side, outer_side in ((condition.left, condition.right), (condition.right, condition.left)):
+            if columns_of(inner_side) <= inner.names and columns_of(inner_side) and columns_of(outer_side) <= relation.names:
+                return inner_side, outer_side
     raise Unsupported(
         "a sub-select that gives one value may be compared with the outer block by = only",
         hint="Join the rows in FROM and aggregate there, or use a window function with PARTITION BY the unit.",
@@ -87,8 +87,8 @@ def _split(condition: Expr, relation: Relation, inner: Relation, select: exp.Sel
     )
 
 
-def _aggregated(
-    binder: Binder, relation: Relation, inner: Relation, equal: Equal, items: list[exp.Expr]
+def _bind_aggregated(
+    binder: Binder, relation: BoundRelation, inner: BoundRelation, equal: EqualityPairs, items: list[exp.Expr]
 ) -> list[Expr]:
     """One row per unit and compared values, joined to the rows that ask for it; no row means that nothing was counted.
 
@@ -106,38 +106,38 @@ def _aggregated(
         if isinstance(node, exp.Query | exp.Subquery | exp.Window):
             raise Unsupported("this cannot stand beside an aggregate in a sub-select", span=span_of(node))
         if is_aggregate(node):
-            name = binder.namer.name("measure")
-            pick = Picked(binder.namer, inner, tuple(one for one, _ in equal)).measure(node, name)
+            name = binder.namer.reserve_name("measure")
+            pick = UnitPickBinder(binder.namer, inner, tuple(inner_side for inner_side, _ in equal)).bind_measure(node, name)
             measures.append(pick or bind_unit_measure(node, name, inner.scope))
             arg = measures[-1].arg
             if arg is not None and not columns_of(arg) <= inner.names:
-                raise two_levels(node)
-            return column_of(measures[-1].name, node)
-        if isinstance(node, exp.Column) and inner.scope.lookup(node) in tuple(inner.scope.columns()):
+                raise nesting_level_error(node)
+            return group_column(measures[-1].name, node)
+        if isinstance(node, exp.Column) and inner.scope.find_column(node) in tuple(inner.scope.iter_columns()):
             raise GroupingError(f'column "{node.name}" must appear in an aggregate', span=span_of(node))
-        return rebuilt(node, rewrite)
+        return rebuild_node(node, rewrite)
 
     above = [rewrite(item) for item in items]
-    keys = tuple(Named(binder.namer.name("key"), one) for one, _ in equal)
-    joined = [Compare("=", Column(key.name, key.expr.type), other) for key, (_, other) in zip(keys, equal, strict=True)]
-    relation.add_left(PerUnit(inner.node, keys, tuple(measures)), conjunction(tuple(joined)))
+    keys = tuple(Named(binder.namer.reserve_name("key"), inner_side) for inner_side, _ in equal)
+    joined = [Compare("=", Column(key.name, key.expr.type), outer_side) for key, (_, outer_side) in zip(keys, equal, strict=True)]
+    relation.add_left_join(PerUnit(inner.node, keys, tuple(measures)), join_conjuncts(tuple(joined)))
     columns: list[BoundColumn] = []
     for measure in measures:
         column = Column(measure.name, measure.type)
         if measure.function.startswith("count"):
             column = relation.add_column(
-                binder.namer.name("count"), Call("coalesce", (column, Literal(0, BIGINT)), BIGINT)
+                binder.namer.reserve_name("count"), Call("coalesce", (column, Literal(0, BIGINT)), BIGINT)
             )
         columns.append(BoundColumn(measure.name, column))
-    scope = Scope((SourceScope(GROUP, tuple(columns)),), outer=relation.scope)
+    scope = Scope((SourceScope(GROUP_SOURCE, tuple(columns)),), outer=relation.scope)
     return [bind_expr(item, scope) for item in above]
 
 
-def _looked_up(
-    binder: Binder, relation: Relation, select: exp.Select, inner: Relation, equal: Equal, item: exp.Expr
+def _bind_lookup(
+    binder: Binder, relation: BoundRelation, select: exp.Select, inner: BoundRelation, equal: EqualityPairs, item: exp.Expr
 ) -> Expr:
     """A row found by a unique key: there is at most one, and none gives NULL."""
-    if not _by_unique_key(binder, select, inner, [one for one, _ in equal]):
+    if not _is_by_unique_key(binder, select, inner, [inner_side for inner_side, _ in equal]):
         raise Unsupported(
             "this sub-select may give more than one row",
             hint="Aggregate, for example with MAX, or compare a column that the schema declares unique.",
@@ -145,22 +145,22 @@ def _looked_up(
         )
     value = bind_expr(item, inner.scope)
     if not columns_of(value) <= inner.names:
-        raise two_levels(item)
-    name = binder.namer.name("value")
-    keys = tuple(Named(binder.namer.name("key"), one) for one, _ in equal)
-    joined = [Compare("=", Column(key.name, key.expr.type), other) for key, (_, other) in zip(keys, equal, strict=True)]
-    relation.add_left(Project(inner.node, (*keys, Named(name, value))), conjunction(tuple(joined)))
+        raise nesting_level_error(item)
+    name = binder.namer.reserve_name("value")
+    keys = tuple(Named(binder.namer.reserve_name("key"), inner_side) for inner_side, _ in equal)
+    joined = [Compare("=", Column(key.name, key.expr.type), outer_side) for key, (_, outer_side) in zip(keys, equal, strict=True)]
+    relation.add_left_join(Project(inner.node, (*keys, Named(name, value))), join_conjuncts(tuple(joined)))
     return Column(name, value.type)
 
 
-def _by_unique_key(binder: Binder, select: exp.Select, inner: Relation, compared: list[Expr]) -> bool:
+def _is_by_unique_key(binder: Binder, select: exp.Select, inner: BoundRelation, compared: list[Expr]) -> bool:
     source = select.args["from_"].this
     if select.args.get("joins") or not isinstance(source, exp.Table) or len(inner.scope.sources) != 1:
         return False
     if source.name.lower() in binder.ctes_of(select):
         return False
-    if binder.outside is not None and binder.outside.is_named(source):
+    if binder.outside is not None and binder.outside.is_cte_or_view(source):
         return False
-    table = known_table(binder.schema, source)
-    origins = {c.column.origin for c in inner.scope.columns() if c.column in compared}
+    table = lookup_table(binder.schema, source)
+    origins = {c.column.origin for c in inner.scope.iter_columns() if c.column in compared}
     return table is not None and any({f"{table.name}.{name}" for name in key} <= origins for key in table.unique)

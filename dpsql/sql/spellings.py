@@ -8,13 +8,13 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect, binary_from_function, build_formatted_time
 from sqlglot.helper import seq_get
 
-FORMAT = "format"
+FORMAT_NOTE = "format"
 """The note in which a node keeps a format as it was written; sqlglot's own field is translated, with losses."""
 
-Fields = tuple[str, ...]
+ArgumentNames = tuple[str, ...]
 
 # sqlglot's classes for functions of our table: (name, the arguments in order)
-NAMED: dict[type[exp.Expr], tuple[str, Fields]] = {
+NODE_FUNCTIONS: dict[type[exp.Expr], tuple[str, ArgumentNames]] = {
     exp.Lower: ("lower", ("this",)),
     exp.Upper: ("upper", ("this",)),
     exp.Length: ("length", ("this",)),
@@ -68,7 +68,7 @@ NAMED: dict[type[exp.Expr], tuple[str, Fields]] = {
 }
 
 # Functions that sqlglot has no class for.
-BARE = {
+BARE_FUNCTIONS = {
     "octet_length": "octet_length",
     "make_date": "make_date",
     "regexp_matches": "regexp_like",
@@ -77,7 +77,7 @@ BARE = {
 }
 
 # Functions that are a part of a date.
-PARTS: dict[type[exp.Expr], str] = {
+DATE_PART_NODES: dict[type[exp.Expr], str] = {
     exp.Year: "year",
     exp.Quarter: "quarter",
     exp.Month: "month",
@@ -92,7 +92,7 @@ PARTS: dict[type[exp.Expr], str] = {
     exp.Minute: "minute",
     exp.Second: "second",
 }
-BARE_PARTS = frozenset(
+BARE_DATE_PARTS = frozenset(
     {"epoch", "dow", "weekday", "isodow", "doy", "isoyear", "decade", "century", "millennium", "millisecond",
      "microsecond"}
 )  # fmt: skip
@@ -101,22 +101,22 @@ BARE_PARTS = frozenset(
 # --- what the parser must read differently ---------------------------------------------------------------------------
 
 
-def _formatted(kind: type[exp.Expr]) -> Callable[[list[exp.Expr], Dialect], exp.Expr]:
+def _format_builder(kind: type[exp.Expr]) -> Callable[[list[exp.Expr], Dialect], exp.Expr]:
     def build(args: list[exp.Expr], dialect: Dialect) -> exp.Expr:
         written = seq_get(args, 1)
         node = build_formatted_time(kind)(args, dialect)
         if isinstance(written, exp.Literal) and written.is_string:
-            node.meta[FORMAT] = written.name
+            node.meta[FORMAT_NOTE] = written.name
         return node
 
     return build
 
 
-def _to_timestamp(args: list[exp.Expr], dialect: Dialect) -> exp.Expr:
-    return exp.UnixToTime(this=seq_get(args, 0)) if len(args) == 1 else _formatted(exp.StrToTime)(args, dialect)
+def _build_to_timestamp(args: list[exp.Expr], dialect: Dialect) -> exp.Expr:
+    return exp.UnixToTime(this=seq_get(args, 0)) if len(args) == 1 else _format_builder(exp.StrToTime)(args, dialect)
 
 
-def _date_diff(args: list[exp.Expr]) -> exp.Expr:
+def _build_date_diff(args: list[exp.Expr]) -> exp.Expr:
     """DATE_DIFF('day', from, to), as DuckDB, Redshift and SQL Server have it; DATEDIFF(to, from) in days, as MySQL."""
     if len(args) == 3:
         unit = args[0]
@@ -125,33 +125,33 @@ def _date_diff(args: list[exp.Expr]) -> exp.Expr:
     return exp.DateDiff.from_arg_list(args)
 
 
-def _date_sub(args: list[exp.Expr]) -> exp.Expr:
+def _build_date_sub(args: list[exp.Expr]) -> exp.Expr:
     """DATE_SUB('month', from, to) counts whole months; DATE_SUB(date, interval) subtracts."""
     return exp.Anonymous(this="date_sub", expressions=args) if len(args) == 3 else exp.DateSub.from_arg_list(args)
 
 
-def _date_bin(args: list[exp.Expr]) -> exp.Expr:
+def _build_date_bin(args: list[exp.Expr]) -> exp.Expr:
     """Its origin is a moment, also where that is a text: sqlglot would take it for the name of a unit."""
     origin = seq_get(args, 2)
     text = isinstance(origin, exp.Literal) and origin.is_string
     node = exp.DateBin(this=seq_get(args, 0), expression=seq_get(args, 1))
-    moment = exp.Cast(this=origin, to=exp.DataType.build("timestamp")) if text else origin
-    node.set("unit", moment)
+    timestamp = exp.Cast(this=origin, to=exp.DataType.build("timestamp")) if text else origin
+    node.set("unit", timestamp)
     return node
 
 
-def _regexp_extract(args: list[exp.Expr]) -> exp.Expr:
+def _build_regexp_extract(args: list[exp.Expr]) -> exp.Expr:
     return exp.RegexpExtract(this=seq_get(args, 0), expression=seq_get(args, 1), group=seq_get(args, 2))
 
 
-FUNCTIONS: dict[str, Callable[..., exp.Expr]] = {
-    "TO_CHAR": _formatted(exp.TimeToStr),
-    "TO_DATE": _formatted(exp.StrToDate),
-    "TO_TIMESTAMP": _to_timestamp,
-    "DATE_BIN": _date_bin,
-    "DATE_DIFF": _date_diff,
-    "DATEDIFF": _date_diff,
-    "DATE_SUB": _date_sub,
+PARSED_FUNCTIONS: dict[str, Callable[..., exp.Expr]] = {
+    "TO_CHAR": _format_builder(exp.TimeToStr),
+    "TO_DATE": _format_builder(exp.StrToDate),
+    "TO_TIMESTAMP": _build_to_timestamp,
+    "DATE_BIN": _build_date_bin,
+    "DATE_DIFF": _build_date_diff,
+    "DATEDIFF": _build_date_diff,
+    "DATE_SUB": _build_date_sub,
     "DIV": binary_from_function(exp.IntDiv),
-    "REGEXP_EXTRACT": _regexp_extract,
+    "REGEXP_EXTRACT": _build_regexp_extract,
 }

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dpsql.errors import LimitExceeded
-from dpsql.lex import Kind, Token, tokens
-from dpsql.sql.parse import MOST_CHARACTERS
+from dpsql.lex import TokenKind, Token, split_tokens
+from dpsql.sql.parse import MAX_CHARACTERS
 
-MOST_STATEMENTS = 1_000
+MAX_STATEMENTS = 1_000
 
 
 def split_statements(sql: str) -> tuple[tuple[str, int], ...]:
@@ -15,20 +15,20 @@ def split_statements(sql: str) -> tuple[tuple[str, int], ...]:
     >>> split_statements("SET epsilon = 1; ; SELECT ';' /* ; */ -- ;")
     (('SET epsilon = 1', 0), ("SELECT ';' /* ; */ -- ;", 19))
     """
-    if len(sql) > MOST_CHARACTERS:
-        raise LimitExceeded(f"the statement has more than {MOST_CHARACTERS} characters")
+    if len(sql) > MAX_CHARACTERS:
+        raise LimitExceeded(f"the statement has more than {MAX_CHARACTERS} characters")
     if ";" not in sql and (only := sql.strip()) and only[0] not in "-/":  # one that begins with no comment
         return ((only, len(sql) - len(sql.lstrip())),)
-    found: list[tuple[str, int]] = []
+    statements: list[tuple[str, int]] = []
     waiting: list[Token] = []
-    for token in (*tokens(sql), None):
+    for token in (*split_tokens(sql), None):
         if token is not None and token.text != ";":
             waiting.append(token)
             continue
-        if any(one.kind not in (Kind.SPACE, Kind.COMMENT) or not one.ended for one in waiting):
+        if any(part.kind not in (TokenKind.SPACE, TokenKind.COMMENT) or not part.ended for part in waiting):
             text = sql[waiting[0].start : waiting[-1].end]
-            found.append((text.strip(), waiting[0].start + len(text) - len(text.lstrip())))
+            statements.append((text.strip(), waiting[0].start + len(text) - len(text.lstrip())))
         waiting = []
-        if len(found) > MOST_STATEMENTS:
-            raise LimitExceeded(f"there are more than {MOST_STATEMENTS} statements in one text")
-    return tuple(found)
+        if len(statements) > MAX_STATEMENTS:
+            raise LimitExceeded(f"there are more than {MAX_STATEMENTS} statements in one text")
+    return tuple(statements)

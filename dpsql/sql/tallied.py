@@ -16,18 +16,18 @@ from dpsql.plan.nodes import Aggregate
 from dpsql.plan.relations import Named
 from dpsql.schema.model import Schema
 from dpsql.span import Span
-from dpsql.sql.blocks import Ownership, State
+from dpsql.sql.blocks import Ownership, SplitState
 from dpsql.sql.dialect import span_of
-from dpsql.sql.holes import Holes
+from dpsql.sql.holes import SubqueryParameters
 from dpsql.sql.names import BoundColumn, is_star
-from dpsql.sql.output_names import UNNAMED
+from dpsql.sql.output_names import UNNAMED_COLUMN
 from dpsql.sql.parameters import Parameter
-from dpsql.sql.parse import parse
-from dpsql.sql.ranges import Ranges
-from dpsql.sql.split import NOBODY, Splitter
-from dpsql.sql.suggest import is_id, without_ids
+from dpsql.sql.parse import parse_query
+from dpsql.sql.ranges import RangeSource
+from dpsql.sql.split import ANONYMOUS, Splitter
+from dpsql.sql.suggest import is_id_column, suggest_without_ids
 
-MOST_COLUMNS = 64
+MAX_COLUMNS = 64
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class PrivateRows:
     spans: tuple[Span | None, ...]
 
 
-def private_rows(query: exp.Query, schema: Schema, now: dt.datetime | None, who: Identity = NOBODY) -> PrivateRows:
+def bind_private_rows(query: exp.Query, schema: Schema, now: dt.datetime | None, identity: Identity = ANONYMOUS) -> PrivateRows:
     """The private rows that a query gives out: filters, joins and computed columns, or one row per unit."""
-    splitter = Splitter(State(schema), who, now, Ranges.DECLARED)
+    splitter = Splitter(SplitState(schema), identity, now, RangeSource.DECLARED)
     try:
-        block = splitter.query(splitter.plain(query), {})
+        block = splitter.split_block(splitter.prepare_tree(query), {})
     except SqlglotError:  # a tree that its own generator cannot write
         raise InvalidSyntax("the statement is not understood") from None
     if block.ownership is not Ownership.OWNED:
@@ -53,9 +53,9 @@ def private_rows(query: exp.Query, schema: Schema, now: dt.datetime | None, who:
             hint="SELECT columns FROM a private table, without aggregates.",
             span=span_of(query),
         )
-    binder = splitter.binder()
-    rows, columns = binder.owned_query(block.post)
-    assert isinstance(binder.outside, Holes)
+    binder = splitter.make_binder()
+    rows, columns = binder.bind_owned_query(block.post)
+    assert isinstance(binder.outside, SubqueryParameters)
     if binder.outside.found or splitter.state.releases:
         raise Unsupported(
             "sub-selects over public or released rows are not supported here",
@@ -63,54 +63,54 @@ def private_rows(query: exp.Query, schema: Schema, now: dt.datetime | None, who:
             span=span_of(query),
         )
     names = tuple(column.name for column in columns)
-    spans = _places(query, len(columns))
-    _check(names, spans, query)
-    _refuse_ids(columns, spans, query, schema)
+    spans = _column_spans(query, len(columns))
+    _check_columns(names, spans, query)
+    _refuse_id_columns(columns, spans, query, schema)
     keys = tuple(Named(f"c{number}", column.column) for number, column in enumerate(columns, 1))
     return PrivateRows(Aggregate(rows, keys, (CountRows(),)), names, spans)
 
 
-def _places(query: exp.Query, count: int) -> tuple[Span | None, ...]:
+def _column_spans(query: exp.Query, count: int) -> tuple[Span | None, ...]:
     """Of each column the item of SELECT that gives it; of those that a * stands for, the *."""
     items = query.selects
-    stars = [place for place, item in enumerate(items) if is_star(item)]
+    stars = [index for index, item in enumerate(items) if is_star(item)]
     if len(stars) > 1 or (not stars and len(items) != count):
         return (None,) * count
     spans = [span_of(item) for item in items]
-    for place in stars:
-        spans[place : place + 1] = [spans[place]] * (count - len(items) + 1)
+    for index in stars:
+        spans[index : index + 1] = [spans[index]] * (count - len(items) + 1)
     return tuple(spans)
 
 
-def _refuse_ids(
+def _refuse_id_columns(
     columns: Sequence[BoundColumn], spans: Sequence[Span | None], query: exp.Query, schema: Schema
 ) -> None:
     """Keys without bounds or values: nobody means them, and bounds for them would be no help."""
     for column, span in zip(columns, spans, strict=True):
-        if is_id(schema, column):
+        if is_id_column(schema, column):
             what = "the id of the privacy unit" if column.is_unit else "a key"
             raise UnboundedValues(f'column "{column.name}" is {what}, and has no values to learn from',
-                                  hint=without_ids(query, columns, schema), span=span)  # fmt: skip
+                                  hint=suggest_without_ids(query, columns, schema), span=span)  # fmt: skip
 
 
-def _check(names: tuple[str, ...], spans: Sequence[Span | None], query: exp.Query) -> None:
+def _check_columns(names: tuple[str, ...], spans: Sequence[Span | None], query: exp.Query) -> None:
     lower = [name.lower() for name in names]
-    again = next((place for place, name in enumerate(lower) if name in lower[:place]), None)
-    twice, span = (None, None) if again is None else (lower[again], spans[again] or span_of(query))
-    if twice == UNNAMED:
+    again = next((index for index, name in enumerate(lower) if name in lower[:index]), None)
+    duplicate, span = (None, None) if again is None else (lower[again], spans[again] or span_of(query))
+    if duplicate == UNNAMED_COLUMN:
         raise InvalidSyntax(
             "several of these columns have no names", hint="Give expressions names with AS: (age > 5) AS old.",
             span=span, sqlstate="42701",
         )  # fmt: skip
-    if twice is not None:
-        raise InvalidSyntax(f'column "{twice}" is there twice', hint="Give one of them an alias.", span=span,
+    if duplicate is not None:
+        raise InvalidSyntax(f'column "{duplicate}" is there twice', hint="Give one of them an alias.", span=span,
                             sqlstate="42701")  # fmt: skip
-    if len(names) > MOST_COLUMNS:
-        raise Unsupported(f"these are more than {MOST_COLUMNS} columns", hint="Name those that you need.",
+    if len(names) > MAX_COLUMNS:
+        raise Unsupported(f"these are more than {MAX_COLUMNS} columns", hint="Name those that you need.",
                           span=span_of(query))  # fmt: skip
 
 
-def distinct_values(query: str, parameters: Sequence[Parameter], column: str) -> str:
+def distinct_values_query(query: str, parameters: Sequence[Parameter], column: str) -> str:
     """A statement for the values of one column of a query."""
-    rows = parse(query, parameters).subquery("_rows")
+    rows = parse_query(query, parameters).subquery("_rows")
     return str(exp.select(exp.column(column, quoted=True)).distinct().from_(rows).sql(dialect="postgres"))

@@ -8,17 +8,17 @@ from dpsql.errors import TypeMismatch, Unsupported
 from dpsql.plan.expr import Case, Cast, Expr, Literal
 from dpsql.plan.relations import UnitMeasure
 from dpsql.sql.bind_expr import bind_condition, bind_expr
-from dpsql.sql.coerce import number_literal
-from dpsql.sql.dialect import only, span_of, spelled
+from dpsql.sql.coerce import coerce_number_literal
+from dpsql.sql.dialect import refuse_other_args, span_of, sql_name_of
 from dpsql.sql.names import Scope
 from dpsql.sql.options import PER_GROUP
 from dpsql.types import BIGINT, BOOLEAN, DOUBLE, Type
 
-ANSWERED = (
+SUPPORTED_AGGREGATES = (
     "COUNT, COUNT(DISTINCT x), SUM, AVG, MIN, MAX, MEDIAN, MODE, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, "
     "ARG_MIN, ARG_MAX, FIRST and LAST with ORDER BY, ANY_VALUE, BOOL_AND, BOOL_OR and COUNT_IF"
 )
-SPREADS: dict[type[exp.Expr], str] = {
+SPREAD_FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.VariancePop: "var_pop", exp.Variance: "var_samp", exp.StddevPop: "stddev_pop", exp.StddevSamp: "stddev_samp",
     exp.Stddev: "stddev_samp",
 }  # fmt: skip
@@ -26,49 +26,49 @@ SPREADS: dict[type[exp.Expr], str] = {
 
 def bind_unit_measure(node: exp.Expr, name: str, scope: Scope) -> UnitMeasure:
     if isinstance(node, exp.Filter):
-        only(node, "this", "expression")
-        only(node.expression, "this")
+        refuse_other_args(node, "this", "expression")
+        refuse_other_args(node.expression, "this")
         measure = bind_unit_measure(node.this, name, scope)
         condition = bind_condition(node.expression.this, scope)
         if measure.arg is None:
-            return UnitMeasure(name, "count", _where(condition, Literal(1, BIGINT)), BIGINT)
-        return UnitMeasure(name, measure.function, _where(condition, measure.arg), measure.type)
-    function, arg = function_and_arg(node, scope)
-    return UnitMeasure(name, function, arg, result_type(function, arg))
+            return UnitMeasure(name, "count", _filter_argument(condition, Literal(1, BIGINT)), BIGINT)
+        return UnitMeasure(name, measure.function, _filter_argument(condition, measure.arg), measure.type)
+    function, arg = bind_function_and_argument(node, scope)
+    return UnitMeasure(name, function, arg, unit_measure_type(function, arg))
 
 
-def function_and_arg(node: exp.Expr, scope: Scope) -> tuple[str, Expr | None]:
+def bind_function_and_argument(node: exp.Expr, scope: Scope) -> tuple[str, Expr | None]:
     """The plan's name of an aggregate, and its argument; None where rows are counted."""
     _refuse_group_bounds(node)
     match node:
         case exp.Count():
-            return _count(node, scope)
+            return _bind_count(node, scope)
         case exp.CountIf():
-            only(node, "this")
-            return "count", _where(bind_condition(node.this, scope), Literal(1, BIGINT))
+            refuse_other_args(node, "this")
+            return "count", _filter_argument(bind_condition(node.this, scope), Literal(1, BIGINT))
         case exp.Sum() | exp.Avg():
-            only(node, "this")
-            return "sum" if isinstance(node, exp.Sum) else "mean", _number(node, scope)
+            refuse_other_args(node, "this")
+            return "sum" if isinstance(node, exp.Sum) else "mean", _bind_number(node, scope)
         case exp.Min() | exp.Max():
-            only(node, "this")
-            return node.key, _ordered(node, scope)
+            refuse_other_args(node, "this")
+            return node.key, _bind_ordered(node, scope)
         case exp.AnyValue():  # the least: which row comes first means nothing
-            only(node, "this")
-            arg = bind_expr(_plain(node), scope)
+            refuse_other_args(node, "this")
+            arg = bind_expr(_require_plain_argument(node), scope)
             return "all" if arg.type == BOOLEAN else "min", arg
         case exp.Median():
-            only(node, "this")
-            return "median", _as_double(_number(node, scope))
-        case _ if type(node) in SPREADS:
-            only(node, "this")
-            return SPREADS[type(node)], _number(node, scope)
+            refuse_other_args(node, "this")
+            return "median", _cast_to_double(_bind_number(node, scope))
+        case _ if type(node) in SPREAD_FUNCTIONS:
+            refuse_other_args(node, "this")
+            return SPREAD_FUNCTIONS[type(node)], _bind_number(node, scope)
         case exp.LogicalAnd() | exp.LogicalOr():
-            only(node, "this")
+            refuse_other_args(node, "this")
             return "all" if isinstance(node, exp.LogicalAnd) else "any", bind_condition(node.this, scope)
         case _:
             raise Unsupported(
-                f"{spelled(node)} of each unit's rows is not supported",
-                hint=f"These are: {ANSWERED}.",
+                f"{sql_name_of(node)} of each unit's rows is not supported",
+                hint=f"These are: {SUPPORTED_AGGREGATES}.",
                 span=span_of(node),
             )
 
@@ -78,12 +78,12 @@ def _refuse_group_bounds(node: exp.Expr) -> None:
     if isinstance(argument, exp.Anonymous) and str(argument.this).lower() == PER_GROUP:
         raise Unsupported(
             f"{PER_GROUP} does not go with groups of single units",
-            hint=f"Clip the unit's result: CLIP({spelled(node).replace('()', '(x)')}, 0, 10).",
+            hint=f"Clip the unit's result: CLIP({sql_name_of(node).replace('()', '(x)')}, 0, 10).",
             span=span_of(node),
         )
 
 
-def result_type(function: str, arg: Expr | None) -> Type:
+def unit_measure_type(function: str, arg: Expr | None) -> Type:
     match function:
         case "sum":
             return BIGINT if arg is not None and arg.type.is_integer else DOUBLE
@@ -98,13 +98,13 @@ def result_type(function: str, arg: Expr | None) -> Type:
             return BIGINT
 
 
-def _count(node: exp.Count, scope: Scope) -> tuple[str, Expr | None]:
-    only(node, "this")
+def _bind_count(node: exp.Count, scope: Scope) -> tuple[str, Expr | None]:
+    refuse_other_args(node, "this")
     arg = node.this
     if arg is None or isinstance(arg, exp.Star):
         return "count_rows", None
     if isinstance(arg, exp.Distinct):
-        only(arg, "expressions")
+        refuse_other_args(arg, "expressions")
         if len(arg.expressions) != 1:
             raise Unsupported("COUNT(DISTINCT …) of several columns is not supported here",
                               hint="Concatenate them as text.", span=span_of(arg))  # fmt: skip
@@ -115,33 +115,33 @@ def _count(node: exp.Count, scope: Scope) -> tuple[str, Expr | None]:
     return "count", bound
 
 
-def _number(node: exp.Expr, scope: Scope) -> Expr:
-    arg = number_literal(bind_expr(_plain(node), scope), node.this)
+def _bind_number(node: exp.Expr, scope: Scope) -> Expr:
+    arg = coerce_number_literal(bind_expr(_require_plain_argument(node), scope), node.this)
     if not arg.type.is_number:
-        seconds = f"{spelled(node)[:-2]}(EXTRACT(epoch FROM {node.this.sql(dialect='postgres')})) is in seconds."
-        raise TypeMismatch(f"{spelled(node)} needs numbers, not {arg.type}", hint=seconds if arg.type.is_span else None,
+        seconds = f"{sql_name_of(node)[:-2]}(EXTRACT(epoch FROM {node.this.sql(dialect='postgres')})) is in seconds."
+        raise TypeMismatch(f"{sql_name_of(node)} needs numbers, not {arg.type}", hint=seconds if arg.type.is_microsecond_interval else None,
                            span=span_of(node.this))  # fmt: skip
     return arg
 
 
-def _as_double(arg: Expr) -> Expr:
+def _cast_to_double(arg: Expr) -> Expr:
     """Between two whole numbers, or decimals, a median would have to be rounded."""
     return arg if arg.type == DOUBLE else Cast(arg, DOUBLE)
 
 
-def _ordered(node: exp.Expr, scope: Scope) -> Expr:
+def _bind_ordered(node: exp.Expr, scope: Scope) -> Expr:
     inner = node.this.expressions[0] if isinstance(node.this, exp.Distinct) else node.this  # DISTINCT changes nothing
     arg = bind_expr(inner, scope)
     if arg.type == BOOLEAN:
-        raise TypeMismatch(f"{spelled(node)} does not take boolean", hint="BOOL_AND and BOOL_OR do.",
+        raise TypeMismatch(f"{sql_name_of(node)} does not take boolean", hint="BOOL_AND and BOOL_OR do.",
                            span=span_of(node.this))  # fmt: skip
     return arg
 
 
-def _plain(node: exp.Expr) -> exp.Expr:
+def _require_plain_argument(node: exp.Expr) -> exp.Expr:
     if isinstance(node.this, exp.Distinct | exp.Order):
         raise Unsupported(
-            f"DISTINCT and ORDER BY within {spelled(node)} of each unit's rows are not supported",
+            f"DISTINCT and ORDER BY within {sql_name_of(node)} of each unit's rows are not supported",
             hint="SELECT DISTINCT the unit and the column in a sub-select first.",
             span=span_of(node.this),
         )
@@ -149,6 +149,6 @@ def _plain(node: exp.Expr) -> exp.Expr:
     return inner
 
 
-def _where(condition: Expr, arg: Expr) -> Expr:
+def _filter_argument(condition: Expr, arg: Expr) -> Expr:
     """FILTER (WHERE c): the argument where c holds, NULL elsewhere, which no aggregate counts."""
     return Case(((condition, arg),), Literal(None, arg.type), arg.type)

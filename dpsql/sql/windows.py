@@ -13,38 +13,38 @@ from sqlglot import exp
 from dpsql.errors import GroupingError, InvalidSyntax, NotPrivate, Unsupported
 from dpsql.plan.expr import Case, Column, Expr, Literal
 from dpsql.plan.relations import Ordering, UnitWindow
-from dpsql.sql.aggregates import holds_aggregate
+from dpsql.sql.aggregates import has_aggregate
 from dpsql.sql.bind_expr import bind_condition, bind_expr
-from dpsql.sql.choosing import DISTINCT_ON
+from dpsql.sql.choosing import DISTINCT_ON_KEY
 from dpsql.sql.coerce import coerce
-from dpsql.sql.dialect import only, span_of, spelled
+from dpsql.sql.dialect import refuse_other_args, span_of, sql_name_of
 from dpsql.sql.names import Scope
-from dpsql.sql.relation import Relation
-from dpsql.sql.unit_measures import function_and_arg, result_type
+from dpsql.sql.relation import BoundRelation
+from dpsql.sql.unit_measures import bind_function_and_argument, unit_measure_type
 from dpsql.types import BIGINT, INTEGER, Type
 
 if TYPE_CHECKING:
     from dpsql.sql.bind import Binder
 
-RANKS: dict[type[exp.Expr], str] = {exp.RowNumber: "row_number", exp.Rank: "rank", exp.DenseRank: "dense_rank"}
-COPIES: dict[type[exp.Expr], str] = {
+RANK_FUNCTIONS: dict[type[exp.Expr], str] = {exp.RowNumber: "row_number", exp.Rank: "rank", exp.DenseRank: "dense_rank"}
+VALUE_FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.Lag: "lag", exp.Lead: "lead", exp.FirstValue: "first_value", exp.LastValue: "last_value",
     exp.NthValue: "nth_value",
 }  # fmt: skip
-MOST_ROWS = 10_000
+MAX_FRAME_ROWS = 10_000
 """Rows that a frame, LAG or NTILE may count."""
 
 
-def bind_window(binder: Binder, relation: Relation, windows: Mapping[str, exp.Window], node: exp.Window) -> Column:
-    only(node, "this", "partition_by", "order", "spec", "alias", "over")
-    if holds_aggregate(node):
+def bind_window(binder: Binder, relation: BoundRelation, windows: Mapping[str, exp.Window], node: exp.Window) -> Column:
+    refuse_other_args(node, "this", "partition_by", "order", "spec", "alias", "over")
+    if has_aggregate(node):
         raise GroupingError("aggregates cannot stand in a window function here", span=span_of(node))
-    partition, order, spec = _definition(windows, node)
-    keys = _partition(partition, relation.scope, node)
-    orderings = tuple(_ordering(ordered, relation.scope) for ordered in order)
-    function, args, type_ = _function(node.this, relation.scope)
-    frame = None if spec is None else _frame(spec)
-    name = binder.namer.name(function)
+    partition, order, spec = _window_definition(windows, node)
+    keys = _bind_partition(partition, relation.scope, node)
+    orderings = tuple(_bind_ordering(ordered, relation.scope) for ordered in order)
+    function, args, type_ = _bind_window_function(node.this, relation.scope)
+    frame = None if spec is None else _render_frame(spec)
+    name = binder.namer.reserve_name(function)
     return relation.add_window(UnitWindow(relation.node, name, function, args, keys, orderings, frame, type_))
 
 
@@ -60,7 +60,7 @@ def refuse_windows(node: exp.Expr, where: str) -> None:
             )
 
 
-def _definition(
+def _window_definition(
     windows: Mapping[str, exp.Window], node: exp.Window
 ) -> tuple[list[exp.Expr], list[exp.Expr], exp.WindowSpec | None]:
     """PARTITION BY, ORDER BY and frame, those of a named window included."""
@@ -72,25 +72,25 @@ def _definition(
     named = windows.get(alias.name.lower())
     if named is None:
         raise InvalidSyntax(f'window "{alias.name}" does not exist', span=span_of(alias), sqlstate="42704")
-    only(named, "this", "partition_by", "order", "spec", "alias")
-    first, second, third = _definition({n: w for n, w in windows.items() if w is not named}, named)
+    refuse_other_args(named, "this", "partition_by", "order", "spec", "alias")
+    first, second, third = _window_definition({n: w for n, w in windows.items() if w is not named}, named)
     if partition or (order and second):
         raise InvalidSyntax(f'window "{alias.name}" already has PARTITION BY or ORDER BY', span=span_of(node))
     return first, second or list(order), spec or third
 
 
-def _partition(nodes: list[exp.Expr], scope: Scope, window: exp.Window) -> tuple[Expr, ...]:
+def _bind_partition(nodes: list[exp.Expr], scope: Scope, window: exp.Window) -> tuple[Expr, ...]:
     unit = False
     keys: list[Expr] = []
     for node in nodes:
         inner = node
         while isinstance(inner, exp.Paren):
             inner = inner.this
-        found = scope.resolve(inner) if isinstance(inner, exp.Column) else None
-        unit = unit or (found is not None and found.leads_to_unit)
-        if found is None or not found.is_unit:
+        column = scope.resolve_column(inner) if isinstance(inner, exp.Column) else None
+        unit = unit or (column is not None and column.leads_to_unit)
+        if column is None or not column.is_unit:
             keys.append(bind_expr(node, scope))
-    if not unit and window.meta.get(DISTINCT_ON):
+    if not unit and window.meta.get(DISTINCT_ON_KEY):
         raise NotPrivate(
             "DISTINCT ON over private rows must contain the privacy unit",
             detail="Otherwise one unit's rows decide about another's.",
@@ -101,13 +101,13 @@ def _partition(nodes: list[exp.Expr], scope: Scope, window: exp.Window) -> tuple
         raise NotPrivate(
             "a window function over private rows must have PARTITION BY the privacy unit",
             detail="Otherwise one unit's rows decide about another's.",
-            hint=_unit_hint(scope),
+            hint=_partition_hint(scope),
             span=span_of(window),
         )
     return tuple(keys)
 
 
-def _unit_hint(scope: Scope) -> str:
+def _partition_hint(scope: Scope) -> str:
     form = "aggregate first, with GROUP BY: window functions over aggregated rows are fine"
     for source in scope.sources:
         for column in source.columns:
@@ -116,8 +116,8 @@ def _unit_hint(scope: Scope) -> str:
     return f"{form[0].upper()}{form[1:]}."
 
 
-def _ordering(node: exp.Expr, scope: Scope) -> Ordering:
-    only(node, "this", "desc", "nulls_first")
+def _bind_ordering(node: exp.Expr, scope: Scope) -> Ordering:
+    refuse_other_args(node, "this", "desc", "nulls_first")
     expr = bind_expr(node.this, scope)
     return Ordering(expr, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
@@ -125,89 +125,89 @@ def _ordering(node: exp.Expr, scope: Scope) -> Ordering:
 # --- functions -------------------------------------------------------------------------------------------------------
 
 
-def _function(node: exp.Expr, scope: Scope) -> tuple[str, tuple[Expr, ...], Type]:
-    if type(node) in RANKS:
-        only(node)
-        return RANKS[type(node)], (), BIGINT
-    if type(node) in COPIES:
-        return _copy(node, scope)
+def _bind_window_function(node: exp.Expr, scope: Scope) -> tuple[str, tuple[Expr, ...], Type]:
+    if type(node) in RANK_FUNCTIONS:
+        refuse_other_args(node)
+        return RANK_FUNCTIONS[type(node)], (), BIGINT
+    if type(node) in VALUE_FUNCTIONS:
+        return _bind_value_function(node, scope)
     if isinstance(node, exp.Ntile):
-        only(node, "this")
+        refuse_other_args(node, "this")
         if node.this is None:
             raise InvalidSyntax("NTILE takes a number", span=span_of(node))
-        return "ntile", (_number(node.this, "NTILE"),), BIGINT
+        return "ntile", (_read_number(node.this, "NTILE"),), BIGINT
     if isinstance(node, exp.Filter):
-        only(node, "this", "expression")
-        only(node.expression, "this")
-        return _filtered(node, scope)
+        refuse_other_args(node, "this", "expression")
+        refuse_other_args(node.expression, "this")
+        return _bind_filtered(node, scope)
     if isinstance(node, exp.AggFunc) and not isinstance(node, exp.PercentRank | exp.CumeDist):
-        function, arg = function_and_arg(node, scope)
+        function, arg = bind_function_and_argument(node, scope)
         if function == "count_distinct":
             raise Unsupported("DISTINCT in a window function is not supported", span=span_of(node))
         if function in ("count_rows", "count", "sum", "mean", "min", "max", "any", "all"):
-            return function, () if arg is None else (arg,), result_type(function, arg)
+            return function, () if arg is None else (arg,), unit_measure_type(function, arg)
     raise Unsupported(
-        f"{spelled(node)} is not supported as a window function over private rows",
+        f"{sql_name_of(node)} is not supported as a window function over private rows",
         hint="ROW_NUMBER, RANK, DENSE_RANK, NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE, NTH_VALUE, COUNT, SUM, AVG, MIN"
         " and MAX are.",
         span=span_of(node),
     )
 
 
-def _filtered(node: exp.Filter, scope: Scope) -> tuple[str, tuple[Expr, ...], Type]:
-    function, args, type_ = _function(node.this, scope)
+def _bind_filtered(node: exp.Filter, scope: Scope) -> tuple[str, tuple[Expr, ...], Type]:
+    function, args, type_ = _bind_window_function(node.this, scope)
     condition = bind_condition(node.expression.this, scope)
     if function not in ("count_rows", "count", "sum", "mean", "min", "max", "any", "all"):
-        raise Unsupported(f"FILTER does not go with {spelled(node.this)}", span=span_of(node))
+        raise Unsupported(f"FILTER does not go with {sql_name_of(node.this)}", span=span_of(node))
     arg: Expr = args[0] if args else Literal(1, BIGINT)
-    kept = Case(((condition, arg),), Literal(None, arg.type), arg.type)
-    return "count" if function == "count_rows" else function, (kept,), type_
+    argument = Case(((condition, arg),), Literal(None, arg.type), arg.type)
+    return "count" if function == "count_rows" else function, (argument,), type_
 
 
-def _copy(node: exp.Expr, scope: Scope) -> tuple[str, tuple[Expr, ...], Type]:
-    only(node, "this", "offset", "default")
+def _bind_value_function(node: exp.Expr, scope: Scope) -> tuple[str, tuple[Expr, ...], Type]:
+    refuse_other_args(node, "this", "offset", "default")
     arg = bind_expr(node.this, scope)
     args: list[Expr] = [arg]
     if node.args.get("offset") is not None:
-        args.append(_number(node.args["offset"], spelled(node)))
+        args.append(_read_number(node.args["offset"], sql_name_of(node)))
     elif isinstance(node, exp.NthValue):
         raise InvalidSyntax("NTH_VALUE takes a value and a number", span=span_of(node))
     if node.args.get("default") is not None:
         default = node.args["default"]
         args.append(coerce(bind_expr(default, scope), arg.type, default))
-    return COPIES[type(node)], tuple(args), arg.type
+    return VALUE_FUNCTIONS[type(node)], tuple(args), arg.type
 
 
-def _number(node: exp.Expr, what: str) -> Literal:
-    least = 1 if what in ("NTILE", "NTH_VALUE()") else 0
+def _read_number(node: exp.Expr, what: str) -> Literal:
+    minimum = 1 if what in ("NTILE", "NTH_VALUE()") else 0
     text = str(node.this) if isinstance(node, exp.Literal) and not node.args.get("is_string") else ""
-    if not text.isdigit() or not least <= int(text) <= MOST_ROWS:
-        raise Unsupported(f"the number in {what} must be a literal between {least} and {MOST_ROWS}", span=span_of(node))
+    if not text.isdigit() or not minimum <= int(text) <= MAX_FRAME_ROWS:
+        raise Unsupported(f"the number in {what} must be a literal between {minimum} and {MAX_FRAME_ROWS}", span=span_of(node))
     return Literal(int(text), INTEGER)
 
 
 # --- frames ----------------------------------------------------------------------------------------------------------
 
 
-def _frame(spec: exp.WindowSpec) -> str:
+def _render_frame(spec: exp.WindowSpec) -> str:
     """A frame from literals only: an offset that is computed could raise for some rows."""
-    only(spec, "kind", "start", "start_side", "end", "end_side")
+    refuse_other_args(spec, "kind", "start", "start_side", "end", "end_side")
     kind = str(spec.args.get("kind") or "").upper()
     if kind not in ("ROWS", "RANGE"):
         raise Unsupported(f"{kind} frames are not supported over private rows", hint="Use ROWS.", span=span_of(spec))
-    start = _edge(spec, "start", kind)
-    end = _edge(spec, "end", kind) if spec.args.get("end") is not None else "CURRENT ROW"
+    start = _frame_edge(spec, "start", kind)
+    end = _frame_edge(spec, "end", kind) if spec.args.get("end") is not None else "CURRENT ROW"
     return f"{kind} BETWEEN {start} AND {end}"
 
 
-def _edge(spec: exp.WindowSpec, place: str, kind: str) -> str:
-    value, side = spec.args.get(place), str(spec.args.get(f"{place}_side") or "").upper()
+def _frame_edge(spec: exp.WindowSpec, edge: str, kind: str) -> str:
+    value, side = spec.args.get(edge), str(spec.args.get(f"{edge}_side") or "").upper()
     if isinstance(value, str) and value.upper() == "CURRENT ROW":
         return "CURRENT ROW"
     if isinstance(value, str) and value.upper() == "UNBOUNDED" and side in ("PRECEDING", "FOLLOWING"):
         return f"UNBOUNDED {side}"
     if kind == "ROWS" and isinstance(value, exp.Expr) and side in ("PRECEDING", "FOLLOWING"):
-        return f"{_number(value, 'a frame').value} {side}"
+        return f"{_read_number(value, 'a frame').value} {side}"
     raise Unsupported(
         f"this {kind} frame is not supported over private rows",
         hint="For example: ROWS BETWEEN 2 PRECEDING AND CURRENT ROW.",

@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 from dpsql.errors import InvalidSyntax
-from dpsql.lex import Kind, Token, tokens
+from dpsql.lex import TokenKind, Token, split_tokens
 from dpsql.span import Span
 
-MOST = 2**31 - 1
+MAX_INTEGER = 2**31 - 1
 
 
-class Words:
+class CommandReader:
     """The tokens of a command, one after another, without space and comments."""
 
     def __init__(self, sql: str) -> None:
         self.sql = sql
-        self._tokens = [token for token in tokens(sql) if token.kind not in (Kind.SPACE, Kind.COMMENT)]
+        self._tokens = [token for token in split_tokens(sql) if token.kind not in (TokenKind.SPACE, TokenKind.COMMENT)]
         while self._tokens and self._tokens[-1].text == ";":
             self._tokens.pop()
         self._at = 0
 
     @property
-    def next(self) -> Token | None:
+    def next_token(self) -> Token | None:
         return self._tokens[self._at] if self._at < len(self._tokens) else None
 
-    def take(self) -> Token:
-        token = self.next
+    def take_token(self) -> Token:
+        token = self.next_token
         if token is None:
             raise InvalidSyntax("syntax error at end of input")
         self._at += 1
         return token
 
-    def word(self) -> str:
-        return self.take().text.lower()
+    def read_word(self) -> str:
+        return self.take_token().text.lower()
 
     def accept(self, *texts: str) -> bool:
         """Take the words if they come next."""
@@ -43,75 +43,75 @@ class Words:
 
     def expect(self, *texts: str) -> None:
         if not self.accept(*texts):
-            raise self.wrong()
+            raise self.syntax_error()
 
-    def name(self) -> str:
-        token = self.take()
-        if token.kind is Kind.QUOTED:
+    def read_name(self) -> str:
+        token = self.take_token()
+        if token.kind is TokenKind.QUOTED:
             return token.text[1:-1].replace('""', '"')
-        if token.kind is not Kind.WORD:
+        if token.kind is not TokenKind.WORD:
             self._at -= 1
-            raise self.wrong()
+            raise self.syntax_error()
         return token.text.lower()
 
-    def text(self) -> str:
-        token = self.take()
-        if token.kind is not Kind.STRING or not token.ended:
+    def read_string(self) -> str:
+        token = self.take_token()
+        if token.kind is not TokenKind.STRING or not token.ended:
             self._at -= 1
-            raise self.wrong()
-        return string_of(token)
+            raise self.syntax_error()
+        return string_value(token)
 
-    def whole(self) -> int:
+    def read_integer(self) -> int:
         sign = -1 if self.accept("-") else 1
         self.accept("+")
-        token = self.take()
-        if token.kind is not Kind.NUMBER or not token.text.isdigit() or len(token.text) > 10:
+        token = self.take_token()
+        if token.kind is not TokenKind.NUMBER or not token.text.isdigit() or len(token.text) > 10:
             self._at -= 1
-            raise self.wrong()
-        return sign * min(int(token.text), MOST)
+            raise self.syntax_error()
+        return sign * min(int(token.text), MAX_INTEGER)
 
-    def is_whole(self) -> bool:
-        token = self.next
-        return token is not None and (token.kind is Kind.NUMBER or token.text in "+-")
+    def is_integer_next(self) -> bool:
+        token = self.next_token
+        return token is not None and (token.kind is TokenKind.NUMBER or token.text in "+-")
 
-    def rest(self) -> tuple[str, int]:
+    def read_rest(self) -> tuple[str, int]:
         """The statement that follows, and where it begins."""
-        token = self.next
+        token = self.next_token
         if token is None:
             raise InvalidSyntax("syntax error at end of input")
         self._at = len(self._tokens)
         return self.sql[token.start : self._tokens[-1].end], token.start
 
-    def remaining(self) -> list[Token]:
+    def take_remaining(self) -> list[Token]:
         """All tokens that follow, taken."""
-        found = self._tokens[self._at :]
+        remaining = self._tokens[self._at :]
         self._at = len(self._tokens)
-        return found
+        return remaining
 
-    def in_parentheses(self) -> tuple[str, int]:
+    def read_parenthesized(self) -> tuple[str, int]:
         """What stands between the next parenthesis and the one that closes it."""
         self.expect("(")
         start, depth = self._at, 1
         while depth:
-            token = self.take()
+            token = self.take_token()
             depth += {"(": 1, ")": -1}.get(token.text, 0)
         inner = self._tokens[start : self._at - 1]
         if not inner:
-            raise self.wrong()
+            raise self.syntax_error()
         return self.sql[inner[0].start : inner[-1].end], inner[0].start
 
-    def end(self) -> None:
-        if self.next is not None:
-            raise self.wrong()
+    def expect_end(self) -> None:
+        if self.next_token is not None:
+            raise self.syntax_error()
 
-    def wrong(self) -> InvalidSyntax:
-        token = self.next
+    def syntax_error(self) -> InvalidSyntax:
+        token = self.next_token
         if token is None:
             return InvalidSyntax("syntax error at end of input")
         return InvalidSyntax(f'syntax error at or near "{token.text}"', span=Span(token.start, token.end))
 
 
-def string_of(token: Token) -> str:
+def string_value(token: Token) -> str:
     """The text of '…', E'…' or $$…$$."""
     text = token.text
     if text.startswith("$"):

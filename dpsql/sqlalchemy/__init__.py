@@ -10,7 +10,7 @@
 `sqlalchemy` is the library wherever it is imported here; this package is `dpsql.sqlalchemy`.
 """
 
-from dpsql.sqlalchemy.context import Told, told
+from dpsql.sqlalchemy.context import ResultMetadata, told
 from dpsql.sqlalchemy.dialect import DpsqlDialect
 
-__all__ = ["DpsqlDialect", "Told", "told"]
+__all__ = ["DpsqlDialect", "ResultMetadata", "told"]

@@ -12,10 +12,10 @@ from sqlalchemy.engine.default import DefaultExecutionContext
 from sqlalchemy.engine.interfaces import ExecutionContext
 
 from dpsql.dbapi.cursor import Cursor
-from dpsql.figures import NOTHING, CellError, Charge
+from dpsql.figures import NO_CHARGE, CellError, Charge
 from dpsql.session import Receipt
 
-SETTINGS = {
+EXECUTION_OPTIONS = {
     "epsilon": "epsilon",
     "delta": "delta",
     "contributions_rows": "contributions.rows",
@@ -32,13 +32,13 @@ SETTINGS = {
 }
 """What `execution_options` may set for its statements, as SET names it."""
 
-NEAR = 0.75
+SIMILARITY_CUTOFF = 0.75
 """How like a setting's name an option is that is refused: the default would be charged instead. SQLAlchemy's own, and
 those of its plugins, are less so."""
 
 
 @dataclass(frozen=True)
-class Told:
+class ResultMetadata:
     """For each row, and each column in it, its error or None; what was charged; notices and receipts."""
 
     errors: list[tuple[CellError | None, ...]]
@@ -47,7 +47,7 @@ class Told:
     receipts: tuple[Receipt, ...]
 
 
-def told(result: Any) -> Told:
+def told(result: Any) -> ResultMetadata:
     """What an answer tells beside its rows; of any result of Core or ORM, before and after its rows are fetched."""
     while not hasattr(result, "context"):
         inner = getattr(result, "raw", None) or getattr(result, "_real_result", None)
@@ -58,28 +58,28 @@ def told(result: Any) -> Told:
 
 
 class DpsqlExecutionContext(DefaultExecutionContext):
-    told: Told = Told([], NOTHING, (), ())
+    told: ResultMetadata = ResultMetadata([], NO_CHARGE, (), ())
 
     def post_exec(self) -> None:
         cursor = cast(Cursor, self.cursor)
         errors = cursor.errors if cursor.description else []
-        self.told = Told(errors, cursor.loss, cursor.notices, cursor.receipts)
+        self.told = ResultMetadata(errors, cursor.loss, cursor.notices, cursor.receipts)
 
 
-def settings_of(context: ExecutionContext | None) -> dict[str, str]:
+def statement_settings_of(context: ExecutionContext | None) -> dict[str, str]:
     """The statement's own settings: those of its execution options, over the connection's and the engine's."""
     options: Mapping[str, Any] = {} if context is None else context.execution_options
     for name in options:
-        near = [] if name in SETTINGS else get_close_matches(name.replace(".", "_"), SETTINGS, n=1, cutoff=NEAR)
-        if near or name.startswith("dpsql_"):
-            perhaps = f'perhaps you meant "{near[0]}"; ' if near else ""
-            known = ", ".join(SETTINGS)
-            raise exc.ArgumentError(f'there is no execution option "{name}"; {perhaps}settings are: {known}')
-    given = {name: options[name] for name in SETTINGS if options.get(name) is not None}
-    if "epsilon" in given and "max_error" in given:
+        close_names = [] if name in EXECUTION_OPTIONS else get_close_matches(name.replace(".", "_"), EXECUTION_OPTIONS, n=1, cutoff=SIMILARITY_CUTOFF)
+        if close_names or name.startswith("dpsql_"):
+            suggestion = f'perhaps you meant "{close_names[0]}"; ' if close_names else ""
+            option_names = ", ".join(EXECUTION_OPTIONS)
+            raise exc.ArgumentError(f'there is no execution option "{name}"; {suggestion}settings are: {option_names}')
+    option_values = {name: options[name] for name in EXECUTION_OPTIONS if options.get(name) is not None}
+    if "epsilon" in option_values and "max_error" in option_values:
         raise exc.ArgumentError("a statement has epsilon or max_error, not both")
-    return {SETTINGS[name]: _text(value) for name, value in given.items()}
+    return {EXECUTION_OPTIONS[name]: _option_text(value) for name, value in option_values.items()}
 
 
-def _text(value: object) -> str:
+def _option_text(value: object) -> str:
     return ("on" if value else "off") if isinstance(value, bool) else str(value)

@@ -39,10 +39,10 @@ from dpsql.errors import InterfaceError, OperationalError, StaleData
 from dpsql.session import NamedTable
 from dpsql.sqlalchemy import pool, reflection
 from dpsql.sqlalchemy.compiler import DpsqlCompiler, DpsqlTypeCompiler, PGIdentifierPreparer
-from dpsql.sqlalchemy.context import DpsqlExecutionContext, settings_of
+from dpsql.sqlalchemy.context import DpsqlExecutionContext, statement_settings_of
 from dpsql.sqlalchemy.types import COLSPECS
 
-SCHEMA = "public"
+SCHEMA_NAME = "public"
 
 
 class DpsqlDialect(DefaultDialect):
@@ -60,7 +60,7 @@ class DpsqlDialect(DefaultDialect):
     _backslash_escapes = False  # which PostgreSQL's compiler asks for
     _supports_jsonb_subscripting = False
 
-    default_schema_name = SCHEMA
+    default_schema_name = SCHEMA_NAME
     default_isolation_level = "AUTOCOMMIT"
     server_version_info = (15, 0)
     max_identifier_length = 63
@@ -87,12 +87,12 @@ class DpsqlDialect(DefaultDialect):
 
     @classmethod
     def engine_created(cls, engine: Engine) -> None:
-        pool.forget_settings_on_return(engine)
+        pool.reset_settings_on_return(engine)
 
     def create_connect_args(self, url: URL) -> ConnectArgsType:
         """One URL, which `dpsql.connect` reads: what it may hold and what it means is said there alone."""
-        given = [(name, value) for name in url.query for value in url.normalized_query[name]]
-        return [f"dpsql://{_server(url)}/{quote(url.database or '')}?{urlencode(given)}".rstrip("?")], {}
+        query = [(name, value) for name in url.query for value in url.normalized_query[name]]
+        return [f"dpsql://{_render_server(url)}/{quote(url.database or '')}?{urlencode(query)}".rstrip("?")], {}
 
     def initialize(self, connection: EngineConnection) -> None:
         """Nothing is asked: all that there is to know is known."""
@@ -138,7 +138,7 @@ class DpsqlDialect(DefaultDialect):
     # --- statements --------------------------------------------------------------------------------------------------
 
     def do_execute(self, cursor: Any, statement: str, parameters: Any, context: ExecutionContext | None = None) -> None:
-        cursor.execute(statement, parameters, settings=settings_of(context))
+        cursor.execute(statement, parameters, settings=statement_settings_of(context))
 
     def do_execute_no_params(self, cursor: Any, statement: str, context: ExecutionContext | None = None) -> None:
         self.do_execute(cursor, statement, (), context)
@@ -146,25 +146,25 @@ class DpsqlDialect(DefaultDialect):
     # --- reflection --------------------------------------------------------------------------------------------------
 
     @cache
-    def _tables(self, connection: EngineConnection, **kw: Any) -> dict[str, NamedTable]:
+    def _load_tables(self, connection: EngineConnection, **kw: Any) -> dict[str, NamedTable]:
         driver: Any = connection.connection.dbapi_connection
         return {table.name: table for table in driver.tables()}
 
-    def _listed(self, connection: EngineConnection, schema: str | None, kw: dict[str, Any]) -> dict[str, NamedTable]:
-        tables: dict[str, NamedTable] = self._tables(connection, info_cache=kw.get("info_cache"))
-        return tables if schema in (None, SCHEMA) else {}
+    def _list_tables(self, connection: EngineConnection, schema: str | None, kw: dict[str, Any]) -> dict[str, NamedTable]:
+        tables: dict[str, NamedTable] = self._load_tables(connection, info_cache=kw.get("info_cache"))
+        return tables if schema in (None, SCHEMA_NAME) else {}
 
-    def _table(self, connection: EngineConnection, name: str, schema: str | None, kw: dict[str, Any]) -> NamedTable:
-        table = self._listed(connection, schema, kw).get(name)
+    def _get_table(self, connection: EngineConnection, name: str, schema: str | None, kw: dict[str, Any]) -> NamedTable:
+        table = self._list_tables(connection, schema, kw).get(name)
         if table is None:
             raise exc.NoSuchTableError(f"{schema}.{name}" if schema else name)
         return table
 
     def has_table(self, connection: EngineConnection, table_name: str, schema: str | None = None, **kw: Any) -> bool:
-        return table_name in self._listed(connection, schema, kw)
+        return table_name in self._list_tables(connection, schema, kw)
 
     def has_schema(self, connection: EngineConnection, schema_name: str, **kw: Any) -> bool:
-        return schema_name == SCHEMA
+        return schema_name == SCHEMA_NAME
 
     def has_index(
         self, connection: EngineConnection, table_name: str, index_name: str, schema: str | None = None, **kw: Any
@@ -177,13 +177,13 @@ class DpsqlDialect(DefaultDialect):
         return False
 
     def get_schema_names(self, connection: EngineConnection, **kw: Any) -> list[str]:
-        return [SCHEMA]
+        return [SCHEMA_NAME]
 
     def get_table_names(self, connection: EngineConnection, schema: str | None = None, **kw: Any) -> list[str]:
-        return [name for name, table in self._listed(connection, schema, kw).items() if not table.is_view]
+        return [name for name, table in self._list_tables(connection, schema, kw).items() if not table.is_view]
 
     def get_view_names(self, connection: EngineConnection, schema: str | None = None, **kw: Any) -> list[str]:
-        return [name for name, table in self._listed(connection, schema, kw).items() if table.is_view]
+        return [name for name, table in self._list_tables(connection, schema, kw).items() if table.is_view]
 
     def get_materialized_view_names(
         self, connection: EngineConnection, schema: str | None = None, **kw: Any
@@ -202,7 +202,7 @@ class DpsqlDialect(DefaultDialect):
     def get_view_definition(
         self, connection: EngineConnection, view_name: str, schema: str | None = None, **kw: Any
     ) -> str:
-        definition = self._table(connection, view_name, schema, kw).definition
+        definition = self._get_table(connection, view_name, schema, kw).definition
         if definition is None:
             raise exc.NoSuchTableError(view_name)
         return definition
@@ -210,46 +210,46 @@ class DpsqlDialect(DefaultDialect):
     def get_columns(
         self, connection: EngineConnection, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[ReflectedColumn]:
-        return reflection.columns(self._table(connection, table_name, schema, kw))
+        return reflection.reflect_columns(self._get_table(connection, table_name, schema, kw))
 
     def get_pk_constraint(
         self, connection: EngineConnection, table_name: str, schema: str | None = None, **kw: Any
     ) -> ReflectedPrimaryKeyConstraint:
-        return reflection.primary_key(self._table(connection, table_name, schema, kw))
+        return reflection.reflect_primary_key(self._get_table(connection, table_name, schema, kw))
 
     def get_foreign_keys(
         self, connection: EngineConnection, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[ReflectedForeignKeyConstraint]:
-        return reflection.foreign_keys(self._table(connection, table_name, schema, kw), schema)
+        return reflection.reflect_foreign_keys(self._get_table(connection, table_name, schema, kw), schema)
 
     def get_unique_constraints(
         self, connection: EngineConnection, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[ReflectedUniqueConstraint]:
-        return reflection.unique_keys(self._table(connection, table_name, schema, kw))
+        return reflection.reflect_unique_keys(self._get_table(connection, table_name, schema, kw))
 
     def get_indexes(
         self, connection: EngineConnection, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[ReflectedIndex]:
-        self._table(connection, table_name, schema, kw)
+        self._get_table(connection, table_name, schema, kw)
         return []
 
     def get_check_constraints(
         self, connection: EngineConnection, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[ReflectedCheckConstraint]:
-        self._table(connection, table_name, schema, kw)
+        self._get_table(connection, table_name, schema, kw)
         return []
 
     def get_table_comment(
         self, connection: EngineConnection, table_name: str, schema: str | None = None, **kw: Any
     ) -> ReflectedTableComment:
-        return {"text": self._table(connection, table_name, schema, kw).comment}
+        return {"text": self._get_table(connection, table_name, schema, kw).comment}
 
 
-def _server(url: URL) -> str:
+def _render_server(url: URL) -> str:
     """`user:password@host:port`; nothing where the URL is of a schema."""
     host = url.host or ""
-    where = (f"[{host}]" if ":" in host else host) + ("" if url.port is None else f":{url.port}")
+    host_and_port = (f"[{host}]" if ":" in host else host) + ("" if url.port is None else f":{url.port}")
     if url.username is None:
-        return where
+        return host_and_port
     password = "" if url.password is None else f":{quote(str(url.password), safe='')}"
-    return f"{quote(url.username, safe='')}{password}@{where}"
+    return f"{quote(url.username, safe='')}{password}@{host_and_port}"

@@ -11,31 +11,31 @@ from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection, PoolRese
 
 from dpsql.dbapi.connection import Connection
 
-_OPENED_WITH = "dpsql_settings"
+_SETTINGS_KEY = "dpsql_settings"
 
 
-def forget_settings_on_return(engine: Engine) -> None:
-    event.listen(engine, "checkout", _remember)
-    event.listen(engine, "reset", _reset)
+def reset_settings_on_return(engine: Engine) -> None:
+    event.listen(engine, "checkout", _remember_settings)
+    event.listen(engine, "reset", _restore_settings)
 
 
-def _remember(connection: DBAPIConnection, entry: ConnectionPoolEntry, proxy: PoolProxiedConnection) -> None:
+def _remember_settings(connection: DBAPIConnection, entry: ConnectionPoolEntry, proxy: PoolProxiedConnection) -> None:
     """Once, when all listeners to `connect` have had their say."""
-    if _OPENED_WITH not in entry.info:
-        entry.info[_OPENED_WITH] = _settings(cast(Connection, connection))
+    if _SETTINGS_KEY not in entry.info:
+        entry.info[_SETTINGS_KEY] = _show_settings(cast(Connection, connection))
 
 
-def _reset(connection: DBAPIConnection, entry: ConnectionPoolEntry, state: PoolResetState) -> None:
-    opened = cast(Connection, connection)
-    if state.terminate_only or opened.closed:
+def _restore_settings(connection: DBAPIConnection, entry: ConnectionPoolEntry, state: PoolResetState) -> None:
+    dpsql_connection = cast(Connection, connection)
+    if state.terminate_only or dpsql_connection.closed:
         return
-    cursor = opened.cursor()
+    cursor = dpsql_connection.cursor()
     cursor.execute("DISCARD ALL")
-    defaults = _settings(opened)
-    for name, value in entry.info.get(_OPENED_WITH, defaults).items():
+    defaults = _show_settings(dpsql_connection)
+    for name, value in entry.info.get(_SETTINGS_KEY, defaults).items():
         if defaults[name] != value:
             cursor.execute(f"SET {name} = ?", (value,))
 
 
-def _settings(connection: Connection) -> dict[str, str]:
+def _show_settings(connection: Connection) -> dict[str, str]:
     return dict(connection.cursor().execute("SHOW ALL").fetchall())

@@ -10,15 +10,15 @@ from sqlalchemy.engine.interfaces import (
 )
 
 from dpsql.session import NamedTable
-from dpsql.sqlalchemy.types import sqlalchemy_type
+from dpsql.sqlalchemy.types import to_sqlalchemy_type
 
 
-def columns(table: NamedTable) -> list[ReflectedColumn]:
+def reflect_columns(table: NamedTable) -> list[ReflectedColumn]:
     """All are nullable: what does not fit its declaration becomes NULL."""
     return [
         {
             "name": column.name,
-            "type": sqlalchemy_type(column.type),
+            "type": to_sqlalchemy_type(column.type),
             "nullable": True,
             "default": None,
             "comment": column.comment,
@@ -27,18 +27,18 @@ def columns(table: NamedTable) -> list[ReflectedColumn]:
     ]
 
 
-def primary_key(table: NamedTable) -> ReflectedPrimaryKeyConstraint:
+def reflect_primary_key(table: NamedTable) -> ReflectedPrimaryKeyConstraint:
     """The first unique key that is declared: it is checked when data is registered, and mappers want one."""
     if not table.unique:
         return {"constrained_columns": [], "name": None}
     return {"constrained_columns": list(table.unique[0].columns), "name": table.unique[0].name}
 
 
-def unique_keys(table: NamedTable) -> list[ReflectedUniqueConstraint]:
+def reflect_unique_keys(table: NamedTable) -> list[ReflectedUniqueConstraint]:
     return [{"name": key.name, "column_names": list(key.columns)} for key in table.unique[1:]]
 
 
-def foreign_keys(table: NamedTable, schema: str | None) -> list[ReflectedForeignKeyConstraint]:
+def reflect_foreign_keys(table: NamedTable, schema: str | None) -> list[ReflectedForeignKeyConstraint]:
     """The declared way to the privacy unit."""
     return [
         {

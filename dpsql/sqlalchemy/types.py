@@ -19,7 +19,7 @@ from sqlalchemy.engine.interfaces import Dialect
 
 from dpsql.types import Kind, Type
 
-_PLAIN: dict[Kind, Callable[[], types.TypeEngine[Any]]] = {
+_TYPES_BY_KIND: dict[Kind, Callable[[], types.TypeEngine[Any]]] = {
     Kind.BOOLEAN: types.BOOLEAN,
     Kind.SMALLINT: types.SMALLINT,
     Kind.INTEGER: types.INTEGER,
@@ -37,10 +37,10 @@ _PLAIN: dict[Kind, Callable[[], types.TypeEngine[Any]]] = {
 }
 
 
-def sqlalchemy_type(type_: Type) -> types.TypeEngine[Any]:
+def to_sqlalchemy_type(type_: Type) -> types.TypeEngine[Any]:
     if type_.kind is Kind.DECIMAL:
         return types.NUMERIC(type_.precision, type_.scale)
-    return _PLAIN[type_.kind]()
+    return _TYPES_BY_KIND[type_.kind]()
 
 
 class BoundNumeric(types.Numeric[Any]):
@@ -92,13 +92,13 @@ class BoundInterval(postgresql.INTERVAL):
         return cls(precision=interval.second_precision)
 
     def bind_processor(self, dialect: Dialect) -> Callable[[dt.timedelta | None], str | None]:
-        return lambda value: None if value is None else interval_text(value)
+        return lambda value: None if value is None else format_interval(value)
 
     def literal_processor(self, dialect: Dialect) -> Callable[[dt.timedelta], str]:
-        return lambda value: f"'{interval_text(value)}'::INTERVAL"
+        return lambda value: f"'{format_interval(value)}'::INTERVAL"
 
 
-def interval_text(value: dt.timedelta) -> str:
+def format_interval(value: dt.timedelta) -> str:
     """Exact: a timedelta has days, seconds and microseconds, of which only the days may be negative."""
     return f"{value.days} days {value.seconds} seconds {value.microseconds} microseconds"
 

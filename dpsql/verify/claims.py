@@ -14,156 +14,156 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.calibrate import Noise
+from dpsql.calibrate import NoiseKind
 from dpsql.compile import Compiled, ReleaseStep
 from dpsql.exact import Row
 from dpsql.explain import ExplainedRelease, explain
 from dpsql.privacy.choice import Exponential, choose_bins
 from dpsql.privacy.mechanisms import Laplace
-from dpsql.privacy.response import Response, respond
+from dpsql.privacy.response import RandomizedResponse, randomize_responses
 from dpsql.privacy.sampling import Integers
-from dpsql.privacy.scores import Drawing, Ranking, Scores, posterior_penalties
+from dpsql.privacy.scores import PosteriorDraws, Ranking, Scores, posterior_penalties
 from dpsql.privacy.selection import GaussianThreshold, LaplaceThreshold, OptimalSelection, WeightedGaussian
 from dpsql.privacy.tally import UnitMass
 from dpsql.schema.model import Neighbors, Privacy
-from dpsql.verify.medians import breaks
+from dpsql.verify.medians import check_local_median
 
-WHOLE = 1 << 16
+FULL_VOTE_WEIGHT = 1 << 16
 """What a whole vote weighs where votes are weighted."""
 
 
 @dataclass(frozen=True)
-class Cells:
+class ExactCells:
     """What a release's SQL returned on a made-up database: keys in order, and one tuple of integers per column."""
 
     keys: tuple[Row, ...]
     columns: tuple[tuple[int, ...], ...]
 
     @property
-    def spelled(self) -> tuple[str, ...]:
+    def key_texts(self) -> tuple[str, ...]:
         """Keys as they print: 0.0 and -0.0, or 1 and True, are not the same answer."""
         return tuple(repr(key) for key in self.keys)
 
 
-def violations(step: ReleaseStep, release: ExplainedRelease, one: Cells, other: Cells, privacy: Privacy) -> list[str]:
+def find_violations(step: ReleaseStep, release: ExplainedRelease, first: ExactCells, second: ExactCells, privacy: Privacy) -> list[str]:
     """What is wrong with this release on this pair of databases; nothing, if all is well."""
     if step.calibrated.study is not None:
-        return [*_tally(step.calibrated.study.mass, one, other, privacy), *_responses(step, one, other)]
-    found = [*_shape(release, one), *_shape(release, other)]
-    if found:
-        return found
+        return [*_check_weighted_rows(step.calibrated.study.mass, first, second, privacy), *_check_randomized_responses(step, first, second)]
+    problems = [*_check_shape(release, first), *_check_shape(release, second)]
+    if problems:
+        return problems
     return [
-        *_keys(release, one, other),
-        *_bundles(release, one, other),
-        *_selection(step, release, one, other, privacy),
-        *_choices(step, one, other),
-        *_scores(step, one, other),
+        *_check_keys(release, first, second),
+        *_check_bundles(release, first, second),
+        *_check_selection(step, release, first, second, privacy),
+        *_check_bin_choices(step, first, second),
+        *_check_score_choices(step, first, second),
     ]
 
 
-def _shape(release: ExplainedRelease, cells: Cells) -> list[str]:
-    found = []
+def _check_shape(release: ExplainedRelease, cells: ExactCells) -> list[str]:
+    problems = []
     if len(set(cells.keys)) != len(cells.keys):
-        found.append("a group leaves twice")
+        problems.append("a group leaves twice")
     if len(cells.columns) != len(release.columns):
-        found.append("other columns than explained")
+        problems.append("other columns than explained")
     if not release.keys and len(cells.keys) != 1:
-        found.append("a single group must always be there")
-    return found
+        problems.append("a single group must always be there")
+    return problems
 
 
-def _keys(release: ExplainedRelease, one: Cells, other: Cells) -> list[str]:
+def _check_keys(release: ExplainedRelease, first: ExactCells, second: ExactCells) -> list[str]:
     """Public groups are the same in the same order; a key of both is spelled the same in both."""
     if release.selection is None:
-        return [] if one.spelled == other.spelled else ["public groups depend on the rows"]
-    spelled = dict(zip(other.keys, other.spelled, strict=True))
-    differ = [s for key, s in zip(one.keys, one.spelled, strict=True) if spelled.get(key, s) != s]
+        return [] if first.key_texts == second.key_texts else ["public groups depend on the rows"]
+    texts = dict(zip(second.keys, second.key_texts, strict=True))
+    differ = [s for key, s in zip(first.keys, first.key_texts, strict=True) if texts.get(key, s) != s]
     if differ:
         return [f"the spelling of a key depends on the rows: {differ[0]}"]
-    ours, theirs = set(one.keys), set(other.keys)
-    common = [key for key in one.keys if key in theirs]
-    return [] if common == [key for key in other.keys if key in ours] else ["the order of keys depends on the rows"]
+    ours, theirs = set(first.keys), set(second.keys)
+    common = [key for key in first.keys if key in theirs]
+    return [] if common == [key for key in second.keys if key in ours] else ["the order of keys depends on the rows"]
 
 
-def _column(release: ExplainedRelease, name: str, cells: Cells) -> dict[Row, int]:
-    place = [column.name for column in release.columns].index(name)
-    return dict(zip(cells.keys, cells.columns[place], strict=True))
+def _column_by_key(release: ExplainedRelease, name: str, cells: ExactCells) -> dict[Row, int]:
+    index = [column.name for column in release.columns].index(name)
+    return dict(zip(cells.keys, cells.columns[index], strict=True))
 
 
-def _bundles(release: ExplainedRelease, one: Cells, other: Cells) -> list[str]:
-    found = []
+def _check_bundles(release: ExplainedRelease, first: ExactCells, second: ExactCells) -> list[str]:
+    problems = []
     for bundle in release.bundles:
         steps: list[int] = []
         for name in bundle.columns:
-            ours, theirs = _column(release, name, one), _column(release, name, other)
+            ours, theirs = _column_by_key(release, name, first), _column_by_key(release, name, second)
             # Values are compared on the keys of both: the others are the selection's business.
             steps += [ours[key] - theirs[key] for key in ours if key in theirs]
         l1, square, linf = sum(map(abs, steps)), sum(s * s for s in steps), max(map(abs, steps), default=0)
         if l1 > bundle.l1:
-            found.append(f"L1 of {', '.join(bundle.columns)}: {l1} > {bundle.l1}")
+            problems.append(f"L1 of {', '.join(bundle.columns)}: {l1} > {bundle.l1}")
         if Fraction(square) > Fraction(bundle.l2) ** 2:
-            found.append(f"L2 of {', '.join(bundle.columns)}: {math.sqrt(square)} > {bundle.l2}")
+            problems.append(f"L2 of {', '.join(bundle.columns)}: {math.sqrt(square)} > {bundle.l2}")
         if linf > bundle.linf:
-            found.append(f"Linf of {', '.join(bundle.columns)}: {linf} > {bundle.linf}")
-    return found
+            problems.append(f"Linf of {', '.join(bundle.columns)}: {linf} > {bundle.linf}")
+    return problems
 
 
 # --- tallies ---------------------------------------------------------------------------------------------------------
 
 
-def _tally(mass: UnitMass, one: Cells, other: Cells, privacy: Privacy) -> list[str]:
+def _check_weighted_rows(mass: UnitMass, first: ExactCells, second: ExactCells, privacy: Privacy) -> list[str]:
     """Neighbors move the weights of all tuples together by what units may add, and no set of them by more."""
-    found = []
+    problems = []
     k, change_one = privacy.group_size, privacy.neighbors is Neighbors.CHANGE_ONE
     if (mass.group_size, mass.change_one) != (k, change_one):
-        found.append("the study is for another relation")
-    ours, theirs = (dict(zip(zip(*c.columns[:-1], strict=True), c.columns[-1], strict=True)) for c in (one, other))
-    if len(ours) != len(one.keys) or len(theirs) != len(other.keys):
-        found.append("a tuple is there twice")
+        problems.append("the study is for another relation")
+    ours, theirs = (dict(zip(zip(*c.columns[:-1], strict=True), c.columns[-1], strict=True)) for c in (first, second))
+    if len(ours) != len(first.keys) or len(theirs) != len(second.keys):
+        problems.append("a tuple is there twice")
     steps = [ours.get(code, 0) - theirs.get(code, 0) for code in {*ours, *theirs}]
     up, down = sum(s for s in steps if s > 0), -sum(s for s in steps if s < 0)
-    most = k * mass.norm
+    max_change = k * mass.norm
     # Of several units some may come and others leave: then what comes and what leaves is theirs together.
-    if max(up, down) > most or (not change_one and up + down > most):
-        found.append(f"a tally moves by +{up} and -{down}, and a unit's mass is {mass.norm}")
-    return found
+    if max(up, down) > max_change or (not change_one and up + down > max_change):
+        problems.append(f"a tally moves by +{up} and -{down}, and a unit's mass is {mass.norm}")
+    return problems
 
 
 # --- selection -------------------------------------------------------------------------------------------------------
 
 
-def _selection(step: ReleaseStep, release: ExplainedRelease, one: Cells, other: Cells, privacy: Privacy) -> list[str]:
+def _check_selection(step: ReleaseStep, release: ExplainedRelease, first: ExactCells, second: ExactCells, privacy: Privacy) -> list[str]:
     spec, mechanism = step.calibrated.spec.selection, step.calibrated.selection
     if release.selection is None or spec is None or mechanism is None:
         return [] if release.selection is None and spec is None else ["a selection is half there"]
     weighted = isinstance(mechanism, WeightedGaussian)
     reach, k = mechanism.reach, privacy.group_size
-    found = []
+    problems = []
     if (reach.group_size, reach.change_one) != (k, privacy.neighbors is Neighbors.CHANGE_ONE):
-        found.append("the selection is for another relation")
-    ours, theirs = (_votes(spec.column, spec.keys, cells) for cells in (one, other))
+        problems.append("the selection is for another relation")
+    ours, theirs = (_count_votes(spec.column, spec.keys, cells) for cells in (first, second))
     if ours is None or theirs is None:
-        return [*found, "the selection's column differs within a block"]
+        return [*problems, "the selection's column differs within a block"]
     if any(count < 1 for count in (*ours.values(), *theirs.values())):
-        found.append("a key leaves that no unit has")
-    most = k * WHOLE if weighted else k
+        problems.append("a key leaves that no unit has")
+    max_change = k * FULL_VOTE_WEIGHT if weighted else k
     steps = {key: ours.get(key, 0) - theirs.get(key, 0) for key in {*ours, *theirs}}
     up, down = (sum(1 for s in steps.values() if sign * s > 0) for sign in (1, -1))
     if max(up, down) > k * reach.l0:
-        found.append(f"selection moves {max(up, down)} keys > {k} * {reach.l0}")
-    if any(abs(s) > most for s in steps.values()):
-        found.append(f"selection moves a key by {max(map(abs, steps.values()))} > {most}")
+        problems.append(f"selection moves {max(up, down)} keys > {k} * {reach.l0}")
+    if any(abs(s) > max_change for s in steps.values()):
+        problems.append(f"selection moves a key by {max(map(abs, steps.values()))} > {max_change}")
     sides = 2 if reach.change_one else 1
     square = sum(s * s for s in steps.values())
-    allowed = sides * most**2 * (1 if weighted else reach.l0)
+    allowed = sides * max_change**2 * (1 if weighted else reach.l0)
     if square > allowed:
-        found.append(f"selection's L2 squared {square} > {allowed}")
+        problems.append(f"selection's L2 squared {square} > {allowed}")
     if not weighted and sum(map(abs, steps.values())) > sides * k * reach.l0:
-        found.append("selection's L1 is beyond its claim")
-    return found
+        problems.append("selection's L1 is beyond its claim")
+    return problems
 
 
-def _votes(column: int, keys: int, cells: Cells) -> dict[Row, int] | None:
+def _count_votes(column: int, keys: int, cells: ExactCells) -> dict[Row, int] | None:
     """The count of each selected key; None where the rows of one, a block, do not share it."""
     counts: dict[Row, int] = {}
     for key, count in zip(cells.keys, cells.columns[column], strict=True):
@@ -176,7 +176,7 @@ def _votes(column: int, keys: int, cells: Cells) -> dict[Row, int] | None:
 
 
 @dataclass
-class _Penalties:
+class _RecordingSampler:
     """A sampler that draws nothing and remembers what a draw would be made from."""
 
     seen: list[tuple[npt.NDArray[Any], Fraction]] = field(default_factory=list)
@@ -195,26 +195,26 @@ class _Penalties:
         return self.choose(penalties, scale)
 
 
-def _choices(step: ReleaseStep, one: Cells, other: Cells) -> list[str]:
+def _check_bin_choices(step: ReleaseStep, first: ExactCells, second: ExactCells) -> list[str]:
     """The loss that the exponential mechanism has on this pair, exactly, against what is charged.
 
     P(z) ~ exp(-penalty / scale): the logarithm of the ratio of two such distributions lies in an interval as long as
     r, the range of the differences of penalties over the scale. In all blocks: epsilon is the sum of r, rho of r^2/8.
     """
     choice = step.calibrated.choice
-    if choice is None or not one.keys:
+    if choice is None or not first.keys:
         return []
-    if len(one.keys) % choice.bins or one.keys != other.keys:
+    if len(first.keys) % choice.bins or first.keys != second.keys:
         return ["an incomplete block of bins"]
     epsilon, rho = Fraction(0), Fraction(0)
-    found: list[str] = []
+    problems: list[str] = []
     for pick in choice.picks:
         if not isinstance(pick.mechanism, Exponential):
-            counts = [np.array(cells.columns[0], np.int64).reshape(-1, choice.bins) for cells in (one, other)]
-            found += breaks(pick.mechanism, *counts)
+            counts = [np.array(cells.columns[0], np.int64).reshape(-1, choice.bins) for cells in (first, second)]
+            problems += check_local_median(pick.mechanism, *counts)
             continue
-        sides = [_Penalties(), _Penalties()]
-        for side, cells in zip(sides, (one, other), strict=True):
+        sides = [_RecordingSampler(), _RecordingSampler()]
+        for side, cells in zip(sides, (first, second), strict=True):
             weights = np.array(cells.columns[0], np.int64).reshape(-1, choice.bins)
             choose_bins(pick, weights, side)
         for (ours, scale), (theirs, _) in zip(sides[0].seen, sides[1].seen, strict=True):
@@ -224,46 +224,46 @@ def _choices(step: ReleaseStep, one: Cells, other: Cells) -> list[str]:
                 rho += (Fraction(reach) / scale) ** 2 / 8
     loss = step.loss
     if loss.epsilon is not None and epsilon > loss.epsilon:
-        found.append(f"choosing bins loses epsilon {float(epsilon)}, charged {float(loss.epsilon)}")
+        problems.append(f"choosing bins loses epsilon {float(epsilon)}, charged {float(loss.epsilon)}")
     if rho > loss.rho:
-        found.append(f"choosing bins loses rho {float(rho)}, charged {float(loss.rho)}")
-    return found
+        problems.append(f"choosing bins loses rho {float(rho)}, charged {float(loss.rho)}")
+    return problems
 
 
 # --- scores ----------------------------------------------------------------------------------------------------------
 
 
-def _scores(step: ReleaseStep, one: Cells, other: Cells) -> list[str]:
+def _check_score_choices(step: ReleaseStep, first: ExactCells, second: ExactCells) -> list[str]:
     """As for bins: what a choice by scores loses on this pair, by the range of what its penalties move by.
 
     Permute-and-flip has the same epsilon, and the rho of any pure loss. What a round leaves out narrows no range but
     its own: every round is counted as if it had all candidates.
     """
     scores, moves, loss = step.calibrated.scores, step.calibrated.moves, step.loss
-    if scores is None or moves is None or one.keys != other.keys:
+    if scores is None or moves is None or first.keys != second.keys:
         return []  # keys that differ are told before
-    ranges = _ranges_of(scores, one, other)
+    ranges = _penalty_ranges(scores, first, second)
     epsilon = sum((r / scores.scale for r in ranges), Fraction(0)) * scores.rounds
     flips = isinstance(scores, Ranking) and scores.flips
     rho = sum(((r / scores.scale) ** 2 for r in ranges), Fraction(0)) / (2 if flips else 8) * scores.rounds
-    found = []
+    problems = []
     if loss.epsilon is not None and epsilon > loss.epsilon:
-        found.append(f"choosing by scores loses epsilon {float(epsilon)}, charged {float(loss.epsilon)}")
+        problems.append(f"choosing by scores loses epsilon {float(epsilon)}, charged {float(loss.epsilon)}")
     if rho > loss.rho:
-        found.append(f"choosing by scores loses rho {float(rho)}, charged {float(loss.rho)}")
-    return found
+        problems.append(f"choosing by scores loses rho {float(rho)}, charged {float(loss.rho)}")
+    return problems
 
 
-def _ranges_of(scores: Scores, one: Cells, other: Cells) -> list[int]:
+def _penalty_ranges(scores: Scores, first: ExactCells, second: ExactCells) -> list[int]:
     match scores:
-        case Ranking(place=place):
+        case Ranking(place=index):
             blocks: dict[Row, list[int]] = {}
-            for key, ours, theirs in zip(one.keys, one.columns[0], other.columns[0], strict=True):
-                if key[place] is not None:
-                    blocks.setdefault(key[:place] + key[place + 1 :], []).append(ours - theirs)
+            for key, ours, theirs in zip(first.keys, first.columns[0], second.columns[0], strict=True):
+                if key[index] is not None:
+                    blocks.setdefault(key[:index] + key[index + 1 :], []).append(ours - theirs)
             return [max(steps) - min(steps) for steps in blocks.values()]
-        case Drawing():
-            sides = [np.array(cells.columns, np.int64).T.reshape(-1, 2) for cells in (one, other)]
+        case PosteriorDraws():
+            sides = [np.array(cells.columns, np.int64).T.reshape(-1, 2) for cells in (first, second)]
             before, after = (posterior_penalties(scores, np.maximum(side, 0)) for side in sides)
             moved = before.astype(object) - after.astype(object)
             return [int(max(row) - min(row)) for row in moved]
@@ -272,22 +272,22 @@ def _ranges_of(scores: Scores, one: Cells, other: Cells) -> list[int]:
 # --- randomized answers ----------------------------------------------------------------------------------------------
 
 
-def _responses(step: ReleaseStep, one: Cells, other: Cells) -> list[str]:
+def _check_randomized_responses(step: ReleaseStep, first: ExactCells, second: ExactCells) -> list[str]:
     """What randomized answers lose on this pair, from the penalties that they are drawn by.
 
     Their number is told as it is, so it must be the same. As many as moved are told by other draws, each of them its
     own: an answer that is kept e^r times as often as any other loses r, and a rho of r^2/2.
     """
     study, loss = step.calibrated.study, step.loss
-    if not isinstance(study, Response):
+    if not isinstance(study, RandomizedResponse):
         return []
-    (ours, rows), (theirs, others) = one.columns, other.columns
+    (ours, rows), (theirs, others) = first.columns, second.columns
     if sum(rows) != sum(others):
         return ["the number of randomized answers depends on a unit"]
     before, after = dict(zip(ours, rows, strict=True)), dict(zip(theirs, others, strict=True))
     moved = sum(max(0, weight - after.get(code, 0)) for code, weight in before.items())
-    sampler, answers = _Penalties(), study.axes.sizes[0]
-    respond(np.arange(answers), answers, study.epsilon, sampler)
+    sampler, answers = _RecordingSampler(), study.axes.sizes[0]
+    randomize_responses(np.arange(answers), answers, study.epsilon, sampler)
     ratio = max(int(penalties.max() - penalties.min()) / scale for penalties, scale in sampler.seen)
     if loss.epsilon is None or moved * ratio > loss.epsilon or moved * ratio**2 / 2 > loss.rho:
         return [f"{moved} randomized answers lose epsilon {float(ratio)} each, charged {loss.epsilon}"]
@@ -297,9 +297,9 @@ def _responses(step: ReleaseStep, one: Cells, other: Cells) -> list[str]:
 # --- what is charged -------------------------------------------------------------------------------------------------
 
 
-def undercharged(compiled: Compiled) -> list[str]:
+def find_undercharges(compiled: Compiled) -> list[str]:
     """Whether the noise that will be drawn costs more than what is charged, or the charge more than was asked."""
-    found = []
+    problems = []
     for step, release in zip(compiled.steps, explain(compiled, "duckdb", ()).releases, strict=True):
         loss, pure, rho = step.loss, Fraction(0), Fraction(0)
         for bundle in release.bundles:
@@ -309,15 +309,15 @@ def undercharged(compiled: Compiled) -> list[str]:
             rho += square / (2 * bundle.scale**2) * Fraction(10**12 - 1, 10**12)  # l2 is rounded up
             if bundle.mechanism == "laplace":
                 pure += bundle.l1 / bundle.scale
-        rho += _selection_rho(step)
+        rho += _rho_of_selection(step)
         if rho > loss.rho:
-            found.append(f"noise costs rho {float(rho)}, charged {float(loss.rho)}")
+            problems.append(f"noise costs rho {float(rho)}, charged {float(loss.rho)}")
         if loss.epsilon is not None and pure > loss.epsilon:
-            found.append(f"noise costs epsilon {float(pure)}, charged {float(loss.epsilon)}")
-    return found + _beyond_what_was_asked(compiled)
+            problems.append(f"noise costs epsilon {float(pure)}, charged {float(loss.epsilon)}")
+    return problems + _check_total_loss(compiled)
 
 
-def _selection_rho(step: ReleaseStep) -> Fraction:
+def _rho_of_selection(step: ReleaseStep) -> Fraction:
     """Of the noise in a selection's column: votes of k units in l0 keys each, once more where they are replaced."""
     selection = step.calibrated.selection
     if selection is None:
@@ -326,24 +326,24 @@ def _selection_rho(step: ReleaseStep) -> Fraction:
     sides, k = (2 if reach.change_one else 1), reach.group_size
     match selection:
         case WeightedGaussian(sigma):
-            return Fraction(sides * (k * WHOLE) ** 2) / (2 * sigma**2)
+            return Fraction(sides * (k * FULL_VOTE_WEIGHT) ** 2) / (2 * sigma**2)
         case OptimalSelection(scale) | LaplaceThreshold(scale) | GaussianThreshold(scale):
             return Fraction(sides * k**2 * reach.l0) / (2 * scale**2)
 
 
-def _beyond_what_was_asked(compiled: Compiled) -> list[str]:
+def _check_total_loss(compiled: Compiled) -> list[str]:
     """Gaussian noise by way of rho; Laplace by adding up epsilons; a selection's delta on top of either."""
-    loss, asked = compiled.loss, compiled.settings
+    loss, settings = compiled.loss, compiled.settings
     pure, rho = Fraction(0), Fraction(0)
     for step in compiled.steps:
         if step.calibrated.study is not None:
             pure += step.loss.epsilon or 0
             rho += step.loss.rho if step.loss.epsilon is None else 0
         if step.calibrated.choice is not None or step.calibrated.scores is not None:
-            if asked.chosen_noise is Noise.LAPLACE:
+            if settings.chosen_noise is NoiseKind.LAPLACE:
                 pure += step.loss.epsilon or 0
                 picks = () if step.calibrated.choice is None else step.calibrated.choice.picks
-                pure += sum(p.mechanism.epsilon_in_all for p in picks if not isinstance(p.mechanism, Exponential))
+                pure += sum(p.mechanism.total_epsilon for p in picks if not isinstance(p.mechanism, Exponential))
             else:
                 rho += step.loss.rho
         for bundle in step.calibrated.bundles:
@@ -352,20 +352,20 @@ def _beyond_what_was_asked(compiled: Compiled) -> list[str]:
             else:
                 rho += Fraction(bundle.claim.sensitivity.l2_squared) / (2 * bundle.mechanism.sigma**2)
         selection = step.calibrated.selection
-        if isinstance(selection, OptimalSelection | LaplaceThreshold) and asked.chosen_noise is Noise.LAPLACE:
+        if isinstance(selection, OptimalSelection | LaplaceThreshold) and settings.chosen_noise is NoiseKind.LAPLACE:
             pure += Fraction(selection.reach.l1) / selection.scale
         elif selection is not None:
             rho += selection.loss.rho
-    left = float(asked.epsilon - pure)
-    if left < -1e-15 or delta_of(float(rho), left) + float(loss.delta) > float(asked.delta) * (1 + 1e-9):
+    epsilon_left = float(settings.epsilon - pure)
+    if epsilon_left < -1e-15 or delta_from_rho(float(rho), epsilon_left) + float(loss.delta) > float(settings.delta) * (1 + 1e-9):
         return [f"epsilon {float(pure)}, rho {float(rho)}, delta {float(loss.delta)}: more than was asked"]
     return []
 
 
-def delta_of(rho: float, epsilon: float) -> float:
+def delta_from_rho(rho: float, epsilon: float) -> float:
     """Least delta of rho-zCDP at this epsilon (Canonne, Kamath, Steinke 2020, Corollary 13), by a search over alpha."""
 
-    def at(alpha: float) -> float:
+    def log_delta(alpha: float) -> float:
         return (alpha - 1) * (alpha * rho - epsilon) + alpha * math.log1p(-1 / alpha) - math.log(alpha - 1)
 
     if rho <= 0:
@@ -373,5 +373,5 @@ def delta_of(rho: float, epsilon: float) -> float:
     low, high = 1.0 + 1e-9, max(4.0, 4 * (epsilon / rho + 40 / math.sqrt(rho)))
     for _ in range(200):
         a, b = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (low, b) if at(a) < at(b) else (a, high)
-    return math.exp(at((low + high) / 2)) * (1 - 1e-9)
+        low, high = (low, b) if log_delta(a) < log_delta(b) else (a, high)
+    return math.exp(log_delta((low + high) / 2)) * (1 - 1e-9)

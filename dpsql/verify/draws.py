@@ -15,10 +15,10 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_FINE = 1 << 20
+_RESOLUTION = 1 << 20
 
 
-class Draws:
+class ChoiceStream:
     """`seed` may be any number or text; with `record`, choices are those of the record."""
 
     def __init__(self, seed: int | str = 0, record: Sequence[int] | None = None) -> None:
@@ -26,37 +26,37 @@ class Draws:
         self._replayed = None if record is None else list(record)
         self.record: list[int] = []
 
-    def below(self, n: int) -> int:
+    def draw_below(self, n: int) -> int:
         if self._replayed is None:
-            made = self._random.randrange(n)
+            value = self._random.randrange(n)
         else:
-            place = len(self.record)
-            made = min(self._replayed[place], n - 1) if place < len(self._replayed) else 0
-        self.record.append(made)
-        return made
+            index = len(self.record)
+            value = min(self._replayed[index], n - 1) if index < len(self._replayed) else 0
+        self.record.append(value)
+        return value
 
-    def between(self, least: int, most: int) -> int:
-        return least + self.below(most - least + 1)
+    def draw_between(self, low: int, high: int) -> int:
+        return low + self.draw_below(high - low + 1)
 
     def choice(self, options: Sequence[T]) -> T:
         """One of several; the simplest should come first."""
-        return options[self.below(len(options))]
+        return options[self.draw_below(len(options))]
 
-    def chance(self, share: float) -> bool:
+    def draw_bool(self, share: float) -> bool:
         """Yes in this share of all cases."""
-        return self.below(_FINE) >= _FINE - share * _FINE
+        return self.draw_below(_RESOLUTION) >= _RESOLUTION - share * _RESOLUTION
 
     def sample(self, options: Sequence[T], count: int) -> list[T]:
-        left = list(options)
-        return [left.pop(self.below(len(left))) for _ in range(min(count, len(left)))]
+        remaining = list(options)
+        return [remaining.pop(self.draw_below(len(remaining))) for _ in range(min(count, len(remaining)))]
 
-    def shuffled(self, items: Sequence[T]) -> list[T]:
+    def shuffle_items(self, items: Sequence[T]) -> list[T]:
         return self.sample(items, len(items))
 
-    def share(self) -> float:
+    def draw_fraction(self) -> float:
         """A number from 0 up to 1."""
-        return self.below(_FINE) / _FINE
+        return self.draw_below(_RESOLUTION) / _RESOLUTION
 
-    def bits(self, count: int) -> bytes:
+    def random_bytes(self, count: int) -> bytes:
         """Bytes for a sampler whose noise shall be the same again. They are not recorded."""
         return self._random.randbytes(count)

@@ -30,50 +30,50 @@ FEATURES = (
     "synthetic tables", "models", "randomized answers", "laplace noise", "gaussian noise", "filters",
 )  # fmt: skip
 
-STUDIES = {"synthesis": "synthetic tables", "output": "models", "objective": "models", "moments": "models",
+STUDY_FEATURES = {"synthesis": "synthetic tables", "output": "models", "objective": "models", "moments": "models",
            "response": "randomized answers"}  # fmt: skip
 """What each kind of study is counted as."""
 
 
-def features(compiled: Compiled) -> frozenset[str]:
-    return frozenset(name for step in compiled.steps for name in _of_step(step))
+def find_features(compiled: Compiled) -> frozenset[str]:
+    return frozenset(name for step in compiled.steps for name in _step_features(step))
 
 
-def _of_step(step: ReleaseStep) -> set[str]:
+def _step_features(step: ReleaseStep) -> set[str]:
     calibrated = step.calibrated
     if calibrated.study is not None:
-        found = {STUDIES[calibrated.study.kind]}
-        return found.union(*(_of_node(node) for node in walk_nodes(calibrated.plan)))
-    gather, found = calibrated.gather, set[str]()
+        names = {STUDY_FEATURES[calibrated.study.kind]}
+        return names.union(*(_node_features(node) for node in walk_nodes(calibrated.plan)))
+    gather, names = calibrated.gather, set[str]()
     if not gather.keys:
-        found.add("one group")
+        names.add("one group")
     elif gather.selection is None:
-        found.add("listed groups")
+        names.add("listed groups")
     else:
-        found.add("mixed keys" if gather.listed is not None else "selected groups")
+        names.add("mixed keys" if gather.listed is not None else "selected groups")
     if step.holes:
-        found.add("holes")
+        names.add("holes")
     if calibrated.choice is not None:
         local = any(not isinstance(pick.mechanism, Exponential) for pick in calibrated.choice.picks)
-        found.add("medians by local sensitivity" if local else "quantiles")
+        names.add("medians by local sensitivity" if local else "quantiles")
     if calibrated.scores is not None:
-        found.add("best values" if isinstance(calibrated.scores, Ranking) else "posteriors")
+        names.add("best values" if isinstance(calibrated.scores, Ranking) else "posteriors")
     for bundle in calibrated.bundles:
-        found.add("gaussian noise" if isinstance(bundle.mechanism, Gaussian) else "laplace noise")
+        names.add("gaussian noise" if isinstance(bundle.mechanism, Gaussian) else "laplace noise")
     for node in walk_nodes(gather):
-        found |= _of_node(node)
+        names |= _node_features(node)
     for part in gather.parts:
-        for own in getattr(part, "bundles", ()):
-            if isinstance(own, CovarianceBundle):
-                found.add("moments of pairs")
-    return found
+        for bundle_of_part in getattr(part, "bundles", ()):
+            if isinstance(bundle_of_part, CovarianceBundle):
+                names.add("moments of pairs")
+    return names
 
 
-def _of_node(node: object) -> set[str]:
+def _node_features(node: object) -> set[str]:
     match node:
         case Join():
-            found = {"joins with public rows" if is_public(node.right) else "joins"}
-            return found if node.kind is JoinKind.INNER else found | {"outer joins"}
+            names = {"joins with public rows" if is_public(node.right) else "joins"}
+            return names if node.kind is JoinKind.INNER else names | {"outer joins"}
         case Mark():
             return {"EXISTS and IN"}
         case PerUnit():

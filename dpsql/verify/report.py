@@ -10,17 +10,17 @@ from importlib.metadata import version
 
 from dpsql.about import VERSION
 from dpsql.schema.model import Schema
-from dpsql.verify.audit import Audited
+from dpsql.verify.audit import AuditResult
 from dpsql.verify.features import FEATURES
-from dpsql.verify.judge import ALPHA, Shown
+from dpsql.verify.judge import ALPHA, LossBound
 
-MOST_FAILURES = 20
-ENOUGH = 100
+MAX_FAILURES = 20
+MIN_STATEMENTS = 100
 """Statements below which nothing is said of all claims."""
 
 
 @dataclass(frozen=True)
-class Trials:
+class TrialCounts:
     """Counts of trials; `features` and `releases` of those that were compared."""
 
     count: int = 0
@@ -30,23 +30,23 @@ class Trials:
     refusals: Counter[str] = field(default_factory=Counter)
     failures: tuple[str, ...] = ()  # statements that post-processing refused after the charge, for released values
 
-    def __add__(self, other: Trials) -> Trials:
-        return Trials(
+    def __add__(self, other: TrialCounts) -> TrialCounts:
+        return TrialCounts(
             self.count + other.count,
             self.releases + other.releases,
             self.outcomes + other.outcomes,
             self.features + other.features,
             self.refusals + other.refusals,
-            (*self.failures, *other.failures)[:MOST_FAILURES],
+            (*self.failures, *other.failures)[:MAX_FAILURES],
         )
 
     @property
-    def compared(self) -> int:
+    def compared_count(self) -> int:
         return self.outcomes["answered"] + self.outcomes["failed"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class Counterexample:
     """A claim that did not hold. `number` makes the same trials again; `example` is minimal."""
 
     number: int
@@ -56,12 +56,12 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Report:
+class VerifyReport:
     schema: Schema | None
     seed: int
-    trials: Trials
-    findings: tuple[Finding, ...]
-    audited: tuple[Audited, ...]
+    trials: TrialCounts
+    findings: tuple[Counterexample, ...]
+    audited: tuple[AuditResult, ...]
     trial_seconds: float
     seconds: float
     interrupted: bool = False
@@ -69,32 +69,32 @@ class Report:
     @property
     def holds(self) -> bool:
         """No claim was broken."""
-        return not self.findings and all(one.holds for one in self.audited)
+        return not self.findings and all(result.holds for result in self.audited)
 
     @property
     def has_power(self) -> bool:
         """Every planted bug was found: else the statistics show nothing."""
-        return all(one.has_power for one in self.audited)
+        return all(result.has_power for result in self.audited)
 
     @property
-    def verdict(self) -> str:
+    def conclusion(self) -> str:
         if not self.holds:
             return "NOT all claims held."
         if not self.has_power:
             return "No claim was broken, but the statistics had too few releases to find planted bugs: raise --samples."
-        few = self.trials.compared < ENOUGH
+        few = self.trials.compared_count < MIN_STATEMENTS
         return "No claim was broken, in few statements: give it more --seconds." if few else "All claims held."
 
     @property
-    def rate(self) -> float:
+    def trials_per_second(self) -> float:
         return self.trials.count / self.trial_seconds if self.trial_seconds else 0.0
 
     @property
-    def bound(self) -> float | None:
+    def failure_rate_bound(self) -> float | None:
         """With no failure among n, the share of statements that fail is below this, at 95 % confidence."""
-        if self.findings or not self.trials.compared:
+        if self.findings or not self.trials.compared_count:
             return None
-        return 1.0 - math.exp(math.log(0.05) / self.trials.compared)
+        return 1.0 - math.exp(math.log(0.05) / self.trials.compared_count)
 
     def as_json(self) -> dict[str, object]:
         trials = self.trials
@@ -111,77 +111,77 @@ class Report:
             "seconds": round(self.seconds, 3),
             "trials": {
                 "count": trials.count,
-                "per_second": round(self.rate, 2),
+                "per_second": round(self.trials_per_second, 2),
                 "releases": trials.releases,
                 "outcomes": dict(trials.outcomes),
                 "features": {name: trials.features[name] for name in FEATURES},
                 "refusals": dict(trials.refusals.most_common(30)),
                 "failures": list(trials.failures),
-                "failing_share_below": self.bound,
+                "failing_share_below": self.failure_rate_bound,
             },
             "findings": [
-                {"number": one.number, "sql": one.sql, "findings": list(one.findings), "example": one.example}
-                for one in self.findings
+                {"number": entry.number, "sql": entry.sql, "findings": list(entry.findings), "example": entry.example}
+                for entry in self.findings
             ],
-            "statistics": [_audited_json(one) for one in self.audited],
+            "statistics": [_audit_to_json(entry) for entry in self.audited],
         }
 
     def __str__(self) -> str:
-        return "\n".join(_lines(self))
+        return "\n".join(_report_lines(self))
 
 
-def _audited_json(one: Audited) -> dict[str, object]:
+def _audit_to_json(result: AuditResult) -> dict[str, object]:
     return {
-        "template": one.template,
-        "samples": one.samples,
-        "holds": one.holds,
-        "shown": [_shown_json(shown) for shown in one.shown],
-        "planted_bug_found": one.has_power,
-        "planted_bug": [_shown_json(shown) for shown in one.control],
+        "template": result.template,
+        "samples": result.samples,
+        "holds": result.holds,
+        "shown": [_bound_to_json(bound) for bound in result.shown],
+        "planted_bug_found": result.has_power,
+        "planted_bug": [_bound_to_json(bound) for bound in result.control],
     }
 
 
-def _shown_json(shown: Shown) -> dict[str, object]:
-    at_least = None if math.isinf(shown.shown) else shown.shown
-    return {"measure": shown.measure, "at_least": at_least, "claimed": shown.claimed}
+def _bound_to_json(bound: LossBound) -> dict[str, object]:
+    at_least = None if math.isinf(bound.shown) else bound.shown
+    return {"measure": bound.measure, "at_least": at_least, "claimed": bound.claimed}
 
 
-def _lines(report: Report) -> list[str]:
+def _report_lines(report: VerifyReport) -> list[str]:
     trials, name = report.trials, "random schemas" if report.schema is None else report.schema.path.name
     lines = [
         f"Neighboring databases of {name}, seed {report.seed}",
-        f"  {trials.count} statements in {report.trial_seconds:.0f} s ({report.rate:.0f} a second): "
+        f"  {trials.count} statements in {report.trial_seconds:.0f} s ({report.trials_per_second:.0f} a second): "
         + ", ".join(f"{count} {kind}" for kind, count in trials.outcomes.most_common()),
         f"  {trials.releases} releases compared on both databases, and in another order with more threads",
     ]
-    lines += _columns([f"{trials.features[feature]:>6} {feature}" for feature in FEATURES if trials.features[feature]])
+    lines += _layout_columns([f"{trials.features[feature]:>6} {feature}" for feature in FEATURES if trials.features[feature]])
     if untried := [feature for feature in FEATURES if not trials.features[feature]]:
         lines.append(f"  not tried: {', '.join(untried)}")
     if trials.outcomes["failed"]:
         failed = trials.outcomes["failed"]
         lines.append(f"  {failed} failed: post-processing refused a released value, after the charge")
     if report.findings:
-        lines.append(f"  FAILED: {_counted(len(report.findings), 'finding')}")
-    elif report.bound is not None:
-        lines.append(f"  no claim was broken: at 95 % confidence, fewer than {report.bound:.2%} of such statements do")
+        lines.append(f"  FAILED: {_format_count(len(report.findings), 'finding')}")
+    elif report.failure_rate_bound is not None:
+        lines.append(f"  no claim was broken: at 95 % confidence, fewer than {report.failure_rate_bound:.2%} of such statements do")
     for finding in report.findings:
         schema = "" if report.schema is None else " SCHEMA"
-        again = f"dpsql verify{schema} --seed {finding.number} --trials 8 --no-statistics"
-        lines += ["", f"Finding, made again by: {again}", finding.example.rstrip()]
+        command = f"dpsql verify{schema} --seed {finding.number} --trials 8 --no-statistics"
+        lines += ["", f"Finding, made again by: {command}", finding.example.rstrip()]
     if report.audited:
-        lines += ["", *_statistics(report)]
-    lines += ["", report.verdict]
+        lines += ["", *_audit_lines(report)]
+    lines += ["", report.conclusion]
     if report.interrupted:
         lines.append("Interrupted: this is what was tried until then.")
     return lines
 
 
-def _columns(cells: list[str]) -> list[str]:
+def _layout_columns(cells: list[str]) -> list[str]:
     wide = max(map(len, cells), default=0) + 2
     return ["  " + "".join(cell.ljust(wide) for cell in cells[start : start + 4]) for start in range(0, len(cells), 4)]
 
 
-def _statistics(report: Report) -> list[str]:
+def _audit_lines(report: VerifyReport) -> list[str]:
     samples = report.audited[0].samples
     lines = [
         f"Statistics: {samples} releases of two neighbors for each of {len(report.audited)} fixed statements.",
@@ -189,20 +189,20 @@ def _statistics(report: Report) -> list[str]:
         f"A sound one is accused with a chance of {ALPHA:g}; half of the noise, or a lower threshold, must be found.",
         f"  {'statement':<42} {'proven':>8} {'claimed':>8}  of what{'':<24} with a planted bug",
     ]
-    for one in report.audited:
-        worst = max(one.shown, key=lambda shown: shown.shown - shown.claimed)
-        planted = max(one.control, key=lambda shown: shown.shown - shown.claimed)
-        verdict = "" if one.holds else "  FAILED"
-        power = f"{_figure(planted.shown)}, found" if one.has_power else f"{_figure(planted.shown)}, NOT FOUND"
-        figures = f"{_figure(worst.shown):>8} {worst.claimed:>8.3f}  {worst.measure:<31}"
-        lines.append(f"  {one.template:<42} {figures} {power}{verdict}")
+    for result in report.audited:
+        worst = max(result.shown, key=lambda bound: bound.shown - bound.claimed)
+        planted = max(result.control, key=lambda bound: bound.shown - bound.claimed)
+        verdict = "" if result.holds else "  FAILED"
+        power = f"{_format_loss(planted.shown)}, found" if result.has_power else f"{_format_loss(planted.shown)}, NOT FOUND"
+        figures = f"{_format_loss(worst.shown):>8} {worst.claimed:>8.3f}  {worst.measure:<31}"
+        lines.append(f"  {result.template:<42} {figures} {power}{verdict}")
     return lines
 
 
-def _figure(number: float) -> str:
+def _format_loss(number: float) -> str:
     """Less than no loss at all is nothing."""
     return "nothing" if number <= 0.0 else f"{number:.3f}"
 
 
-def _counted(number: int, what: str) -> str:
-    return f"1 {what}" if number == 1 else f"{number} {what}s"
+def _format_count(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,7 +1,7 @@
 """The whole of it: random trials in several processes until the time is over, then the statistical pass.
 
     from dpsql.verify.run import Plan, verify
-    report = verify(Plan(seconds=60))
+    report = verify(VerifyOptions(seconds=60))
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 
-from dpsql.engines.scratch import ScratchEngine
+from dpsql.engines.scratch import InMemoryEngine
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Schema
-from dpsql.verify.audit import SAMPLES, Audited, audit
-from dpsql.verify.draws import Draws
-from dpsql.verify.features import features
+from dpsql.verify.audit import DEFAULT_SAMPLES, AuditResult, audit_template
+from dpsql.verify.draws import ChoiceStream
+from dpsql.verify.features import find_features
 from dpsql.verify.neighbors import random_pair
-from dpsql.verify.questions import random_question
-from dpsql.verify.report import Finding, Report, Trials
-from dpsql.verify.show import show_case
-from dpsql.verify.shrink import Case, shrink
+from dpsql.verify.questions import random_query
+from dpsql.verify.report import Counterexample, VerifyReport, TrialCounts
+from dpsql.verify.show import render_case
+from dpsql.verify.shrink import FailingCase, shrink_case
 from dpsql.verify.templates import TEMPLATES
-from dpsql.verify.trial import Asked, Bench, Outcome, open_bench, random_asked
-from dpsql.verify.worlds import random_schema, world_of
+from dpsql.verify.trial import TrialStatement, TrialHarness, TrialOutcome, open_harness, random_trial_statement
+from dpsql.verify.worlds import random_schema, generate_from_schema
 
-STATEMENTS = 8
+STATEMENTS_PER_BATCH = 8
 """Tried on one pair of databases, which costs as much to make as two or three of them."""
-SHRINKING = 20.0
+SHRINK_SECONDS = 20.0
 """Seconds for one failing case."""
-_LOOK = 2.0
+_PARENT_CHECK_SECONDS = 2.0
 """Seconds after which a process of the pool looks whether the one that asked is still there."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class VerifyOptions:
     """What to do. Without a schema's path, random ones are made. `trials` ends it before the time is over."""
 
     path: Path | None = None
@@ -53,7 +53,7 @@ class Plan:
     trials: int | None = None
     seed: int = 0
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
-    samples: int = SAMPLES
+    samples: int = DEFAULT_SAMPLES
     statistics: bool = True
     findings: int = 10  # so many are enough
 
@@ -68,33 +68,33 @@ class Progress:
     stage: str
 
 
-def verify(plan: Plan, tell: Callable[[Progress], None] = lambda progress: None) -> Report:
+def verify_claims(plan: VerifyOptions, report_progress: Callable[[Progress], None] = lambda progress: None) -> VerifyReport:
     """Try what the plan says and report it; after Ctrl-C, what was tried until then."""
     started = time.monotonic()
-    schema = None if plan.path is None else _declared(plan.path)
-    tried, audits, interrupted = _Tried(), list[Audited](), False
-    with ProcessPoolExecutor(plan.workers, get_context("spawn"), _prepare) as pool:
+    schema = None if plan.path is None else _load_declarations(plan.path)
+    state, audits, interrupted = _TrialState(), list[AuditResult](), False
+    with ProcessPoolExecutor(plan.workers, get_context("spawn"), _prepare_worker) as pool:
         try:
-            _random_trials(pool, plan, schema, tell, tried)
-            tried.seconds = time.monotonic() - started
+            _run_trials(pool, plan, schema, report_progress, state)
+            state.seconds = time.monotonic() - started
             if plan.statistics:
-                _statistics(pool, plan, tell, tried, audits)
+                _run_audits(pool, plan, report_progress, state, audits)
         except KeyboardInterrupt:
             interrupted = True
-            tried.seconds = tried.seconds or time.monotonic() - started
+            state.seconds = state.seconds or time.monotonic() - started
             pool.shutdown(cancel_futures=True)
-    findings = tuple(tried.findings[: plan.findings])
+    findings = tuple(state.findings[: plan.findings])
     spent = time.monotonic() - started
-    return Report(schema, plan.seed, tried.trials, findings, tuple(audits), tried.seconds, spent, interrupted)
+    return VerifyReport(schema, plan.seed, state.trials, findings, tuple(audits), state.seconds, spent, interrupted)
 
 
-def _declared(path: Path) -> Schema:
+def _load_declarations(path: Path) -> Schema:
     """What the owner declares of rows. Where they are, who may ask and with which password is nothing to try."""
-    schema = load_schema(path, _Anything())
+    schema = load_schema(path, _AnyVariable())
     return replace(schema, analysts=(), engine="duckdb://", ledger="sqlite://")
 
 
-class _Anything(Mapping[str, str]):
+class _AnyVariable(Mapping[str, str]):
     """Variables of an owner's machine: what they hold matters only where the data is."""
 
     def __getitem__(self, name: str) -> str:
@@ -111,128 +111,128 @@ class _Anything(Mapping[str, str]):
 
 
 @dataclass
-class _Tried:
+class _TrialState:
     """What has been tried so far."""
 
-    trials: Trials = field(default_factory=Trials)
-    findings: list[Finding] = field(default_factory=list)
+    trials: TrialCounts = field(default_factory=TrialCounts)
+    findings: list[Counterexample] = field(default_factory=list)
     seconds: float = 0.0
 
 
 # --- trials ----------------------------------------------------------------------------------------------------------
 
 
-def _random_trials(
-    pool: ProcessPoolExecutor, plan: Plan, schema: Schema | None, tell: Callable[[Progress], None], tried: _Tried
+def _run_trials(
+    pool: ProcessPoolExecutor, plan: VerifyOptions, schema: Schema | None, report_progress: Callable[[Progress], None], state: _TrialState
 ) -> None:
     """Batches, each from a number of its own: the same numbers give the same trials again."""
-    until, numbers = time.time() + plan.seconds, _numbers(plan)
-    running: set[Future[tuple[Trials, list[Finding]]]] = set()
+    until, numbers = time.time() + plan.seconds, _batch_numbers(plan)
+    running: set[Future[tuple[TrialCounts, list[Counterexample]]]] = set()
     while True:
-        over = time.time() >= until or len(tried.findings) >= plan.findings
+        over = time.time() >= until or len(state.findings) >= plan.findings
         while not over and len(running) < 2 * plan.workers:
             number, count = next(numbers, (None, 0))
             if number is None:
                 break
-            running.add(pool.submit(batch, schema, number, until, count))
+            running.add(pool.submit(run_batch, schema, number, until, count))
         if not running:
             return
         done, running = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
         for future in done:
-            trials, found = future.result()
-            tried.trials += trials
-            tried.findings += found
+            trials, counterexamples = future.result()
+            state.trials += trials
+            state.findings += counterexamples
         share = 1 - (until - time.time()) / plan.seconds
         if plan.trials is not None:
-            share = max(share, tried.trials.count / plan.trials)
-        tell(Progress(min(1.0, share), tried.trials.count, len(tried.findings), "trials"))
+            share = max(share, state.trials.count / plan.trials)
+        report_progress(Progress(min(1.0, share), state.trials.count, len(state.findings), "trials"))
 
 
-def _numbers(plan: Plan) -> Iterator[tuple[int, int]]:
+def _batch_numbers(plan: VerifyOptions) -> Iterator[tuple[int, int]]:
     """Of each batch its number, and how many statements it may try."""
-    left, number = plan.trials, plan.seed
-    while left is None or left > 0:
-        count = STATEMENTS if left is None else min(STATEMENTS, left)
+    remaining, number = plan.trials, plan.seed
+    while remaining is None or remaining > 0:
+        count = STATEMENTS_PER_BATCH if remaining is None else min(STATEMENTS_PER_BATCH, remaining)
         yield number, count
-        number, left = number + 1, None if left is None else left - count
+        number, remaining = number + 1, None if remaining is None else remaining - count
 
 
 @cache
-def _bench() -> Bench:
+def _process_harness() -> TrialHarness:
     """Each process has its own databases, until it ends."""
     stack = ExitStack()
     atexit.register(stack.close)
-    return stack.enter_context(open_bench())
+    return stack.enter_context(open_harness())
 
 
-def _prepare() -> None:
+def _prepare_worker() -> None:
     """In a process of the pool: Ctrl-C is for the one that asked, and if that is killed, nobody waits for this one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    asked_by = os.getppid()
+    parent = os.getppid()
 
-    def look(signal_number: int, frame: object) -> None:
-        if os.getppid() != asked_by:
+    def check_parent(signal_number: int, frame: object) -> None:
+        if os.getppid() != parent:
             os._exit(1)
 
     if hasattr(signal, "setitimer"):  # a thread that waits for it would be in the way when this one ends
-        signal.signal(signal.SIGALRM, look)
-        signal.setitimer(signal.ITIMER_REAL, _LOOK, _LOOK)
-    _bench()
+        signal.signal(signal.SIGALRM, check_parent)
+        signal.setitimer(signal.ITIMER_REAL, _PARENT_CHECK_SECONDS, _PARENT_CHECK_SECONDS)
+    _process_harness()
 
 
-def batch(
-    schema: Schema | None, number: int, until: float = math.inf, count: int = STATEMENTS
-) -> tuple[Trials, list[Finding]]:
+def run_batch(
+    schema: Schema | None, number: int, until: float = math.inf, count: int = STATEMENTS_PER_BATCH
+) -> tuple[TrialCounts, list[Counterexample]]:
     """One schema, one pair of neighbors, several statements; fewer where the time is over."""
-    bench, draws = _bench(), Draws(number)
-    world = world_of(schema if schema is not None else random_schema(draws), draws)
-    pair = random_pair(world, draws)
-    bench.load(world, pair)
-    trials, findings = Trials(), list[Finding]()
-    for place in range(count):
+    harness, schema_choices = _process_harness(), ChoiceStream(number)
+    generated = generate_from_schema(schema if schema is not None else random_schema(schema_choices), schema_choices)
+    pair = random_pair(generated, schema_choices)
+    harness.load_pair(generated, pair)
+    trials, findings = TrialCounts(), list[Counterexample]()
+    for index in range(count):
         if time.time() > until:
             break
-        choices = Draws(f"{number}/{place}")
-        asked = random_asked(world, random_question(world, choices), draws)
-        outcome = bench.attempt(asked)
-        trials += _trial(asked, outcome)
+        choices = ChoiceStream(f"{number}/{index}")
+        statement = random_trial_statement(generated, random_query(generated, choices), schema_choices)
+        outcome = harness.run_trial(statement)
+        trials += _count_trial(statement, outcome)
         if outcome.findings:
-            case = Case(world, pair, asked, tuple(choices.record), outcome)
-            findings.append(_finding(case, bench, number, len(findings)))
-            bench.load(world, pair)
+            case = FailingCase(generated, pair, statement, tuple(choices.record), outcome)
+            findings.append(_build_counterexample(case, harness, number, len(findings)))
+            harness.load_pair(generated, pair)
     return trials, findings
 
 
-def _trial(asked: Asked, outcome: Outcome) -> Trials:
-    found = () if outcome.compiled is None or not outcome.releases else tuple(features(outcome.compiled))
+def _count_trial(statement: TrialStatement, outcome: TrialOutcome) -> TrialCounts:
+    names = () if outcome.compiled is None or not outcome.releases else tuple(find_features(outcome.compiled))
     refused = Counter({outcome.refusal: 1} if outcome.kind == "refused" else {})
-    failed = (f"{outcome.refusal}: {asked.sql}",) if outcome.kind == "failed" else ()
-    return Trials(1, outcome.releases, Counter({outcome.kind: 1}), Counter(found), refused, failed)
+    failed = (f"{outcome.refusal}: {statement.sql}",) if outcome.kind == "failed" else ()
+    return TrialCounts(1, outcome.releases, Counter({outcome.kind: 1}), Counter(names), refused, failed)
 
 
-def _finding(case: Case, bench: Bench, number: int, before: int) -> Finding:
+def _build_counterexample(case: FailingCase, harness: TrialHarness, number: int, before: int) -> Counterexample:
     if before == 0:  # of several in one batch the first is enough to look at
-        case = shrink(case, bench, SHRINKING)
-    return Finding(number, case.asked.sql, case.outcome.findings, show_case(case))
+        case = shrink_case(case, harness, SHRINK_SECONDS)
+    return Counterexample(number, case.asked.sql, case.outcome.findings, render_case(case))
 
 
 # --- statistics ------------------------------------------------------------------------------------------------------
 
 
-def _statistics(
-    pool: ProcessPoolExecutor, plan: Plan, tell: Callable[[Progress], None], tried: _Tried, audits: list[Audited]
+def _run_audits(
+    pool: ProcessPoolExecutor, plan: VerifyOptions, report_progress: Callable[[Progress], None], state: _TrialState, audits: list[AuditResult]
 ) -> None:
-    futures = [pool.submit(audited, place, plan.samples) for place in range(len(TEMPLATES))]
-    for place, future in enumerate(futures, 1):
+    futures = [pool.submit(audit_by_index, count, plan.samples) for count in range(len(TEMPLATES))]
+    for count, future in enumerate(futures, 1):
         audits.append(future.result())
-        found = len(tried.findings) + sum(not one.holds for one in audits)
-        tell(Progress(place / len(futures), tried.trials.count, found, "statistics"))
+        finding_count = len(state.findings) + sum(not result.holds for result in audits)
+        report_progress(Progress(count / len(futures), state.trials.count, finding_count, "statistics"))
 
 
-def audited(place: int, samples: int) -> Audited:
-    engine = ScratchEngine(1)
+def audit_by_index(index: int, samples: int) -> AuditResult:
+    engine = InMemoryEngine(1)
     try:
-        return audit(TEMPLATES[place], ExactSampler(), engine, samples)
+        return audit_template(TEMPLATES[index], ExactSampler(), engine, samples)
     finally:
         engine.close()

@@ -10,70 +10,70 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from dpsql.verify.draws import Draws
-from dpsql.verify.neighbors import Pair, Row, Rows
-from dpsql.verify.questions import random_question
-from dpsql.verify.trial import Asked, Bench, Outcome
-from dpsql.verify.worlds import World
+from dpsql.verify.draws import ChoiceStream
+from dpsql.verify.neighbors import NeighborPair, RowLiterals, TableRows
+from dpsql.verify.questions import random_query
+from dpsql.verify.trial import TrialStatement, TrialHarness, TrialOutcome
+from dpsql.verify.worlds import GeneratedSchema
 
 
 @dataclass(frozen=True)
-class Case:
+class FailingCase:
     """A statement that failed on a pair of databases; `record` is what its text was made from."""
 
-    world: World
-    pair: Pair
-    asked: Asked
+    world: GeneratedSchema
+    pair: NeighborPair
+    asked: TrialStatement
     record: tuple[int, ...]
-    outcome: Outcome
+    outcome: TrialOutcome
 
 
-def shrink(case: Case, bench: Bench, seconds: float) -> Case:
+def shrink_case(case: FailingCase, harness: TrialHarness, seconds: float) -> FailingCase:
     """The smallest case found in this time; the bench is left with its pair loaded."""
     until = time.monotonic() + seconds
-    bench.load(case.world, case.pair)
-    case = _simpler_statement(case, bench, (until + time.monotonic()) / 2)
-    case = _fewer_rows(case, bench, until)
-    bench.load(case.world, case.pair)
+    harness.load_pair(case.world, case.pair)
+    case = _simplify_statement(case, harness, (until + time.monotonic()) / 2)
+    case = _reduce_rows(case, harness, until)
+    harness.load_pair(case.world, case.pair)
     return case
 
 
-def _kind(outcome: Outcome) -> frozenset[str]:
+def _failure_kinds(outcome: TrialOutcome) -> frozenset[str]:
     """What went wrong, without figures."""
     return frozenset(finding.split(":")[0].split(" of ")[0] for finding in outcome.findings)
 
 
-def _same(case: Case, outcome: Outcome) -> bool:
-    return bool(_kind(case.outcome) & _kind(outcome))
+def _is_same_failure(case: FailingCase, outcome: TrialOutcome) -> bool:
+    return bool(_failure_kinds(case.outcome) & _failure_kinds(outcome))
 
 
-def _simpler_statement(case: Case, bench: Bench, until: float) -> Case:
+def _simplify_statement(case: FailingCase, harness: TrialHarness, until: float) -> FailingCase:
     progress = True
     while progress and time.monotonic() < until:
         progress = False
-        for record in _simpler(case.record):
+        for record in _simpler_records(case.record):
             if time.monotonic() > until:
                 break
-            smaller = _tried(case, record, bench)
+            smaller = _try_record(case, record, harness)
             if smaller is not None:
                 case, progress = smaller, True
                 break
     return case
 
 
-def _tried(case: Case, record: tuple[int, ...], bench: Bench) -> Case | None:
-    draws = Draws(record=record)
-    sql = random_question(case.world, draws)
-    made = tuple(draws.record)
-    if sql == case.asked.sql or (len(sql), len(made), made) >= (len(case.asked.sql), len(case.record), case.record):
+def _try_record(case: FailingCase, record: tuple[int, ...], harness: TrialHarness) -> FailingCase | None:
+    choices = ChoiceStream(record=record)
+    sql = random_query(case.world, choices)
+    new_record = tuple(choices.record)
+    if sql == case.asked.sql or (len(sql), len(new_record), new_record) >= (len(case.asked.sql), len(case.record), case.record):
         return None
-    asked = replace(case.asked, sql=sql)
-    bench.forget()
-    outcome = bench.attempt(asked)
-    return replace(case, asked=asked, record=made, outcome=outcome) if _same(case, outcome) else None
+    statement = replace(case.asked, sql=sql)
+    harness.forget_answers()
+    outcome = harness.run_trial(statement)
+    return replace(case, asked=statement, record=new_record, outcome=outcome) if _is_same_failure(case, outcome) else None
 
 
-def _simpler(record: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+def _simpler_records(record: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """Records with choices deleted, large pieces first; then with one choice made simplest, then simpler."""
     size = len(record) // 2
     while size >= 1:
@@ -81,23 +81,23 @@ def _simpler(record: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
             yield record[:start] + record[start + size :]
         size //= 2
     for lower in (lambda n: 0, lambda n: n // 2, lambda n: n - 1):
-        for place, made in enumerate(record):
-            if made > lower(made) >= 0:
-                yield (*record[:place], lower(made), *record[place + 1 :])
+        for index, value in enumerate(record):
+            if value > lower(value) >= 0:
+                yield (*record[:index], lower(value), *record[index + 1 :])
 
 
-def _fewer_rows(case: Case, bench: Bench, until: float) -> Case:
-    def fails(pair: Pair) -> Outcome | None:
-        bench.load(case.world, pair)
-        outcome = bench.attempt(case.asked)
-        return outcome if _same(case, outcome) else None
+def _reduce_rows(case: FailingCase, harness: TrialHarness, until: float) -> FailingCase:
+    def fails(pair: NeighborPair) -> TrialOutcome | None:
+        harness.load_pair(case.world, pair)
+        outcome = harness.run_trial(case.asked)
+        return outcome if _is_same_failure(case, outcome) else None
 
-    for laid in case.world.tables:
-        case = _fewer_in(case, laid.name, fails, until)
+    for stored in case.world.tables:
+        case = _reduce_table_rows(case, stored.name, fails, until)
     return case
 
 
-def _fewer_in(case: Case, table: str, fails: Callable[[Pair], Outcome | None], until: float) -> Case:
+def _reduce_table_rows(case: FailingCase, table: str, fails: Callable[[NeighborPair], TrialOutcome | None], until: float) -> FailingCase:
     """Drop rows of one table in halves, quarters, down to single ones."""
     pair = case.pair
     rows = list(dict.fromkeys((*pair.first[table], *pair.second[table], *pair.mixed[table])))
@@ -107,17 +107,17 @@ def _fewer_in(case: Case, table: str, fails: Callable[[Pair], Outcome | None], u
         while start < len(rows):
             if time.monotonic() > until:
                 return case
-            gone = set(rows[start : start + size])
-            smaller = Pair(*(_without(side, table, gone) for side in (pair.first, pair.second, pair.mixed)))
+            dropped = set(rows[start : start + size])
+            smaller = NeighborPair(*(_remove_rows(side, table, dropped) for side in (pair.first, pair.second, pair.mixed)))
             outcome = fails(smaller)
             if outcome is None:
                 start += size
             else:
-                pair, rows = smaller, [row for row in rows if row not in gone]
+                pair, rows = smaller, [row for row in rows if row not in dropped]
                 case = replace(case, pair=pair, outcome=outcome)
         size //= 2
     return case
 
 
-def _without(rows: Rows, table: str, gone: set[Row]) -> Rows:
-    return {**rows, table: tuple(row for row in rows[table] if row not in gone)}
+def _remove_rows(rows: TableRows, table: str, dropped: set[RowLiterals]) -> TableRows:
+    return {**rows, table: tuple(row for row in rows[table] if row not in dropped)}

@@ -7,125 +7,125 @@ from dataclasses import dataclass, replace
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import ForeignUnit
 from dpsql.types import BIGINT, DOUBLE
-from dpsql.verify.draws import Draws
-from dpsql.verify.expressions import Name, Writer, names_of, quoted
-from dpsql.verify.worlds import Laid, World
+from dpsql.verify.draws import ChoiceStream
+from dpsql.verify.expressions import ScopedColumn, ExpressionGenerator, columns_in_scope, quote_name
+from dpsql.verify.worlds import StoredTable, GeneratedSchema
 
 
 @dataclass(frozen=True)
-class Source:
+class FromClause:
     """A FROM clause, the columns in its scope, and the columns that are the unit."""
 
     sql: str
-    names: tuple[Name, ...]
+    names: tuple[ScopedColumn, ...]
     units: tuple[str, ...]
-    outer: tuple[Name, ...] = ()  # columns of the side of a LEFT JOIN that may be missing
+    outer: tuple[ScopedColumn, ...] = ()  # columns of the side of a LEFT JOIN that may be missing
 
     @property
     def unit(self) -> str | None:
         return self.units[0] if self.units else None
 
 
-class Sources:
-    def __init__(self, draws: Draws, world: World) -> None:
-        self._draws, self._world, self._made = draws, world, 0
+class FromClauseGenerator:
+    def __init__(self, choices: ChoiceStream, generated: GeneratedSchema) -> None:
+        self._draws, self._world, self._made = choices, generated, 0
 
-    def alias(self) -> str:
+    def next_alias(self) -> str:
         self._made += 1
         return f"q{self._made}"
 
-    def source(self, depth: int = 2) -> Source:
-        draws = self._draws
-        if depth <= 0 or not draws.chance(0.6):
-            return self.table(draws.choice(self._world.private))
-        makers = [self.derived, self.joined, self.joined, self.per_unit, self.window, self.with_release, self.united,
-                  self.distinct]  # fmt: skip
-        if self._world.public:
-            makers += [self.with_public, self.with_public]
-        return draws.choice(makers)(depth - 1)
+    def random_from(self, depth: int = 2) -> FromClause:
+        choices = self._draws
+        if depth <= 0 or not choices.draw_bool(0.6):
+            return self.from_table(choices.choice(self._world.private_tables))
+        makers = [self.random_derived_table, self.random_join, self.random_join, self.random_per_unit, self.random_window, self.random_release_join, self.random_set_operation,
+                  self.random_distinct]  # fmt: skip
+        if self._world.public_tables:
+            makers += [self.random_public_join, self.random_public_join]
+        return choices.choice(makers)(depth - 1)
 
-    def writer(self, source: Source) -> Writer:
-        return Writer(self._draws, self._world, source.names, source.unit)
+    def expressions_over(self, source: FromClause) -> ExpressionGenerator:
+        return ExpressionGenerator(self._draws, self._world, source.names, source.unit)
 
-    def table(self, laid: Laid) -> Source:
-        alias, column = self.alias(), self._world.unit_column(laid)
-        units = () if column is None else (f"{alias}.{quoted(column)}",)
-        return Source(f"{quoted(laid.name)} AS {alias}", names_of(laid, alias), units)
+    def from_table(self, stored: StoredTable) -> FromClause:
+        alias, column = self.next_alias(), self._world.unit_column(stored)
+        units = () if column is None else (f"{alias}.{quote_name(column)}",)
+        return FromClause(f"{quote_name(stored.name)} AS {alias}", columns_in_scope(stored, alias), units)
 
     # --- sub-selects -------------------------------------------------------------------------------------------------
 
-    def derived(self, depth: int) -> Source:
+    def random_derived_table(self, depth: int) -> FromClause:
         """Columns passed on under other names, some computed, some rows filtered."""
-        draws, inner = self._draws, self.source(depth)
-        write, alias = self.writer(inner), self.alias()
+        choices, inner = self._draws, self.random_from(depth)
+        write, alias = self.expressions_over(inner), self.next_alias()
         items = [(name.sql, name.domain) for name in inner.names]
-        items += [(write.clipped(1), Domain(DOUBLE)) for _ in range(draws.between(0, 2))]
-        where = f" WHERE {write.condition(1)}" if draws.chance(0.5) else ""
-        return self._block(alias, items, inner, f"{inner.sql}{where}")
+        items += [(write.random_clipped(1), Domain(DOUBLE)) for _ in range(choices.draw_between(0, 2))]
+        where = f" WHERE {write.random_condition(1)}" if choices.draw_bool(0.5) else ""
+        return self._derived_table(alias, items, inner, f"{inner.sql}{where}")
 
-    def _block(self, alias: str, items: list[tuple[str, Domain]], inner: Source, rest: str, word: str = "") -> Source:
+    def _derived_table(self, alias: str, items: list[tuple[str, Domain]], inner: FromClause, rest: str, word: str = "") -> FromClause:
         """SELECT items FROM rest, as a table; its units are the items that are the inner one's."""
-        listed = ", ".join(f"{sql} AS s{place}" for place, (sql, _) in enumerate(items))
-        names = tuple(Name(f"{alias}.s{place}", domain) for place, (_, domain) in enumerate(items))
+        listed = ", ".join(f"{sql} AS s{index}" for index, (sql, _) in enumerate(items))
+        names = tuple(ScopedColumn(f"{alias}.s{index}", domain) for index, (_, domain) in enumerate(items))
         units = tuple(name.sql for name, (sql, _) in zip(names, items, strict=True) if sql in inner.units)
-        return Source(f"(SELECT {word}{listed} FROM {rest}) AS {alias}", names, units)
+        return FromClause(f"(SELECT {word}{listed} FROM {rest}) AS {alias}", names, units)
 
-    def distinct(self, depth: int) -> Source:
-        inner = self.source(depth)
+    def random_distinct(self, depth: int) -> FromClause:
+        inner = self.random_from(depth)
         if inner.unit is None:
             return inner
         columns = self._draws.sample([name for name in inner.names if name.sql != inner.unit], 2)
         unit = next(name for name in inner.names if name.sql == inner.unit)
         items = [(name.sql, name.domain) for name in (unit, *columns)]
-        return self._block(self.alias(), items, inner, inner.sql, "DISTINCT ")
+        return self._derived_table(self.next_alias(), items, inner, inner.sql, "DISTINCT ")
 
-    def per_unit(self, depth: int) -> Source:
+    def random_per_unit(self, depth: int) -> FromClause:
         """GROUP BY the unit, and maybe something else: one row for each."""
-        draws, inner = self._draws, self.source(depth)
+        choices, inner = self._draws, self.random_from(depth)
         if inner.unit is None:
             return inner
-        write = self.writer(inner)
-        keys = [inner.unit, *(write.key() for _ in range(draws.choice((0, 0, 1))))]
+        write = self.expressions_over(inner)
+        keys = [inner.unit, *(write.random_key() for _ in range(choices.choice((0, 0, 1))))]
         id_domain = next(name.domain for name in inner.names if name.sql == inner.unit)
         items = [(inner.unit, id_domain), ("COUNT(*)", Domain(BIGINT))]
-        number, text = write.summed(), write.text(0)
+        number, text = write.random_bounded(), write.random_text(0)
         forms = (f"SUM({number})", f"AVG({number})", f"MAX({number})", f"MIN({number})", f"MEDIAN({number})",
                  f"STDDEV_POP({number})", f"COUNT(DISTINCT {text})", f"COUNT({number})")  # fmt: skip
-        items += [(form, Domain(DOUBLE)) for form in draws.sample(forms, draws.between(1, 3))]
+        items += [(form, Domain(DOUBLE)) for form in choices.sample(forms, choices.draw_between(1, 3))]
         picks = (f"MODE({text})", f"ARG_MAX({text}, {number})", f"ANY_VALUE({text})", f"MIN({text})")
         texts = [name for name in inner.names if name.kind == "text"]
-        if texts and draws.chance(0.5):
-            items.append((draws.choice(picks), replace(texts[0].domain, values=None)))
-        return self._block(self.alias(), items, inner, f"{inner.sql} GROUP BY {', '.join(keys)}")
+        if texts and choices.draw_bool(0.5):
+            items.append((choices.choice(picks), replace(texts[0].domain, values=None)))
+        return self._derived_table(self.next_alias(), items, inner, f"{inner.sql} GROUP BY {', '.join(keys)}")
 
-    def window(self, depth: int) -> Source:
-        draws, inner = self._draws, self.source(depth)
+    def random_window(self, depth: int) -> FromClause:
+        choices, inner = self._draws, self.random_from(depth)
         if inner.unit is None:
             return inner
-        write = self.writer(inner)
-        order = f"ORDER BY {write.key()}{draws.choice(('', ' DESC'))}"
+        write = self.expressions_over(inner)
+        order = f"ORDER BY {write.random_key()}{choices.choice(('', ' DESC'))}"
         over = f"OVER (PARTITION BY {inner.unit} {order})"
-        form = draws.choice((f"ROW_NUMBER() {over}", f"RANK() {over}", f"COUNT(*) {over}", f"NTILE(2) {over}",
-                             f"SUM({write.summed()}) {over}", f"LAG({write.summed()}) {over}",
-                             f"MAX({write.summed()}) OVER (PARTITION BY {inner.unit})"))  # fmt: skip
+        form = choices.choice((f"ROW_NUMBER() {over}", f"RANK() {over}", f"COUNT(*) {over}", f"NTILE(2) {over}",
+                             f"SUM({write.random_bounded()}) {over}", f"LAG({write.random_bounded()}) {over}",
+                             f"MAX({write.random_bounded()}) OVER (PARTITION BY {inner.unit})"))  # fmt: skip
         items = [*((name.sql, name.domain) for name in inner.names), (form, Domain(DOUBLE))]
-        return self._block(self.alias(), items, inner, inner.sql)
+        return self._derived_table(self.next_alias(), items, inner, inner.sql)
 
-    def united(self, depth: int) -> Source:
+    def random_set_operation(self, depth: int) -> FromClause:
         """Rows of two relations, one after the other; or as sets, where the unit is among the columns."""
-        draws, left, right = self._draws, self.source(depth), self.source(0)
-        word, shared = "UNION ALL", self._common(left, right)
-        if shared and draws.chance(0.4):
-            word = draws.choice(("UNION", "INTERSECT", "EXCEPT"))
+        choices, left, right = self._draws, self.random_from(depth), self.random_from(0)
+        word, shared = "UNION ALL", self._common_columns(left, right)
+        if shared and choices.draw_bool(0.4):
+            word = choices.choice(("UNION", "INTERSECT", "EXCEPT"))
         if not shared:
             return left
-        sides = [", ".join(f"{pair[at].sql} AS s{place}" for place, pair in enumerate(shared)) for at in (0, 1)]
-        alias = self.alias()
+        sides = [", ".join(f"{pair[side].sql} AS s{index}" for index, pair in enumerate(shared)) for side in (0, 1)]
+        alias = self.next_alias()
         sql = f"(SELECT {sides[0]} FROM {left.sql} {word} SELECT {sides[1]} FROM {right.sql}) AS {alias}"
-        names = tuple(Name(f"{alias}.s{place}", Domain(pair[0].domain.type)) for place, pair in enumerate(shared))
-        return Source(sql, names, (names[0].sql,))
+        names = tuple(ScopedColumn(f"{alias}.s{index}", Domain(pair[0].domain.type)) for index, pair in enumerate(shared))
+        return FromClause(sql, names, (names[0].sql,))
 
-    def _common(self, left: Source, right: Source) -> list[tuple[Name, Name]]:
+    def _common_columns(self, left: FromClause, right: FromClause) -> list[tuple[ScopedColumn, ScopedColumn]]:
         """The units, and pairs of columns of one type."""
         if left.unit is None or right.unit is None:
             return []
@@ -136,69 +136,69 @@ class Sources:
 
     # --- joins -------------------------------------------------------------------------------------------------------
 
-    def joined(self, depth: int) -> Source:
+    def random_join(self, depth: int) -> FromClause:
         """Along the unit, or along a foreign key; sometimes neither, which is to be refused."""
-        draws, left = self._draws, self.source(depth)
-        target = draws.choice(self._world.private)
-        right = self.table(target)
-        ways = self._ways(left, right, target)
-        if not ways or draws.chance(0.04):
-            ways = ["TRUE"]
-        kind = draws.choice(("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"))
-        on = draws.choice(ways)
+        choices, left = self._draws, self.random_from(depth)
+        target = choices.choice(self._world.private_tables)
+        right = self.from_table(target)
+        conditions = self._join_conditions(left, right, target)
+        if not conditions or choices.draw_bool(0.04):
+            conditions = ["TRUE"]
+        kind = choices.choice(("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"))
+        on = choices.choice(conditions)
         both = left.names + right.names
-        if draws.chance(0.25 if kind == "JOIN" else 0.5):
-            on = f"{on} AND {Writer(draws, self._world, both).condition(0)}"
+        if choices.draw_bool(0.25 if kind == "JOIN" else 0.5):
+            on = f"{on} AND {ExpressionGenerator(choices, self._world, both).random_condition(0)}"
         units = {"JOIN": left.units + right.units, "LEFT JOIN": left.units, "RIGHT JOIN": right.units}.get(kind, ())
-        return Source(f"{left.sql} {kind} {right.sql} ON {on}", both, units, right.names if kind == "LEFT JOIN" else ())
+        return FromClause(f"{left.sql} {kind} {right.sql} ON {on}", both, units, right.names if kind == "LEFT JOIN" else ())
 
-    def _ways(self, left: Source, right: Source, target: Laid) -> list[str]:
-        found = [f"{left.unit} = {right.unit}"] if left.unit is not None and right.unit is not None else []
-        for laid in self._world.private:
-            hop = laid.table.unit
+    def _join_conditions(self, left: FromClause, right: FromClause, target: StoredTable) -> list[str]:
+        conditions = [f"{left.unit} = {right.unit}"] if left.unit is not None and right.unit is not None else []
+        for stored in self._world.private_tables:
+            hop = stored.table.unit
             if isinstance(hop, ForeignUnit):
-                one, other = quoted(hop.column), quoted(hop.key)
+                column, key = quote_name(hop.column), quote_name(hop.key)
                 if hop.table == target.name:  # from the far table to this one
-                    found += _equated(left, one, right, other)
-                elif laid.name == target.name:
-                    found += _equated(left, other, right, one)
-        return found
+                    conditions += _equate_columns(left, column, right, key)
+                elif stored.name == target.name:
+                    conditions += _equate_columns(left, key, right, column)
+        return conditions
 
-    def with_public(self, depth: int) -> Source:
-        draws, left = self._draws, self.source(depth)
-        right = self.table(draws.choice(self._world.public))
+    def random_public_join(self, depth: int) -> FromClause:
+        choices, left = self._draws, self.random_from(depth)
+        right = self.from_table(choices.choice(self._world.public_tables))
         pairs = [f"{a.sql} = {b.sql}" for a in left.names for b in right.names if a.domain.type == b.domain.type]
-        on = draws.choice([*pairs[:4], "TRUE"])
-        if draws.chance(0.2):
-            on = f"{on} AND {Writer(draws, self._world, left.names + right.names).condition(0)}"
-        match draws.below(6):
+        on = choices.choice([*pairs[:4], "TRUE"])
+        if choices.draw_bool(0.2):
+            on = f"{on} AND {ExpressionGenerator(choices, self._world, left.names + right.names).random_condition(0)}"
+        match choices.draw_below(6):
             case 0 | 1 | 2:
-                return Source(f"{left.sql} JOIN {right.sql} ON {on}", left.names + right.names, left.units)
+                return FromClause(f"{left.sql} JOIN {right.sql} ON {on}", left.names + right.names, left.units)
             case 3 | 4:
                 sql = f"{left.sql} LEFT JOIN {right.sql} ON {on}"
-                return Source(sql, left.names + right.names, left.units, right.names)
+                return FromClause(sql, left.names + right.names, left.units, right.names)
             case _:
-                return Source(f"{right.sql} LEFT JOIN {left.sql} ON {on}", left.names + right.names, left.units)
+                return FromClause(f"{right.sql} LEFT JOIN {left.sql} ON {on}", left.names + right.names, left.units)
 
-    def with_release(self, depth: int) -> Source:
+    def random_release_join(self, depth: int) -> FromClause:
         """Joined with what another question gave: rows that a hole holds."""
-        draws, left, laid = self._draws, self.source(depth), self._draws.choice(self._world.private)
-        inner = self.table(laid)
-        write, alias = self.writer(inner), self.alias()
+        choices, left, stored = self._draws, self.random_from(depth), self._draws.choice(self._world.private_tables)
+        inner = self.from_table(stored)
+        write, alias = self.expressions_over(inner), self.next_alias()
         texts = [name for name in left.names if name.kind == "text"]
         if not texts:
             return left
-        key = draws.choice([name for name in inner.names if name.kind == "text"] or [inner.names[0]])
-        figures = f"COUNT(*) AS n, AVG({write.summed()}) AS a"
+        key = choices.choice([name for name in inner.names if name.kind == "text"] or [inner.names[0]])
+        figures = f"COUNT(*) AS n, AVG({write.random_bounded()}) AS a"
         sql = f"(SELECT {key.sql} AS k, {figures} FROM {inner.sql} GROUP BY {key.sql}) AS {alias}"
-        names = (Name(f"{alias}.k", key.domain), Name(f"{alias}.n", Domain(BIGINT)), Name(f"{alias}.a", Domain(DOUBLE)))
-        on = f"{draws.choice(texts).sql} = {alias}.k"
-        kind = draws.choice(("JOIN", "LEFT JOIN"))
-        return Source(f"{left.sql} {kind} {sql} ON {on}", left.names + names, left.units)
+        names = (ScopedColumn(f"{alias}.k", key.domain), ScopedColumn(f"{alias}.n", Domain(BIGINT)), ScopedColumn(f"{alias}.a", Domain(DOUBLE)))
+        on = f"{choices.choice(texts).sql} = {alias}.k"
+        kind = choices.choice(("JOIN", "LEFT JOIN"))
+        return FromClause(f"{left.sql} {kind} {sql} ON {on}", left.names + names, left.units)
 
 
-def _equated(left: Source, one: str, right: Source, other: str) -> list[str]:
+def _equate_columns(left: FromClause, left_name: str, right: FromClause, right_name: str) -> list[str]:
     """Columns of these names, of either side, where both have one."""
-    found = [next((n.sql for n in side.names if n.sql.endswith(f".{name}")), None)
-             for side, name in ((left, one), (right, other))]  # fmt: skip
-    return [] if None in found else [f"{found[0]} = {found[1]}"]
+    columns = [next((n.sql for n in side.names if n.sql.endswith(f".{name}")), None)
+             for side, name in ((left, left_name), (right, right_name))]  # fmt: skip
+    return [] if None in columns else [f"{columns[0]} = {columns[1]}"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from dpsql.calibrate import Noise
+from dpsql.calibrate import NoiseKind
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import (
     Budget,
@@ -27,17 +27,17 @@ from dpsql.schema.model import (
 )
 from dpsql.settings import Settings
 from dpsql.types import BIGINT, DOUBLE, INTEGER, TEXT
-from dpsql.verify.neighbors import Rows
+from dpsql.verify.neighbors import TableRows
 
-_BOUNDED = Domain(DOUBLE, True, Fraction(0), Fraction(10))
+_BOUNDED_DOUBLE = Domain(DOUBLE, True, Fraction(0), Fraction(10))
 PEOPLE = Table(
     "people", EngineTable(("people",)), OwnUnit("uid"), (("uid",),),
-    (Column("uid", Domain(BIGINT)), Column("town", Domain(TEXT)), Column("x", _BOUNDED)),
+    (Column("uid", Domain(BIGINT)), Column("town", Domain(TEXT)), Column("x", _BOUNDED_DOUBLE)),
 )  # fmt: skip
 VISITS = Table(
     "visits", EngineTable(("visits",)), ForeignUnit("uid", "people", "uid"), (),
     (Column("uid", Domain(BIGINT)), Column("ward", Domain(TEXT, True, values=("a", "b"))), Column("note", Domain(TEXT)),
-     Column("x", _BOUNDED), Column("n", Domain(INTEGER, True, Fraction(-2), Fraction(3)))),
+     Column("x", _BOUNDED_DOUBLE), Column("n", Domain(INTEGER, True, Fraction(-2), Fraction(3)))),
 )  # fmt: skip
 TABLES = (PEOPLE, VISITS)
 
@@ -46,7 +46,7 @@ TABLES = (PEOPLE, VISITS)
 class Template:
     name: str
     sql: str
-    noise: Noise = Noise.LAPLACE
+    noise: NoiseKind = NoiseKind.LAPLACE
     neighbors: Neighbors = Neighbors.ADD_REMOVE
     group_size: int = 1
     rows: int = 3
@@ -60,7 +60,7 @@ class Template:
         return Settings(self.epsilon, self.delta, self.rows, self.groups, self.noise)
 
     @property
-    def resolved(self) -> Resolved:
+    def resolved_schema(self) -> Resolved:
         budget = Budget(self.epsilon, self.delta)
         caps = Contributions(self.rows, self.groups)
         privacy = Privacy(self.neighbors, "people.uid", budget, budget, caps, self.group_size)
@@ -69,66 +69,66 @@ class Template:
         return Resolved(schema, 1, {table.name: table.source for table in schema.tables}, physical, "audit")
 
     @property
-    def sides(self) -> tuple[Rows, Rows]:
+    def neighbor_pair(self) -> tuple[TableRows, TableRows]:
         """Neighbors, in as many units as are protected at once."""
         victims = range(self.group_size)
-        one = _side([_at_one_end(number) for number in victims])
+        first = _build_side([_extreme_unit(number) for number in victims])
         if self.neighbors is Neighbors.CHANGE_ONE:
-            return one, _side([_at_the_other(number) for number in victims])
-        return one, _side([])
+            return first, _build_side([_opposite_unit(number) for number in victims])
+        return first, _build_side([])
 
 
-def _side(units: list[Rows]) -> Rows:
-    everyone = [*units, *(_one_of_many(number) for number in range(10, 16))]
+def _build_side(units: list[TableRows]) -> TableRows:
+    everyone = [*units, *(_ordinary_unit(number) for number in range(10, 16))]
     return {table: tuple(row for unit in everyone for row in unit[table]) for table in ("people", "visits")}
 
 
-def _at_one_end(number: int) -> Rows:
+def _extreme_unit(number: int) -> TableRows:
     """More rows than any norm, in a ward where the crowd is too, and under keys that it alone has."""
     visits = tuple((f"{number}", "'a'", f"'own{n}'", "1e9", "7") for n in range(30))
     return {"people": ((f"{number}", "'own'", "1e9"),), "visits": visits}
 
 
-def _at_the_other(number: int) -> Rows:
+def _opposite_unit(number: int) -> TableRows:
     visits = tuple((f"{number}", "'b'", f"'other{n}'", "-1e9", "-7") for n in range(30))
     return {"people": ((f"{number}", "'other'", "-1e9"),), "visits": visits}
 
 
-def _one_of_many(number: int) -> Rows:
+def _ordinary_unit(number: int) -> TableRows:
     visits = tuple((f"{number}", f"'{'ab'[n]}'", "'shared'", "5", "1") for n in range(2))
     return {"people": ((f"{number}", "'shared'", "5"),), "visits": visits}
 
 
-_TENTH, _WIDE = Fraction(1, 10), Fraction(4)
-GAUSSIAN, CHANGE_ONE = Noise.GAUSSIAN, Neighbors.CHANGE_ONE
+_LARGE_DELTA, _LARGE_EPSILON = Fraction(1, 10), Fraction(4)
+GAUSSIAN, CHANGE_ONE = NoiseKind.GAUSSIAN, Neighbors.CHANGE_ONE
 
 TEMPLATES = (
     Template("one count", "SELECT COUNT(*) FROM people"),
-    Template("one count, gaussian", "SELECT COUNT(*) FROM people", GAUSSIAN, epsilon=_WIDE, delta=_TENTH),
+    Template("one count, gaussian", "SELECT COUNT(*) FROM people", GAUSSIAN, epsilon=_LARGE_EPSILON, delta=_LARGE_DELTA),
     Template("a count of weighted rows", "SELECT COUNT(*) FROM visits"),
-    Template("a sum of weighted rows, gaussian", "SELECT SUM(x) FROM visits", GAUSSIAN, epsilon=_WIDE, delta=_TENTH),
+    Template("a sum of weighted rows, gaussian", "SELECT SUM(x) FROM visits", GAUSSIAN, epsilon=_LARGE_EPSILON, delta=_LARGE_DELTA),
     Template("a sum that may be negative, change_one", "SELECT SUM(n) FROM visits", neighbors=CHANGE_ONE),
     Template("count, sum and average", "SELECT COUNT(x), SUM(x), AVG(x) FROM visits", group_size=2),
-    Template("a variance, gaussian", "SELECT VAR_POP(x) FROM visits", GAUSSIAN, epsilon=_WIDE, delta=_TENTH),
+    Template("a variance, gaussian", "SELECT VAR_POP(x) FROM visits", GAUSSIAN, epsilon=_LARGE_EPSILON, delta=_LARGE_DELTA),
     Template("a correlation", "SELECT CORR(x, n) FROM visits", weaker=8),
     Template("distinct values", "SELECT COUNT(DISTINCT note) FROM visits"),
     Template("listed groups", "SELECT ward, COUNT(*), SUM(x) FROM visits GROUP BY ward"),
     Template("listed groups, gaussian, change_one", "SELECT ward, COUNT(*) FROM visits GROUP BY ward", GAUSSIAN,
-             CHANGE_ONE, epsilon=_WIDE, delta=_TENTH),
+             CHANGE_ONE, epsilon=_LARGE_EPSILON, delta=_LARGE_DELTA),
     Template("grouping sets", "SELECT ward, COUNT(*) FROM visits GROUP BY ROLLUP (ward)"),
     Template("units of each group", "SELECT ward, COUNT(DISTINCT uid) FROM visits GROUP BY ward", weaker=4),
-    Template("selected groups", "SELECT note, COUNT(*) FROM visits GROUP BY note", delta=_TENTH),
-    Template("selected groups, gaussian", "SELECT note, COUNT(*) FROM visits GROUP BY note", GAUSSIAN, delta=_TENTH),
-    Template("thirty keys of one unit", "SELECT note, COUNT(*) FROM visits GROUP BY note", delta=_TENTH, groups=30),
+    Template("selected groups", "SELECT note, COUNT(*) FROM visits GROUP BY note", delta=_LARGE_DELTA),
+    Template("selected groups, gaussian", "SELECT note, COUNT(*) FROM visits GROUP BY note", GAUSSIAN, delta=_LARGE_DELTA),
+    Template("thirty keys of one unit", "SELECT note, COUNT(*) FROM visits GROUP BY note", delta=_LARGE_DELTA, groups=30),
     Template("thirty keys of one unit, gaussian", "SELECT note, COUNT(*) FROM visits GROUP BY note", GAUSSIAN,
-             delta=_TENTH, groups=30),
-    Template("one key for each unit", "SELECT DISTINCT town FROM people", delta=_TENTH, neighbors=CHANGE_ONE),
+             delta=_LARGE_DELTA, groups=30),
+    Template("one key for each unit", "SELECT DISTINCT town FROM people", delta=_LARGE_DELTA, neighbors=CHANGE_ONE),
     Template("a mixed key, two units", "SELECT ward, note, COUNT(*) FROM visits GROUP BY ward, note", GAUSSIAN,
-             group_size=2, delta=_TENTH),
+             group_size=2, delta=_LARGE_DELTA),
     Template("a median", "SELECT MEDIAN(n) FROM visits WHERE note <> 'shared'", weaker=4),
     Template("a median, two units", "SELECT MEDIAN(n) FROM visits WHERE note <> 'shared'", group_size=2, weaker=4),
     Template("quantiles of groups, gaussian", "SELECT ward, QUANTILE_DISC(n, 0.9) FROM visits GROUP BY ward", GAUSSIAN,
-             epsilon=_WIDE, delta=_TENTH, weaker=4),
+             epsilon=_LARGE_EPSILON, delta=_LARGE_DELTA, weaker=4),
     Template("a largest value, change_one", "SELECT MAX(n) FROM visits", neighbors=CHANGE_ONE, weaker=8),
     Template("a most frequent value", "SELECT MODE(ward) FROM visits"),
 )  # fmt: skip

@@ -11,35 +11,35 @@ from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dpsql.calibrate import Noise
+from dpsql.calibrate import NoiseKind
 from dpsql.compile import Compiled
 from dpsql.dataset import Dataset
-from dpsql.engines.scratch import ScratchEngine
+from dpsql.engines.scratch import InMemoryEngine
 from dpsql.errors import EngineFailed, Error, InternalError
 from dpsql.ledger.base import Balance, Binding, Ledger
 from dpsql.ledger.open import open_ledger
 from dpsql.payers import dataset_account
-from dpsql.pins import expand_sources, identify
+from dpsql.pins import expand_sources, identify_files
 from dpsql.plan.measures import MedianBy
-from dpsql.privacy.loss import total
+from dpsql.privacy.loss import sum_losses
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.public_facts import find_facts
 from dpsql.schema.model import Resolved, Schema
 from dpsql.session import Session
-from dpsql.verify.claims import undercharged
-from dpsql.verify.draws import Draws
-from dpsql.verify.neighbors import Pair
-from dpsql.verify.witness import Witness
-from dpsql.verify.worlds import World
+from dpsql.verify.claims import find_undercharges
+from dpsql.verify.draws import ChoiceStream
+from dpsql.verify.neighbors import NeighborPair
+from dpsql.verify.witness import PairedEngine
+from dpsql.verify.worlds import GeneratedSchema
 
-NOW = dt.datetime(2024, 6, 30, 12, 0, tzinfo=dt.UTC)
-THREADS = 4
+TRIAL_TIME = dt.datetime(2024, 6, 30, 12, 0, tzinfo=dt.UTC)
+MIXED_THREADS = 4
 """Of the database that holds the same rows in another order."""
-_NEVER = 1 << 30
+_NO_FAILURE_LIMIT = 1 << 30
 
 
 @dataclass(frozen=True)
-class Asked:
+class TrialStatement:
     """A statement and what its session was set to."""
 
     sql: str
@@ -47,21 +47,21 @@ class Asked:
     delta: Fraction
     rows: int | None
     groups: int | None
-    noise: Noise | None
+    noise: NoiseKind | None
     median: MedianBy = MedianBy.EXPONENTIAL
 
     def __str__(self) -> str:
         noise = "auto" if self.noise is None else self.noise.value
-        known = {
+        settings = {
             "epsilon": float(self.epsilon), "delta": f"{float(self.delta):g}", "noise": noise,
             "mechanism": None if self.median is MedianBy.EXPONENTIAL else self.median.value,
             "contributions.rows": self.rows, "contributions.groups": self.groups,
         }  # fmt: skip
-        return ";\n".join((*(f"SET {name} = {value}" for name, value in known.items() if value is not None), self.sql))
+        return ";\n".join((*(f"SET {name} = {value}" for name, value in settings.items() if value is not None), self.sql))
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrialOutcome:
     """`kind`: answered, refused, or failed (in post-processing, for a released value). `refusal` says why."""
 
     kind: str
@@ -71,32 +71,32 @@ class Outcome:
     compiled: Compiled | None = field(default=None, repr=False)
 
 
-def random_asked(world: World, sql: str, draws: Draws) -> Asked:
+def random_trial_statement(generated: GeneratedSchema, sql: str, choices: ChoiceStream) -> TrialStatement:
     """Caps as the owner set them or lower; small epsilons make grids coarser."""
-    caps = world.schema.privacy.contributions
-    return Asked(
+    caps = generated.schema.privacy.contributions
+    return TrialStatement(
         sql,
-        epsilon=draws.choice((Fraction(1), Fraction(1, 1000), Fraction(1, 50), Fraction(1, 2), Fraction(10))),
-        delta=Fraction(1, 10 ** draws.between(3, 9)),
-        rows=_lowered(caps.rows, draws),
-        groups=_lowered(caps.groups, draws),
-        noise=draws.choice((None, Noise.GAUSSIAN, Noise.LAPLACE)),
-        median=draws.choice((MedianBy.EXPONENTIAL, MedianBy.EXPONENTIAL, MedianBy.SMOOTH, MedianBy.PTR)),
+        epsilon=choices.choice((Fraction(1), Fraction(1, 1000), Fraction(1, 50), Fraction(1, 2), Fraction(10))),
+        delta=Fraction(1, 10 ** choices.draw_between(3, 9)),
+        rows=_lower_cap(caps.rows, choices),
+        groups=_lower_cap(caps.groups, choices),
+        noise=choices.choice((None, NoiseKind.GAUSSIAN, NoiseKind.LAPLACE)),
+        median=choices.choice((MedianBy.EXPONENTIAL, MedianBy.EXPONENTIAL, MedianBy.SMOOTH, MedianBy.PTR)),
     )
 
 
-def _lowered(cap: int | None, draws: Draws) -> int | None:
+def _lower_cap(cap: int | None, choices: ChoiceStream) -> int | None:
     """Mostly few, so that a made-up unit can have more."""
-    return None if cap is None else draws.between(1, min(cap, 5))
+    return None if cap is None else choices.draw_between(1, min(cap, 5))
 
 
-class Bench:
+class TrialHarness:
     """Databases and ledgers that trials share: a world is loaded, then statements are tried on it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._ledgers: dict[tuple[Binding, object], Ledger] = {}
-        self.witness = Witness(ScratchEngine(1), ScratchEngine(1), ScratchEngine(THREADS))
+        self.witness = PairedEngine(InMemoryEngine(1), InMemoryEngine(1), InMemoryEngine(MIXED_THREADS))
         self._resolved: Resolved | None = None
         self._ledger: Ledger | None = None
 
@@ -105,70 +105,70 @@ class Bench:
         for ledger in self._ledgers.values():
             ledger.close()
 
-    def load(self, world: World, pair: Pair) -> None:
+    def load_pair(self, generated: GeneratedSchema, pair: NeighborPair) -> None:
         """The pair becomes the next data version: what was answered on others is not found again."""
-        self.witness.load(world, pair)
-        schema = replace(world.schema, ledger=f"sqlite://{self._folder / 'ledger'}")
-        ledger = self._ledger_for(world)
-        version = self._register(schema, ledger)
+        self.witness.load_pair(generated, pair)
+        schema = replace(generated.schema, ledger=f"sqlite://{self._folder / 'ledger'}")
+        ledger = self._ledger_for(generated)
+        version = self._register_version(schema, ledger)
         facts = {
-            laid.name: find_facts(laid.table, laid.table.source, world.physical[laid.name], self.witness.one.ask)
-            for laid in world.public
+            stored.name: find_facts(stored.table, stored.table.source, generated.physical_types[stored.name], self.witness.one.query_rows)
+            for stored in generated.public_tables
         }
-        identity = identify(schema, expand_sources(schema))
-        self._resolved = replace(world.resolved, schema=schema, version=version, public=facts, identity=identity)
+        identity = identify_files(schema, expand_sources(schema))
+        self._resolved = replace(generated.resolved_schema, schema=schema, version=version, public=facts, identity=identity)
         self._ledger = ledger
 
-    def forget(self) -> None:
+    def forget_answers(self) -> None:
         """What was answered is not found again: the same rows become the next data version."""
         assert self._resolved is not None and self._ledger is not None
-        self._resolved = replace(self._resolved, version=self._register(self._resolved.schema, self._ledger))
+        self._resolved = replace(self._resolved, version=self._register_version(self._resolved.schema, self._ledger))
 
-    def _register(self, schema: Schema, ledger: Ledger) -> int:
-        return ledger.register_version(identify(schema, expand_sources(schema)), "{}")
+    def _register_version(self, schema: Schema, ledger: Ledger) -> int:
+        return ledger.register_version(identify_files(schema, expand_sources(schema)), "{}")
 
-    def _ledger_for(self, world: World) -> Ledger:
-        privacy = world.schema.privacy
+    def _ledger_for(self, generated: GeneratedSchema) -> Ledger:
+        privacy = generated.schema.privacy
         binding = Binding(privacy.unit, privacy.neighbors.value, privacy.group_size)
-        account = dataset_account(world.schema)
-        known = self._ledgers.get((binding, account))
-        if known is None:
+        account = dataset_account(generated.schema)
+        ledger = self._ledgers.get((binding, account))
+        if ledger is None:
             path = self._folder / f"{len(self._ledgers)}.ledger"
-            known = open_ledger(f"sqlite://{path}", binding, account, failures=_NEVER, dataset_failures=_NEVER)
-            self._ledgers[(binding, account)] = known
-        return known
+            ledger = open_ledger(f"sqlite://{path}", binding, account, failures=_NO_FAILURE_LIMIT, dataset_failures=_NO_FAILURE_LIMIT)
+            self._ledgers[(binding, account)] = ledger
+        return ledger
 
-    def attempt(self, asked: Asked) -> Outcome:
+    def run_trial(self, statement: TrialStatement) -> TrialOutcome:
         """Ask, and say what broke: on the databases as they are loaded."""
-        session = self._session(asked)
+        session = self._open_session(statement)
         try:
-            compiled = session.compiled(asked.sql)
+            compiled = session.compile_statement(statement.sql)
         except Error as error:
-            return _refused(error)
-        self.witness.expect(compiled)
+            return _refusal_outcome(error)
+        self.witness.expect_statement(compiled)
         before = session.budget()
-        said = _said(session, asked.sql)
-        paid = _unpaid(compiled, self.witness.releases, before, session.budget())
-        findings = [*undercharged(compiled), *self.witness.findings, *said.findings, *paid]
-        return replace(said, findings=tuple(findings), releases=self.witness.releases, compiled=compiled)
+        outcome = _execute_statement(session, statement.sql)
+        charge_findings = _check_ledger_charge(compiled, self.witness.releases, before, session.budget())
+        findings = [*find_undercharges(compiled), *self.witness.findings, *outcome.findings, *charge_findings]
+        return replace(outcome, findings=tuple(findings), releases=self.witness.releases, compiled=compiled)
 
-    def _session(self, asked: Asked) -> Session:
+    def _open_session(self, statement: TrialStatement) -> Session:
         assert self._resolved is not None and self._ledger is not None
-        sampler = ExactSampler(Draws(asked.sql).bits)  # the same noise again, so that holes are the same again
-        session = Session(Dataset(self._resolved, self.witness, self._ledger), sampler=sampler, clock=lambda: NOW)
+        sampler = ExactSampler(ChoiceStream(statement.sql).random_bytes)  # the same noise again, so that holes are the same again
+        session = Session(Dataset(self._resolved, self.witness, self._ledger), sampler=sampler, clock=lambda: TRIAL_TIME)
         session.set("derive", "off")  # what is derived runs on no database
-        session.set("epsilon", str(asked.epsilon))
-        session.set("delta", str(asked.delta))
-        if asked.rows is not None:
-            session.set("contributions.rows", str(asked.rows))
-        if asked.groups is not None:
-            session.set("contributions.groups", str(asked.groups))
-        session.set("noise", "auto" if asked.noise is None else asked.noise.value)
-        session.set("mechanism", asked.median.value)
+        session.set("epsilon", str(statement.epsilon))
+        session.set("delta", str(statement.delta))
+        if statement.rows is not None:
+            session.set("contributions.rows", str(statement.rows))
+        if statement.groups is not None:
+            session.set("contributions.groups", str(statement.groups))
+        session.set("noise", "auto" if statement.noise is None else statement.noise.value)
+        session.set("mechanism", statement.median.value)
         return session
 
 
-def _said(session: Session, sql: str) -> Outcome:
+def _execute_statement(session: Session, sql: str) -> TrialOutcome:
     """What the analyst gets. A run that fails, or an error that is not in our words, is a finding.
 
     Holes and post-processing may fail after the charge, for values that were released: on both sides alike.
@@ -177,43 +177,43 @@ def _said(session: Session, sql: str) -> Outcome:
     try:
         session.execute(sql)
     except EngineFailed:
-        return Outcome("failed", findings=("the run failed",))
+        return TrialOutcome("failed", findings=("the run failed",))
     except Error as error:
         if session.budget().charges == before or isinstance(error, InternalError):
-            return _refused(error)
-        return Outcome("failed", refusal=f"after the charge: {error.message}")
+            return _refusal_outcome(error)
+        return TrialOutcome("failed", refusal=f"after the charge: {error.message}")
     except Exception as error:
-        return Outcome("failed", findings=(f"{type(error).__name__}: {error}",))
-    return Outcome("answered")
+        return TrialOutcome("failed", findings=(f"{type(error).__name__}: {error}",))
+    return TrialOutcome("answered")
 
 
-def _unpaid(compiled: Compiled, runs: int, before: Balance, after: Balance) -> list[str]:
+def _check_ledger_charge(compiled: Compiled, runs: int, before: Balance, after: Balance) -> list[str]:
     """Whether the ledger was charged less than the releases that ran. What ran before is free, so that is left out."""
     losses = {step.plan_hash: step.loss for step in compiled.steps}
     if runs == 0 or runs < len(losses):
         return []
     rho, delta = after.spent_rho - before.spent_rho, after.spent_delta - before.spent_delta
-    due = total(list(losses.values()))
+    due = sum_losses(list(losses.values()))
     if rho < due.rho or delta < due.delta:
         return [f"charged: rho {float(rho)}, delta {float(delta)}; due: {float(due.rho)}, {float(due.delta)}"]
     return []
 
 
-def _refused(error: Error) -> Outcome:
+def _refusal_outcome(error: Error) -> TrialOutcome:
     if isinstance(error, InternalError):
-        return Outcome("failed", findings=(f"InternalError: {error.message}",))
-    return Outcome("refused", refusal=error.message)
+        return TrialOutcome("failed", findings=(f"InternalError: {error.message}",))
+    return TrialOutcome("refused", refusal=error.message)
 
 
 @contextmanager
-def open_bench() -> Iterator[Bench]:
+def open_harness() -> Iterator[TrialHarness]:
     """Ledgers of trials outlive nothing: they lie in memory where the system has such a folder."""
     memory = "/dev/shm"
-    within = memory if os.path.isdir(memory) and os.access(memory, os.W_OK) else None
-    with TemporaryDirectory(prefix="dpsql-verify-", dir=within) as folder:
-        bench = Bench(Path(folder))
+    parent = memory if os.path.isdir(memory) and os.access(memory, os.W_OK) else None
+    with TemporaryDirectory(prefix="dpsql-verify-", dir=parent) as folder:
+        harness = TrialHarness(Path(folder))
         try:
-            yield bench
+            yield harness
         finally:
             with suppress(Error):
-                bench.close()
+                harness.close()

@@ -15,30 +15,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dpsql.compile import Compiled, ReleaseStep
-from dpsql.engines.base import FAILED
-from dpsql.engines.scratch import ScratchEngine, ScratchFailed
+from dpsql.engines.base import ENGINE_FAILED
+from dpsql.engines.scratch import InMemoryEngine, InMemoryEngineError
 from dpsql.errors import EngineFailed, Error
 from dpsql.exact import Exact, Row
 from dpsql.explain import ExplainedRelease, explain
 from dpsql.privacy.release import perturb
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.schema.model import Privacy, Source
-from dpsql.verify.claims import Cells, violations
-from dpsql.verify.draws import Draws
-from dpsql.verify.neighbors import Pair, Rows
-from dpsql.verify.worlds import World
+from dpsql.verify.claims import ExactCells, find_violations
+from dpsql.verify.draws import ChoiceStream
+from dpsql.verify.neighbors import NeighborPair, TableRows
+from dpsql.verify.worlds import GeneratedSchema
 
 
 @dataclass
-class Witness:
+class PairedEngine:
     """`one` and `other` hold neighbors; `mixed` the first again, in another order and with more threads.
 
     `findings` collects what differs beyond the claim while a statement runs.
     """
 
-    one: ScratchEngine
-    other: ScratchEngine
-    mixed: ScratchEngine
+    one: InMemoryEngine
+    other: InMemoryEngine
+    mixed: InMemoryEngine
     findings: list[str] = field(default_factory=list)
     releases: int = 0
     name: str = "duckdb"
@@ -47,12 +47,12 @@ class Witness:
         self._steps: dict[str, tuple[ReleaseStep, ExplainedRelease]] = {}
         self._privacy: Privacy | None = None
 
-    def load(self, world: World, pair: Pair) -> None:
+    def load_pair(self, generated: GeneratedSchema, pair: NeighborPair) -> None:
         for engine, rows in ((self.one, pair.first), (self.other, pair.second), (self.mixed, pair.mixed)):
-            fill(engine, world, rows)
-        self._privacy = world.schema.privacy
+            fill_engine(engine, generated, rows)
+        self._privacy = generated.schema.privacy
 
-    def expect(self, compiled: Compiled) -> None:
+    def expect_statement(self, compiled: Compiled) -> None:
         """The statement that will run: nothing else may be asked of a private table, and this is what it claims."""
         explained = explain(compiled, self.name, ()).releases
         self._steps = {step.sql: (step, release) for step, release in zip(compiled.steps, explained, strict=True)}
@@ -61,41 +61,41 @@ class Witness:
     # --- as an engine ------------------------------------------------------------------------------------------------
 
     def execute(self, sql: str, key_columns: int, holes: Mapping[str, object]) -> Exact:
-        known = self._steps.get(sql)
-        if known is None or self._privacy is None:
+        expected = self._steps.get(sql)
+        if expected is None or self._privacy is None:
             self.findings.append("another statement runs than was compiled")
-            raise EngineFailed(FAILED)
+            raise EngineFailed(ENGINE_FAILED)
         self.releases += 1
         engines = (("D", self.one), ("D'", self.other), ("D in another order", self.mixed))
-        first, second, third = (self._run(name, engine, sql, key_columns, holes) for name, engine in engines)
+        first, second, third = (self._run_release(name, engine, sql, key_columns, holes) for name, engine in engines)
         if first is None or second is None or third is None:
-            raise EngineFailed(FAILED)
-        one, other, mixed = open_cells(first), open_cells(second), open_cells(third)
-        step, release = known
-        self.findings += violations(step, release, one, other, self._privacy)
-        if (one.spelled, one.columns) != (mixed.spelled, mixed.columns):
+            raise EngineFailed(ENGINE_FAILED)
+        first_cells, second_cells, mixed_cells = reveal_cells(first), reveal_cells(second), reveal_cells(third)
+        step, release = expected
+        self.findings += find_violations(step, release, first_cells, second_cells, self._privacy)
+        if (first_cells.key_texts, first_cells.columns) != (mixed_cells.key_texts, mixed_cells.columns):
             self.findings.append("cells depend on the order of rows, on threads, or on rows that belong to no unit")
-        self._perturbed(second, step)
+        self._check_perturb(second, step)
         return first
 
-    def _run(
-        self, name: str, engine: ScratchEngine, sql: str, key_columns: int, holes: Mapping[str, object]
+    def _run_release(
+        self, name: str, engine: InMemoryEngine, sql: str, key_columns: int, holes: Mapping[str, object]
     ) -> Exact | None:
         try:
-            return engine.release(sql, key_columns, holes)
-        except ScratchFailed as failed:
+            return engine.run_release(sql, key_columns, holes)
+        except InMemoryEngineError as failed:
             self.findings.append(f"the engine failed on {name}: {failed}")
             return None
 
-    def _perturbed(self, exact: Exact, step: ReleaseStep) -> None:
+    def _check_perturb(self, exact: Exact, step: ReleaseStep) -> None:
         """What the session does next with the first one's cells must not fail for the second's either."""
         try:
-            perturb(exact, step.calibrated.spec, ExactSampler(Draws(0).bits))
+            perturb(exact, step.calibrated.spec, ExactSampler(ChoiceStream(0).random_bytes))
         except (Error, ValueError, TypeError, ArithmeticError) as error:
             self.findings.append(f"the noise failed on D' only: {error}")
 
-    def public(self, sql: str, holes: Mapping[str, object]) -> list[Row]:
-        rows = [engine.ask(sql, holes) for engine in (self.one, self.other)]
+    def execute_public(self, sql: str, holes: Mapping[str, object]) -> list[Row]:
+        rows = [engine.query_rows(sql, holes) for engine in (self.one, self.other)]
         if Counter(map(repr, rows[0])) != Counter(map(repr, rows[1])):
             self.findings.append("public rows depend on private ones")
         return rows[0]
@@ -108,12 +108,12 @@ class Witness:
             engine.close()
 
 
-def fill(engine: ScratchEngine, world: World, rows: Rows) -> None:
-    for laid in world.tables:
-        engine.fill(laid.name, [(c.name, c.spelled) for c in laid.columns], rows[laid.name])
+def fill_engine(engine: InMemoryEngine, generated: GeneratedSchema, rows: TableRows) -> None:
+    for stored in generated.tables:
+        engine.fill_table(stored.name, [(c.name, c.engine_type) for c in stored.columns], rows[stored.name])
 
 
-def open_cells(exact: Exact) -> Cells:
+def reveal_cells(exact: Exact) -> ExactCells:
     """Of a scratch engine: nobody's rows."""
     revealed = exact.reveal()
-    return Cells(revealed.keys, tuple(tuple(column.tolist()) for column in revealed.cells))
+    return ExactCells(revealed.keys, tuple(tuple(column.tolist()) for column in revealed.cells))

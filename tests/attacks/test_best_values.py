@@ -8,14 +8,14 @@ from fractions import Fraction as F
 import pytest
 
 from dpsql.errors import InvalidParameter, Unsupported
-from dpsql.ledger.checker import recompute
-from dpsql.privacy.scores import Drawing, Ranking
+from dpsql.ledger.checker import recompute_loss
+from dpsql.privacy.scores import PosteriorDraws, Ranking
 from dpsql.session import Session
-from dpsql.verify.claims import undercharged
-from dpsql.verify.draws import Draws
+from dpsql.verify.claims import find_undercharges
+from dpsql.verify.draws import ChoiceStream
 from dpsql.verify.neighbors import random_pair
-from dpsql.verify.trial import open_bench, random_asked
-from dpsql.verify.worlds import random_schema, world_of
+from dpsql.verify.trial import open_harness, random_trial_statement
+from dpsql.verify.worlds import random_schema, generate_from_schema
 from tests.support.checking import agree
 from tests.support.shop import open_shop
 
@@ -37,19 +37,19 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     made.close()
 
 
-def asked(session: Session, sql: str, noise: str = "gaussian") -> list[Ranking | Drawing | None]:
+def asked(session: Session, sql: str, noise: str = "gaussian") -> list[Ranking | PosteriorDraws | None]:
     session.set("noise", noise)
-    return [step.calibrated.scores for step in session.compiled(sql, ()).steps]
+    return [step.calibrated.scores for step in session.compile_statement(sql, ()).steps]
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 @pytest.mark.parametrize("sql", STATEMENTS)
 def test_the_ledger_works_out_the_same_loss(session: Session, sql: str, noise: str) -> None:
     session.set("noise", noise)
-    compiled = session.compiled(sql, ())
-    assert undercharged(compiled) == []
+    compiled = session.compile_statement(sql, ())
+    assert find_undercharges(compiled) == []
     for step in compiled.steps:
-        lost = recompute(step.calibrated.record)
+        lost = recompute_loss(step.calibrated.record)
         agree(step.loss, lost)
 
 
@@ -62,14 +62,14 @@ def test_permute_and_flip_only_where_epsilon_is_charged(session: Session) -> Non
 
 def test_each_value_of_a_list_is_charged(session: Session) -> None:
     session.set("noise", "laplace")
-    one, five = (session.compiled(f"SELECT PRIVATE_TOP_K(kind, COUNT(*), {k}) FROM orders", ()) for k in (1, 5))
+    one, five = (session.compile_statement(f"SELECT PRIVATE_TOP_K(kind, COUNT(*), {k}) FROM orders", ()) for k in (1, 5))
     first, last = one.steps[0].calibrated.scores, five.steps[0].calibrated.scores
     assert first is not None and last is not None and last.scale >= first.scale * F(49, 10)
 
 
 def test_unknown_values_are_selected_first(session: Session) -> None:
     """A choice among all values that rows hold would show one that only one unit has."""
-    compiled = session.compiled("SELECT PRIVATE_ARGMAX(note, COUNT(*)) FROM orders", ())
+    compiled = session.compile_statement("SELECT PRIVATE_ARGMAX(note, COUNT(*)) FROM orders", ())
     selected, chosen = compiled.steps
     assert selected.calibrated.selection is not None and selected.loss.delta > 0
     assert [hole.name for hole in chosen.holes] == ["keys"] and chosen.after == (0,)
@@ -80,7 +80,7 @@ def test_without_delta_unknown_values_are_refused(session: Session) -> None:
     session.set("delta", "0")
     try:
         with pytest.raises(InvalidParameter, match="not public"):
-            session.compiled("SELECT PRIVATE_ARGMAX(note, COUNT(*)) FROM orders", ())
+            session.compile_statement("SELECT PRIVATE_ARGMAX(note, COUNT(*)) FROM orders", ())
     finally:
         session.set("delta", "1e-3")
 
@@ -90,18 +90,18 @@ def test_without_delta_unknown_values_are_refused(session: Session) -> None:
 )
 def test_what_one_unit_could_move_as_a_whole_is_no_score(session: Session, score: str) -> None:
     with pytest.raises(Unsupported, match="by a count or a sum"):
-        session.compiled(f"SELECT PRIVATE_ARGMAX(kind, {score}) FROM orders", ())
+        session.compile_statement(f"SELECT PRIVATE_ARGMAX(kind, {score}) FROM orders", ())
 
 
 @pytest.mark.parametrize("truncate", ["0", "0.0001", "0.4995", "0.5", "1"])
 def test_an_untruncated_posterior_is_refused(session: Session, truncate: str) -> None:
     with pytest.raises(InvalidParameter, match="truncate"):
-        session.compiled(f"SELECT POSTERIOR_SAMPLE(paid, truncate => {truncate}) FROM orders", ())
+        session.compile_statement(f"SELECT POSTERIOR_SAMPLE(paid, truncate => {truncate}) FROM orders", ())
 
 
 def test_a_posterior_is_never_sharper_than_itself(session: Session) -> None:
     (drawing,) = asked(session, "SELECT POSTERIOR_SAMPLE(vip) FROM people")
-    assert isinstance(drawing, Drawing) and drawing.temper == 1
+    assert isinstance(drawing, PosteriorDraws) and drawing.likelihood_power == 1
 
 
 def test_answers_are_the_engines(session: Session) -> None:
@@ -127,21 +127,21 @@ FORMS = (
 def test_neighbors_stay_within_the_claims() -> None:
     """Made-up schemas, heavy units, both relations and groups of units: what is lost on a pair, exactly."""
     answered = 0
-    with open_bench() as bench:
+    with open_harness() as bench:
         for number in range(14):
-            draws = Draws(f"best/{number}")
-            world = world_of(random_schema(draws), draws)
-            bench.load(world, random_pair(world, draws))
+            draws = ChoiceStream(f"best/{number}")
+            world = generate_from_schema(random_schema(draws), draws)
+            bench.load_pair(world, random_pair(world, draws))
             for form in FORMS:
-                laid = draws.choice(world.private)
-                numbers = [c.name for c in laid.columns if c.declared.type.is_number and c.declared.domain.bounded]
+                laid = draws.choice(world.private_tables)
+                numbers = [c.name for c in laid.columns if c.declared.type.is_number and c.declared.domain.is_bounded]
                 texts = [c.name for c in laid.columns if c.own]
                 if not numbers or not texts:
                     continue
                 n, t = f'"{draws.choice(numbers)}"', f'"{draws.choice(texts)}"'
                 group = draws.choice(("", "", f" GROUP BY {n} > 0"))
                 sql = f'SELECT {form.format(n=n, t=t)} FROM "{laid.name}"{group}'
-                outcome = bench.attempt(random_asked(world, sql, draws))
+                outcome = bench.run_trial(random_trial_statement(world, sql, draws))
                 assert not outcome.findings, (sql, outcome.findings)
                 answered += outcome.kind == "answered"
     assert answered > 20

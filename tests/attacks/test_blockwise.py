@@ -10,16 +10,16 @@ from fractions import Fraction as F
 
 import pytest
 
-from dpsql.calibrate import Noise
+from dpsql.calibrate import NoiseKind
 from dpsql.compile import compile_query
-from dpsql.engines.scratch import ScratchEngine
+from dpsql.engines.scratch import InMemoryEngine
 from dpsql.errors import Error, GroupingError, InvalidParameter, InvalidSyntax, UnboundedContribution, Unsupported
-from dpsql.ledger.checker import recompute, relations
+from dpsql.ledger.checker import recompute_loss, neighbor_relations
 from dpsql.privacy.mechanisms import Laplace
 from dpsql.schema.model import Neighbors, RowUnit
 from dpsql.settings import Settings
-from dpsql.verify.neighbors import Pair
-from dpsql.verify.trial import Asked, Bench, open_bench
+from dpsql.verify.neighbors import NeighborPair
+from dpsql.verify.trial import TrialStatement, TrialHarness, open_harness
 from tests.support.blocks import Row, cells, compiled, fill, literals, world
 
 STEPS = 1 << 20
@@ -29,15 +29,15 @@ HEAVY: tuple[Row, ...] = tuple((7, g, x) for g in "abc" for x in (0.0, 100.0, 10
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[ScratchEngine]:
-    engine = ScratchEngine(2)
+def engine() -> Iterator[InMemoryEngine]:
+    engine = InMemoryEngine(2)
     yield engine
     engine.close()
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Bench]:
-    with open_bench() as bench:
+def bench() -> Iterator[TrialHarness]:
+    with open_harness() as bench:
         yield bench
 
 
@@ -53,14 +53,14 @@ EXACT = [
 
 
 @pytest.mark.parametrize("statistic", EXACT)
-def test_a_block_has_the_engine_s_own_statistic(statistic: str, engine: ScratchEngine) -> None:
+def test_a_block_has_the_engine_s_own_statistic(statistic: str, engine: InMemoryEngine) -> None:
     """Means of 5 blocks, each the statistic as DuckDB has it on the block's rows; here no bound bites."""
     made = world()
     fill(engine, made, CROWD)
     sql = f"SELECT g, BLOCKWISE({statistic}, -10, 10000, blocks => 5) FROM events GROUP BY g"
     (step,) = compiled(sql, made).steps
     found = cells(engine, step.sql, 1)
-    expected = engine.ask(
+    expected = engine.query_rows(
         f"SELECT g, avg(r) FROM (SELECT g, hash(uid, 'blocks') % 5 AS b, {statistic} AS r FROM events GROUP BY g, b) "
         "GROUP BY g"
     )
@@ -72,7 +72,7 @@ def test_a_block_has_the_engine_s_own_statistic(statistic: str, engine: ScratchE
 @pytest.mark.parametrize("combine", ["mean", "median"])
 @pytest.mark.parametrize("rows", [(), ((1, "a", None), (2, "b", None))], ids=["no rows", "no values"])
 def test_there_are_always_k_values_and_what_is_missing_is_the_middle(
-    combine: str, rows: tuple[Row, ...], engine: ScratchEngine
+    combine: str, rows: tuple[Row, ...], engine: InMemoryEngine
 ) -> None:
     """Averaged over the blocks that have rows, one unit alone would decide the answer."""
     made = world()
@@ -88,7 +88,7 @@ def test_there_are_always_k_values_and_what_is_missing_is_the_middle(
         assert {key: n for key, n in found.items() if n} == {(g, middle): 30 for g in "abc"}
 
 
-def test_the_divisor_is_k_however_few_blocks_have_rows(engine: ScratchEngine) -> None:
+def test_the_divisor_is_k_however_few_blocks_have_rows(engine: InMemoryEngine) -> None:
     made = world()
     fill(engine, made, [(1, "a", 100.0)])
     (step,) = compiled("SELECT BLOCKWISE(max(x), 0, 100, blocks => 50) FROM events", made).steps
@@ -108,37 +108,37 @@ NEVER_RAISES = [
 @pytest.mark.parametrize("by", ["", " GROUP BY g"], ids=["one group", "groups"])
 @pytest.mark.parametrize("neighbors", list(Neighbors), ids=lambda n: n.value)
 def test_a_heavy_unit_changes_one_block_of_each_group_and_nothing_raises(
-    by: str, neighbors: Neighbors, bench: Bench
+    by: str, neighbors: Neighbors, bench: TrialHarness
 ) -> None:
     made = world(neighbors)
     first, second = literals((*HEAVY, *CROWD)), literals(CROWD)
     if neighbors is CHANGE_ONE:
         second = literals((*CROWD, (8, "a", 0.0), (8, "c", 100.0)))
     nums = (("0",), ("1",), ("2",))
-    bench.load(made, Pair(*({"events": rows, "nums": nums} for rows in (first, second, first[::-1]))))
+    bench.load_pair(made, NeighborPair(*({"events": rows, "nums": nums} for rows in (first, second, first[::-1]))))
     for number, statistic in enumerate(NEVER_RAISES):
         combine = "mean" if number % 2 else "median"
-        noise = Noise.GAUSSIAN if number % 4 < 2 else Noise.LAPLACE
+        noise = NoiseKind.GAUSSIAN if number % 4 < 2 else NoiseKind.LAPLACE
         for low, high in ((0, 1), (-50, 100)):
             sql = f"SELECT BLOCKWISE({statistic}, {low}, {high}, blocks => 2, combine => '{combine}') FROM events{by}"
-            outcome = bench.attempt(Asked(sql, F(1), F(1, 10**6), 2, 2, noise))
+            outcome = bench.run_trial(TrialStatement(sql, F(1), F(1, 10**6), 2, 2, noise))
             assert (outcome.kind, outcome.findings) == ("answered", ()), sql
 
 
-def test_rows_that_are_units_stay_in_one_block_where_a_join_repeats_them(bench: Bench) -> None:
+def test_rows_that_are_units_stay_in_one_block_where_a_join_repeats_them(bench: TrialHarness) -> None:
     """Blocks by what stands in the joined rows would put the copies of one row into several blocks."""
     made = world(unit=RowUnit())
     crowd = literals(CROWD[:60])
     victim = literals([(7, "a", 100.0)])
     nums = (("0",), ("1",), ("2",))
-    bench.load(made, Pair(*({"events": r, "nums": nums} for r in (victim + crowd, crowd, crowd + victim))))
+    bench.load_pair(made, NeighborPair(*({"events": r, "nums": nums} for r in (victim + crowd, crowd, crowd + victim))))
     for statistic in ("max(x * (n - 1))", "count(*)", "sum(n)", "mad(x + n)"):
         sql = f"SELECT BLOCKWISE({statistic}, 0, 2, blocks => 50) FROM events JOIN nums ON TRUE"
-        outcome = bench.attempt(Asked(sql, F(1), F(1, 10**6), 2, 2, None))
+        outcome = bench.run_trial(TrialStatement(sql, F(1), F(1, 10**6), 2, 2, None))
         assert (outcome.kind, outcome.findings) == ("answered", ()), sql
         below = sql.replace("events JOIN nums ON TRUE", "t")
         nested = f"WITH t AS (SELECT x + 1 AS x, n FROM events JOIN nums ON TRUE) {below}"
-        outcome = bench.attempt(Asked(nested, F(1), F(1, 10**6), 2, 2, None))
+        outcome = bench.run_trial(TrialStatement(nested, F(1), F(1, 10**6), 2, 2, None))
         assert (outcome.kind, outcome.findings) == ("answered", ()), nested
 
 
@@ -167,16 +167,16 @@ def test_the_charge_counts_the_groups_that_a_unit_reaches(
     moved = step.calibrated.bundles[0].claim.sensitivity
     far = blocks_moved * STEPS
     assert (moved.l1, moved.l2_squared, moved.linf) == (groups * far, groups * far**2, far)
-    for noise in Noise:
+    for noise in NoiseKind:
         sql = f"SELECT BLOCKWISE(mad(x), 0, 1, combine => 'median') FROM events{by}"
         step = compiled(sql, made, noise=noise).steps[-1]
         (pick,), loss = step.calibrated.choice.picks, step.loss  # type: ignore[union-attr]
         assert loss.epsilon is not None and loss.epsilon >= 2 * groups * blocks_moved / pick.mechanism.scale
         assert loss.rho >= F(groups * blocks_moved**2) / (2 * pick.mechanism.scale**2)
-        again = recompute(step.calibrated.record)
+        again = recompute_loss(step.calibrated.record)
         assert again.epsilon is not None and 0 <= loss.epsilon - again.epsilon <= F(1, 1 << 79)
         assert 0 <= loss.rho - again.rho <= F(1, 1 << 79)
-        assert relations(step.calibrated.record) == {(group_size, change_one)}
+        assert neighbor_relations(step.calibrated.record) == {(group_size, change_one)}
 
 
 def test_known_answer_a_hundred_blocks_between_0_and_1_at_epsilon_1() -> None:
@@ -225,7 +225,7 @@ def test_refusals_say_why_and_where(written: str, kind: type[Error], message: st
     asked, _, rest = written.partition(" …")
     sql = f"SELECT {asked} AS b FROM events{rest}"
     with pytest.raises(kind, match=None) as refused:
-        compile_query(sql, world().resolved, Settings(F(1), F(1, 10**6), 2, 2))
+        compile_query(sql, world().resolved_schema, Settings(F(1), F(1, 10**6), 2, 2))
     assert message in refused.value.message
     if at:
         assert refused.value.span is not None and sql[refused.value.span.start :].startswith(at), refused.value.span

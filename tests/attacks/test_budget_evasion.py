@@ -46,7 +46,7 @@ def test_killed_at_a_step_the_question_is_paid_for_once_and_answered_once(
     shelf: Shelf, tmp_path: Path, sql: str, step: str, skip: int
 ) -> None:
     with closing_session(build(tmp_path, "h", in_schema(schema_text("h"), shelf.url()), DATA)) as session:
-        price = sum(one.loss.rho for one in session.compiled(sql, ()).steps)
+        price = sum(one.loss.rho for one in session.compile_statement(sql, ()).steps)
     command = [sys.executable, "-m", "tests.support.kill_at", str(tmp_path / "h.yaml"), step, sql, str(skip)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
                           env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
@@ -63,7 +63,7 @@ def test_killed_at_a_step_the_question_is_paid_for_once_and_answered_once(
     with closing_session(reopen(tmp_path / "h.yaml")) as session:
         assert session.execute(sql).rows == first
         assert bodies(shelf.url()) == after and spent(session)[1] == price
-        assert session.dataset.ledger.verify() == ()
+        assert session.dataset.ledger.verify_chains() == ()
 
 
 @contextmanager
@@ -88,7 +88,7 @@ def test_stopped_at_a_step_the_question_is_paid_for_once_and_answered_once(
     tmp_path: Path, step: str, stop: Callable[[], None]
 ) -> None:
     session = new(tmp_path)
-    price = session.compiled(COUNT, ()).steps[0].loss.rho
+    price = session.compile_statement(COUNT, ()).steps[0].loss.rho
     with pytest.MonkeyPatch.context() as patch:
         kill_at.around(step, stop, patch.setattr)
         with pytest.raises(BaseException) as caught:
@@ -127,7 +127,7 @@ def test_an_error_between_stages_draws_nothing_again(tmp_path: Path) -> None:
         assert outcome(session, sql).startswith("DataError")
     assert session.budget().charges == 1
     assert [body is not None for _, body in bodies(f"sqlite://{tmp_path}/h.ledger")] == [True, False]
-    price = sum(step.loss.rho for step in session.compiled(sql, ()).steps)
+    price = sum(step.loss.rho for step in session.compile_statement(sql, ()).steps)
     assert spent(session)[1] == price, "both steps are paid for, though the second never ran"
 
 
@@ -159,7 +159,7 @@ def test_threads_at_once_do_not_pass_the_budget(tmp_path: Path) -> None:
         said = [one for found in pool.map(drain, range(4)) for one in found]
     balance = session.budget()
     assert balance.spent_rho <= balance.limit_rho and balance.charges == said.count("answered") < len(said)
-    assert session.dataset.ledger.verify() == ()
+    assert session.dataset.ledger.verify_chains() == ()
 
 
 DRAIN = """
@@ -216,4 +216,4 @@ def test_far_times_are_no_way_around(tmp_path: Path, when: tuple[int, ...]) -> N
     outcome(session, COUNT)
     with for_free(session):
         assert outcome(session, "SELECT SUM(n) FROM visits").startswith("BudgetExceeded")
-    assert session.dataset.ledger.verify() == ()
+    assert session.dataset.ledger.verify_chains() == ()

@@ -17,7 +17,7 @@ from sqlalchemy.pool import StaticPool
 
 import dpsql
 from dpsql.dbapi.answer import Answer
-from dpsql.dbapi.notebook import Magic
+from dpsql.dbapi.notebook import DpsqlMagic
 from dpsql.errors import BudgetExceeded, QueryCanceled
 from dpsql.sqlalchemy import told
 
@@ -179,13 +179,13 @@ class Notebook:
 
 
 @pytest.fixture
-def magic(connection: dpsql.Connection) -> Magic:
-    magic = Magic(Notebook(c=connection))
+def magic(connection: dpsql.Connection) -> DpsqlMagic:
+    magic = DpsqlMagic(Notebook(c=connection))
     magic.run("c")
     return magic
 
 
-def test_the_epsilon_of_a_cell_goes_before_an_error_that_the_session_asks_for(magic: Magic) -> None:
+def test_the_epsilon_of_a_cell_goes_before_an_error_that_the_session_asks_for(magic: DpsqlMagic) -> None:
     magic.run("", "SET max_error = 3")
     answer = magic.run("--epsilon 0.125", COUNT)
     assert isinstance(answer, Answer) and answer.loss.epsilon == Fraction(1, 8)
@@ -193,7 +193,7 @@ def test_the_epsilon_of_a_cell_goes_before_an_error_that_the_session_asks_for(ma
     assert isinstance(explained, dpsql.Explanation) and explained.epsilon == Fraction(1, 4)
 
 
-def test_the_epsilon_of_a_cell_leaves_a_transaction_as_it_was(magic: Magic, connection: dpsql.Connection) -> None:
+def test_the_epsilon_of_a_cell_leaves_a_transaction_as_it_was(magic: DpsqlMagic, connection: dpsql.Connection) -> None:
     magic.run("", "BEGIN")
     magic.run("", "SET LOCAL epsilon = 0.01")
     magic.run("--epsilon 0.1", "SELECT 1")
@@ -202,7 +202,7 @@ def test_the_epsilon_of_a_cell_leaves_a_transaction_as_it_was(magic: Magic, conn
 
 
 @pytest.mark.parametrize("line", ["c --user bob", "c --epsilon 0.1", "c --delta 1e-9"])
-def test_a_connection_that_is_open_takes_no_user_and_no_settings(magic: Magic, line: str) -> None:
+def test_a_connection_that_is_open_takes_no_user_and_no_settings(magic: DpsqlMagic, line: str) -> None:
     with pytest.raises(dpsql.InterfaceError, match="open"):
         magic.run(line)
     with pytest.raises(dpsql.InterfaceError, match="open"):
@@ -211,7 +211,7 @@ def test_a_connection_that_is_open_takes_no_user_and_no_settings(magic: Magic, l
 
 
 def test_an_interrupt_right_after_the_charge_is_told_as_charged(
-    magic: Magic, connection: dpsql.Connection, monkeypatch: pytest.MonkeyPatch
+    magic: DpsqlMagic, connection: dpsql.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = type(connection._session.dataset.ledger)
     real = ledger.purchase
@@ -229,7 +229,7 @@ def test_an_interrupt_right_after_the_charge_is_told_as_charged(
 
 
 def test_an_interrupt_right_before_the_charge_is_told_as_free(
-    magic: Magic, connection: dpsql.Connection, monkeypatch: pytest.MonkeyPatch
+    magic: DpsqlMagic, connection: dpsql.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*given: Any) -> None:
         raise KeyboardInterrupt
@@ -240,7 +240,7 @@ def test_an_interrupt_right_before_the_charge_is_told_as_free(
     assert not caught.value.charge and connection.budget().charges == 0
 
 
-def test_an_error_of_a_cell_steers_no_terminal(magic: Magic) -> None:
+def test_an_error_of_a_cell_steers_no_terminal(magic: DpsqlMagic) -> None:
     with pytest.raises(dpsql.Error) as caught:
         magic.run("", "SELECT CAST(? AS INTEGER) AS x FROM wards".replace("?", "'a\x1b[2Jb\x07'"))
     lines = caught.value._render_traceback_()  # type: ignore[attr-defined]

@@ -18,7 +18,7 @@ import pytest
 
 import dpsql
 from dpsql.display.screen import Screen
-from dpsql.repl.beneath import next_text
+from dpsql.repl.beneath import format_statement_cost
 from dpsql.repl.shell import Shell
 
 STEERS = "evil\x1b]0;PWNED\x07\x1b[2J"
@@ -93,8 +93,8 @@ def test_what_a_failed_statement_was_charged_is_told(folder: Path) -> None:
 def test_a_plan_steers_no_terminal(connection: dpsql.Connection, text: str) -> None:
     out = io.StringIO()
     shell = Shell(lambda: connection, Screen(out, io.StringIO()))
-    shell.feed(text)
-    shell.finish()
+    shell.run_text(text)
+    shell.run_pending()
     assert "evil" in out.getvalue() and "\x1b" not in out.getvalue()
 
 
@@ -102,12 +102,12 @@ def test_a_pilot_is_asked_about_whatever_its_own_price(connection: dpsql.Connect
     """What it decides is charged in the same statement, and was 22 times as much."""
     asked: list[str] = []
     shell = shell_on(connection, [False], asked)
-    shell.feed("SET epsilon = 0.1; SET max_relative_error = 0.002;")
-    shell.feed("SELECT COUNT(*) FROM people WHERE age < 41;")
+    shell.run_text("SET epsilon = 0.1; SET max_relative_error = 0.002;")
+    shell.run_text("SELECT COUNT(*) FROM people WHERE age < 41;")
     assert len(asked) == 1 and "and then is charged what that decides" in asked[0]
     assert connection.budget().charges == 0
     explained = connection.explain("SELECT COUNT(*) FROM people WHERE age < 41")
-    assert next_text(explained) == "next: a pilot (epsilon 0.1), and then what it decides"
+    assert format_statement_cost(explained) == "next: a pilot (epsilon 0.1), and then what it decides"
 
 
 # --- how far a statement is ------------------------------------------------------------------------------------------

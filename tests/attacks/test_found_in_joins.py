@@ -14,9 +14,9 @@ from dpsql.compile import compile_query
 from dpsql.dataset import open_dataset
 from dpsql.errors import DataError, Error, InvalidSyntax, LimitExceeded, OperationalError, ProgrammingError
 from dpsql.plan.expr import Literal
-from dpsql.post.holes import moved
+from dpsql.post.holes import fit_to_type
 from dpsql.session import Session
-from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, REAL, SPAN, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, decimal
+from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, REAL, MICROSECOND_INTERVAL, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, decimal_type
 
 SCHEMA = """
 dpsql: 1
@@ -119,7 +119,7 @@ def test_a_literal_that_its_type_does_not_hold_is_refused_before_any_row_is_read
 
 
 def test_no_literal_is_beyond_its_type() -> None:
-    for value, type_ in ((1 << 63, BIGINT), (-(1 << 31) - 1, INTEGER), (1 << 63, SPAN), (Decimal(100), decimal(3, 1))):
+    for value, type_ in ((1 << 63, BIGINT), (-(1 << 31) - 1, INTEGER), (1 << 63, MICROSECOND_INTERVAL), (Decimal(100), decimal_type(3, 1))):
         with pytest.raises(DataError):
             Literal(value, type_)
     assert Literal(-(1 << 63), BIGINT).value == -(1 << 63)
@@ -135,9 +135,9 @@ def test_a_hole_is_moved_into_its_type() -> None:
     beyond = {BIGINT: 1 << 63, INTEGER: 1 << 31, DOUBLE: float("inf"), REAL: 1e39, DATE: "20000-01-01",
               TIME: "24:00:00", TIMESTAMP: "20000-01-01 00:00:00", TIMESTAMPTZ: "290309-12-22 (BC)",
               TEXT: "\ud800", BOOLEAN: 1,
-              decimal(3, 1): 100}  # fmt: skip
-    assert {type_: moved(value, type_) for type_, value in beyond.items()} == dict.fromkeys(beyond)
-    assert moved(Fraction(7), BIGINT) == 7 and moved(12.25, decimal(3, 1)) is not None and moved("a", TEXT) == "a"
+              decimal_type(3, 1): 100}  # fmt: skip
+    assert {type_: fit_to_type(value, type_) for type_, value in beyond.items()} == dict.fromkeys(beyond)
+    assert fit_to_type(Fraction(7), BIGINT) == 7 and fit_to_type(12.25, decimal_type(3, 1)) is not None and fit_to_type("a", TEXT) == "a"
 
 
 def chain(tables: int) -> str:
@@ -251,7 +251,7 @@ def test_a_row_that_counts_often_earns_a_notice(both: tuple[Session, Session]) -
 def test_a_unit_votes_for_a_row_that_an_outer_join_did_not_find_too(both: tuple[Session, Session]) -> None:
     """Its rows have the other side's value where the condition holds, and NULL elsewhere: two keys, not one."""
     sql = "SELECT one.z, COUNT(*) FROM p LEFT JOIN one ON one.uid = p.uid AND p.a > 3 GROUP BY one.z"
-    (step,) = both[1].compiled(sql, ()).steps
+    (step,) = both[1].compile_statement(sql, ()).steps
     assert step.calibrated.selection is not None
     place = step.calibrated.columns.index("selection_units")
     votes = []

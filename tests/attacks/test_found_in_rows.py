@@ -12,7 +12,7 @@ import pytest
 
 from dpsql.dataset import open_dataset
 from dpsql.errors import Error, LimitExceeded, OperationalError, SchemaError
-from dpsql.plan.expr import ONE
+from dpsql.plan.expr import ROW_WEIGHT
 from dpsql.privacy.selection import WEIGHT_ONE, key_weight
 from dpsql.schema.load import load_schema
 from dpsql.session import Session
@@ -211,7 +211,7 @@ def test_equal_hashes_mean_equal_plans(both: tuple[Session, Session]) -> None:
     """Aliases may hold any character, and spellings of one question share cells and recipes."""
     house = both[0]
     first, second = (
-        house.compiled(sql, ()).steps[0].plan_hash
+        house.compile_statement(sql, ()).steps[0].plan_hash
         for sql in (
             'SELECT SUM(CLIP(p, 0, 50)) FROM (SELECT n AS p, big AS "q=[x],p" FROM visits) v',
             'SELECT SUM(CLIP(p, 0, 50)) FROM (SELECT x AS "p=[n],q", big AS p FROM visits) v',
@@ -219,7 +219,7 @@ def test_equal_hashes_mean_equal_plans(both: tuple[Session, Session]) -> None:
     )
     assert first != second
     spellings = ["n >= 5", "NOT (n < 5)", "n > 4", "5 <= n"]
-    found = [house.compiled(f"SELECT AVG(n), COUNT(n), SUM(n) FROM visits WHERE {c}", ()) for c in spellings]
+    found = [house.compile_statement(f"SELECT AVG(n), COUNT(n), SUM(n) FROM visits WHERE {c}", ()) for c in spellings]
     steps = [compiled.steps[0] for compiled in found]
     assert len({step.plan_hash for step in steps}) == 1
     assert len({(step.sql, step.calibrated.grids) for step in steps}) == 1
@@ -227,8 +227,8 @@ def test_equal_hashes_mean_equal_plans(both: tuple[Session, Session]) -> None:
 
 
 def test_the_weight_of_a_kept_key_is_never_above_its_claim() -> None:
-    assert ONE == WEIGHT_ONE
+    assert ROW_WEIGHT == WEIGHT_ONE
     rows = duckdb.execute(
-        f"SELECT t, CAST(floor({ONE} / sqrt(t) * (1 - pow(2, -40))) AS BIGINT) FROM range(1, 5000) r(t)"
+        f"SELECT t, CAST(floor({ROW_WEIGHT} / sqrt(t) * (1 - pow(2, -40))) AS BIGINT) FROM range(1, 5000) r(t)"
     ).fetchall()
     assert all(weight <= key_weight(t) for t, weight in rows)

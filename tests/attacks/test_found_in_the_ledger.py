@@ -17,12 +17,12 @@ from dpsql import dataset as datasets
 from dpsql.dataset import open_dataset
 from dpsql.errors import BudgetExceeded, Error, IntegrityError
 from dpsql.ledger import chain
-from dpsql.ledger.audit import audit
-from dpsql.ledger.base import Account, Asked, Binding, Statement
+from dpsql.ledger.audit import run_audit
+from dpsql.ledger.base import Account, ReleaseRequest, Binding, ChargedStatement
 from dpsql.ledger.open import open_ledger
-from dpsql.owner.books import audit_books, grant, register_changed
-from dpsql.privacy.records import write_record
-from dpsql.privacy.selection import choose_under_rho
+from dpsql.owner.books import audit_ledger, grant_budget, register_data_version
+from dpsql.privacy.records import write_release_record
+from dpsql.privacy.selection import calibrate_selection_by_rho
 from dpsql.runs import Runs
 from dpsql.session import Session
 from tests.support.shop import DATA, SCHEMA, Silence
@@ -116,7 +116,7 @@ def test_the_dataset_cannot_be_refunded_under_its_analysts_receipts(shop: Shop, 
     """Every chain fits, since the last lines of all were cut; but ana has paid for what the dataset has not."""
     path = shop(BOTH)
     receipts = spend(path, opened)
-    assert audit_books(path, receipts).well
+    assert audit_ledger(path, receipts).is_clean
     edit(
         path,
         "DELETE FROM payment WHERE account = 'dataset' AND entry = (SELECT max(number) FROM entry WHERE account ="
@@ -129,8 +129,8 @@ def test_the_dataset_cannot_be_refunded_under_its_analysts_receipts(shop: Shop, 
         " number DESC LIMIT 1) WHERE name = 'dataset'",
     )
     relink(path)
-    found = audit_books(path, receipts)
-    assert not found.well and any("has not paid for all" in str(finding) for finding in found.findings)
+    found = audit_ledger(path, receipts)
+    assert not found.is_clean and any("has not paid for all" in str(finding) for finding in found.findings)
 
 
 def relink(path: Path) -> None:
@@ -142,10 +142,10 @@ def relink(path: Path) -> None:
         for place, (account, number) in enumerate(lines, 1):
             sql = "SELECT hash FROM entry WHERE account = ? AND number = ?"
             values = (account, number)
-            if account == chain.BODY:
+            if account == chain.BODY_ACCOUNT:
                 sql, values = "SELECT digest FROM release WHERE id = ?", (number,)
             ((hashed,),) = db.execute(sql, values).fetchall()
-            previous = chain.link(previous, account, number, hashed)
+            previous = chain.hash_journal_line(previous, account, number, hashed)
             db.execute("INSERT INTO journal VALUES (?, ?, ?, ?)", (place, account, number, previous))
 
 
@@ -163,11 +163,11 @@ def test_a_body_that_is_taken_away_to_be_drawn_again_shows(
     path = shop(BOTH)
     spend(path, opened)
     edit(path, *edits)
-    assert any("the body of release 1" in str(finding) for finding in audit_books(path).findings)
+    assert any("the body of release 1" in str(finding) for finding in audit_ledger(path).findings)
 
 
 def test_mechanisms_under_other_neighbors_than_the_ledgers_show(tmp_path: Path) -> None:
-    selection = choose_under_rho(
+    selection = calibrate_selection_by_rho(
         Fraction(1, 10), Fraction(1, 10**6), l0=3, group_size=1, change_one=False, weights=False
     )
     ana = Account("ana", Fraction(4), Fraction(1, 10**3))
@@ -175,9 +175,9 @@ def test_mechanisms_under_other_neighbors_than_the_ledgers_show(tmp_path: Path) 
     for name, binding in (("fits", Binding("row", "add_remove", 1)), ("other", Binding("row", "change_one", 5))):
         ledger = open_ledger(f"sqlite://{tmp_path}/{name}.ledger", binding, dataset)
         ledger.register_version("files", "facts")
-        asked = Asked("p", 1, selection.loss, (Fraction(1),), mechanisms=write_record([], selection))
-        ledger.purchase(ana, [asked], Statement("x", Fraction(1), Fraction(1, 10**5), Fraction(1, 10**6)), NOW)
-        assert audit(ledger).well == (name == "fits")
+        asked = ReleaseRequest("p", 1, selection.loss, (Fraction(1),), mechanisms=write_release_record([], selection))
+        ledger.purchase(ana, [asked], ChargedStatement("x", Fraction(1), Fraction(1, 10**5), Fraction(1, 10**6)), NOW)
+        assert run_audit(ledger).is_clean == (name == "fits")
 
 
 NOW = datetime(2025, 1, 2, tzinfo=UTC)
@@ -197,8 +197,8 @@ def test_retention_does_not_tell_whether_another_asked_first(shop: Shop, opened:
     bob.execute(COUNT)
     again = opened(path, "bob")  # opening is when answers past their retention are dropped
     assert again.execute(COUNT).loss.rho == 0
-    register_changed(path)
-    assert opened(path, "bob").dataset.ledger.answers()[0].state == ("void" if other else "stored")
+    register_data_version(path)
+    assert opened(path, "bob").dataset.ledger.list_releases()[0].state == ("void" if other else "stored")
 
 
 def test_a_charge_that_two_have_made_is_not_redeemed_with_the_noise_of_one(
@@ -211,7 +211,7 @@ def test_a_charge_that_two_have_made_is_not_redeemed_with_the_noise_of_one(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Runs, "run", killed)
+        patch.setattr(Runs, "run_release", killed)
         for session in (ana, bob):
             session.set("epsilon", "10")
             with pytest.raises(KeyboardInterrupt):
@@ -233,7 +233,7 @@ def test_who_leaves_a_group_needs_the_owners_grant(shop: Shop, opened: Open) -> 
     path.write_text(path.read_text().replace(", parent: team", ""))
     with pytest.raises(IntegrityError, match="parent team to none"):
         opened(path, "ana").execute("SELECT COUNT(*) FROM people WHERE age > 99")
-    grant(path, "ana")
+    grant_budget(path, "ana")
     alone = opened(path, "ana")
     alone.set("epsilon", "15")
     assert alone.execute("SELECT COUNT(*) FROM people WHERE age > 99").loss.rho > 0

@@ -3,8 +3,8 @@
 import pytest
 
 from dpsql.pgwire import client
-from dpsql.pgwire.conversation import Conversation
-from dpsql.pgwire.messages import Bind, Close, Describe, Execute, Parse, Query, Sync
+from dpsql.pgwire.conversation import ProtocolHandler
+from dpsql.pgwire.messages import Bind, Close, Describe, Execute, Parse, SimpleQuery, Sync
 from tests.support.shop import open_shop
 from tests.support.talking import say
 
@@ -38,7 +38,7 @@ def spent(session) -> object:
 
 
 def test_parse_bind_and_describe_read_no_row_and_charge_nothing(session, reads):
-    before, conversation = spent(session), Conversation(session)
+    before, conversation = spent(session), ProtocolHandler(session)
     for value in (b"1", b"2", None):
         replies = say(conversation, Parse("s", ASKED), Describe("S", "s"), Bind("p", "s", (), (value,)),
                       Describe("P", "p"), Close("P", "p"), Close("S", "s"), Sync())  # fmt: skip
@@ -49,33 +49,33 @@ def test_parse_bind_and_describe_read_no_row_and_charge_nothing(session, reads):
 
 
 def test_row_limits_and_second_executions_run_nothing_again(session, reads):
-    conversation = Conversation(session)
+    conversation = ProtocolHandler(session)
     replies = say(conversation, Parse("", ASKED), Bind("", "", (), (b"1",)), *[Execute("", 1)] * 6, Execute(""), Sync())
     assert len(reads) == 1 and sum(isinstance(one, client.DataRow) for one in replies) == 3
     after = spent(session)
-    again = say(conversation, Query(ASKED.replace("$1", "1")))
+    again = say(conversation, SimpleQuery(ASKED.replace("$1", "1")))
     assert spent(session) == after and [one for one in again if isinstance(one, client.DataRow)] == [
         one for one in replies if isinstance(one, client.DataRow)
     ]
 
 
 def test_a_rollback_gives_no_charge_back(session):
-    conversation = Conversation(session)
-    say(conversation, Query("BEGIN"))
-    say(conversation, Query("SELECT count(*) FROM orders"))
+    conversation = ProtocolHandler(session)
+    say(conversation, SimpleQuery("BEGIN"))
+    say(conversation, SimpleQuery("SELECT count(*) FROM orders"))
     charged = spent(session)
-    say(conversation, Query("ROLLBACK"))
-    say(conversation, Query("SELECT count(*) FROM items; SELECT count(nope) FROM items"))
+    say(conversation, SimpleQuery("ROLLBACK"))
+    say(conversation, SimpleQuery("SELECT count(*) FROM items; SELECT count(nope) FROM items"))
     assert spent(session) != charged  # the first of the two was charged, though both are undone together
     after = spent(session)
-    say(conversation, Query("SELECT count(*) FROM items"))
+    say(conversation, SimpleQuery("SELECT count(*) FROM items"))
     assert spent(session) == after
 
 
 def test_nothing_runs_behind_an_error_before_sync(session, reads):
-    before, conversation = spent(session), Conversation(session)
+    before, conversation = spent(session), ProtocolHandler(session)
     say(conversation, Parse("s", ASKED), Bind("p", "s", (), (b"1",)), Parse("", "SELECT nope FROM orders"),
-        Execute("p"), Query("SELECT count(*) FROM orders"), Sync())  # fmt: skip
+        Execute("p"), SimpleQuery("SELECT count(*) FROM orders"), Sync())  # fmt: skip
     assert reads == [] and spent(session) == before
 
 
@@ -83,15 +83,15 @@ def test_errors_of_the_wire_do_not_depend_on_rows(tmp_path):
     """The same wrong messages on data that differs: the same replies, byte for byte."""
     wrong = [
         Parse("", ASKED), Bind("", "", (), (b"x",)), Sync(), Bind("", "", (1,), (b"x",)), Sync(), Execute("p"), Sync(),
-        Query("SELECT city FROM orders"), Query("COPY orders TO STDOUT"),
-        Query("COPY (SELECT city FROM orders) TO STDOUT"),
-        Query("DECLARE c CURSOR WITH HOLD FOR SELECT * FROM orders"), Query("FETCH c"), Query("EXECUTE s"),
+        SimpleQuery("SELECT city FROM orders"), SimpleQuery("COPY orders TO STDOUT"),
+        SimpleQuery("COPY (SELECT city FROM orders) TO STDOUT"),
+        SimpleQuery("DECLARE c CURSOR WITH HOLD FOR SELECT * FROM orders"), SimpleQuery("FETCH c"), SimpleQuery("EXECUTE s"),
     ]  # fmt: skip
     told = []
     for name, change in (("one", ""), ("other", "DELETE FROM orders WHERE uid % 2 = 0; UPDATE orders SET city = 'x';")):
         (tmp_path / name).mkdir()
         session, _ = open_shop(tmp_path / name, change)
-        conversation = Conversation(session)
-        told.append(b"".join(part for message in wrong for part in conversation.answer(message)))
+        conversation = ProtocolHandler(session)
+        told.append(b"".join(part for message in wrong for part in conversation.handle_message(message)))
         session.close()
     assert told[0] == told[1] and told[0].count(b"ERROR") >= 9

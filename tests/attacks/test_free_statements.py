@@ -117,7 +117,7 @@ def test_neighbors_are_told_the_same_and_nobody_is_asked(sql: str, deaf: Pair) -
         before = books(session)
         answer = session.execute(sql)
         assert books(session) == before, "something was written"
-        assert not session.compiled(sql).steps and not answer.receipts
+        assert not session.compile_statement(sql).steps and not answer.receipts
         told.append(repr((answer.columns, answer.rows, answer.notices, answer.loss, session.explain(sql).epsilon)))
     assert told[0] == told[1]
     assert answer.rows
@@ -161,7 +161,7 @@ def test_null_is_a_value_where_it_is_declared_alone(deaf: Pair) -> None:
 def heard(session: Session, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the engine is asked of public tables from now on."""
     asked: list[str] = []
-    public = session.dataset.engine.public
+    public = session.dataset.engine.execute_public
 
     def listen(sql: str, holes: Mapping[str, object]) -> object:
         asked.append(sql)
@@ -176,7 +176,7 @@ def test_public_tables_alone_are_read_for_what_they_list(pair: Pair, monkeypatch
     for session in pair:
         asked, before = heard(session, monkeypatch), books(session)
         assert sorted(session.execute(sql).rows) == [(0, "w0"), (1, "w1"), (2, "w2"), (3, "w3")]
-        assert books(session) == before and not session.compiled(sql).steps
+        assert books(session) == before and not session.compile_statement(sql).steps
         assert len(asked) == 1 and "visits" not in asked[0] and "people" not in asked[0]
 
 

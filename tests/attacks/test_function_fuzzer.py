@@ -17,7 +17,7 @@ import duckdb
 import pytest
 
 from dpsql.dataset import open_dataset
-from dpsql.engines.duckdb import _PINNED, literal
+from dpsql.engines.duckdb import _PINNED_SETTINGS, quote_literal
 from dpsql.errors import Error
 from dpsql.functions.table import FUNCTIONS
 from dpsql.plan.expr import Call, Expr
@@ -67,8 +67,8 @@ def test_every_record_is_called() -> None:
 def test_no_composition_raises_or_runs_away(optimised: bool) -> None:
     """An expression that raised, hung or filled the memory for one row would tell that the row is there."""
     connection = duckdb.connect()
-    for name, value in _PINNED:
-        connection.execute(f"SET GLOBAL {name} = {literal(value)}")
+    for name, value in _PINNED_SETTINGS:
+        connection.execute(f"SET GLOBAL {name} = {quote_literal(value)}")
     connection.execute("SET GLOBAL memory_limit = '1GB'")
     load(connection)
     if not optimised:

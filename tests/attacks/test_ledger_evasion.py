@@ -11,8 +11,8 @@ import pytest
 
 from dpsql.dataset import open_dataset
 from dpsql.errors import AccessDenied, BudgetExceeded, Error, IntegrityError, InvalidParameter, SchemaError, StaleData
-from dpsql.ledger.books import Books
-from dpsql.owner.books import grant
+from dpsql.ledger.books import SqlLedger
+from dpsql.owner.books import grant_budget
 from dpsql.payers import dataset_account
 from dpsql.session import Session
 from tests.support.attacking import (
@@ -107,7 +107,7 @@ def test_an_edited_ledger_shows(tmp_path: Path) -> None:
         db.execute("UPDATE entry SET content = replace(content, '\"spent\":[\"', '\"spent\":[\"-')")
         db.execute("UPDATE entry SET content = replace(content, '\"spent\":[null,\"', '\"spent\":[null,\"-')")
     db.close()
-    assert session.dataset.ledger.verify() != ()
+    assert session.dataset.ledger.verify_chains() != ()
     assert outcome(session, "SELECT SUM(n) FROM visits").startswith("IntegrityError")
 
 
@@ -117,11 +117,11 @@ def test_an_old_copy_of_the_ledger_does_not_fit_later_receipts(tmp_path: Path) -
     session.execute(COUNT)
     old = tampered(tmp_path).read_bytes()
     session.execute("SELECT SUM(n) FROM visits")
-    receipt = session.dataset.ledger.entries(session._account.name)[-1]
+    receipt = session.dataset.ledger.list_entries(session._account.name)[-1]
     tampered(tmp_path).write_bytes(old)
-    assert receipt.hash not in {entry.hash for entry in session.dataset.ledger.entries(session._account.name)}
+    assert receipt.hash not in {entry.hash for entry in session.dataset.ledger.list_entries(session._account.name)}
     session.execute("SELECT SUM(x) FROM visits")
-    again = session.dataset.ledger.entries(session._account.name)[-1]
+    again = session.dataset.ledger.list_entries(session._account.name)[-1]
     assert (again.number, again.hash) != (receipt.number, receipt.hash) and again.number == receipt.number
 
 
@@ -137,7 +137,7 @@ def test_a_read_only_ledger_serves_nothing_new() -> None:
 def test_a_locked_ledger_serves_nothing(tmp_path: Path) -> None:
     session = new(tmp_path)
     ledger = session.dataset.ledger
-    assert isinstance(ledger, Books)
+    assert isinstance(ledger, SqlLedger)
     object.__setattr__(ledger.database, "busy_seconds", 0.1)
     with sqlite3.connect(tampered(tmp_path), isolation_level=None) as db:
         db.execute("BEGIN EXCLUSIVE")
@@ -177,8 +177,8 @@ def test_a_raised_budget_keeps_what_was_spent(tmp_path: Path) -> None:
     path = edit(tmp_path, "budget: {epsilon: 2,", "budget: {epsilon: 4,")
     with pytest.raises(IntegrityError, match='changes the budget of "dataset" from epsilon 2 to 4'):
         reopen(path).execute("SELECT SUM(n) FROM visits")
-    _, receipt = grant(path, "dataset")
-    assert receipt is not None and grant(path, "dataset")[1] is None
+    _, receipt = grant_budget(path, "dataset")
+    assert receipt is not None and grant_budget(path, "dataset")[1] is None
     assert spent(reopen(path))[1] == paid
     edit(tmp_path, "budget: {epsilon: 4,", "budget: {epsilon: 1,")
     lowered = reopen(tmp_path / "h.yaml")
@@ -324,8 +324,8 @@ def test_a_budget_figure_tells_of_ones_own_charges_only(tmp_path: Path) -> None:
     assert (ana.execute("SHOW BUDGET").rows, ana.budget(), str(ana.explain(COUNT))) == shown
     ana.set("epsilon", "50")
     assert outcome(ana, COUNT) == refused
-    assert [e.kind.value for e in ana.dataset.ledger.entries("ana")] == ["opened"]
-    whole = ana.dataset.ledger.balance(dataset_account(ana.dataset.schema))
+    assert [e.kind.value for e in ana.dataset.ledger.list_entries("ana")] == ["opened"]
+    whole = ana.dataset.ledger.get_balance(dataset_account(ana.dataset.schema))
     assert whole.charges == 5
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import BudgetExceeded, QueryCanceled
-from dpsql.ledger.base import Account, Asked, Binding, Claim, Statement
-from dpsql.ledger.books import Books
+from dpsql.ledger.base import Account, ReleaseRequest, Binding, Entitlement, ChargedStatement
+from dpsql.ledger.books import SqlLedger
 from dpsql.ledger.open import open_ledger
-from dpsql.owner.books import register_changed
+from dpsql.owner.books import register_data_version
 from dpsql.payers import dataset_account
 from dpsql.privacy.loss import Loss
 from dpsql.session import Session
@@ -64,7 +64,7 @@ STAGED = [
 
 @pytest.mark.parametrize("sql", STAGED)
 def test_rule_8_price_and_noise_do_not_depend_on_what_fills_a_hole(pair: Pair, sql: str) -> None:
-    compiled = [session.compiled(sql, ()) for session in pair]
+    compiled = [session.compile_statement(sql, ()) for session in pair]
     assert len(compiled[0].steps) == 2
     for one, other in zip(compiled[0].steps, compiled[1].steps, strict=True):
         assert (one.loss, one.calibrated.spec) == (other.loss, other.calibrated.spec)
@@ -100,7 +100,7 @@ def test_rule_8_the_whole_statement_is_paid_before_its_first_step(tmp_path: Path
         patch.setattr(session.dataset.engine, "_run", lambda *_: pytest.fail("stop"))
         with pytest.raises(BaseException):  # noqa: B017
             session.execute(sql)
-    prices = [step.loss.rho for step in session.compiled(sql, ()).steps]
+    prices = [step.loss.rho for step in session.compile_statement(sql, ()).steps]
     assert spent(session)[1] == sum(prices) and len(prices) == 3
 
 
@@ -130,9 +130,9 @@ def test_rule_9_a_second_analyst_pays_from_her_own_budget(two: tuple[Session, Se
     ana, ben = two
     first = ana.execute(COUNT)
     whole = dataset_account(ana.dataset.schema)
-    before = ana.dataset.ledger.balance(whole)
+    before = ana.dataset.ledger.get_balance(whole)
     second = ben.execute(COUNT)
-    assert ana.dataset.ledger.balance(whole) == before, "the dataset has paid"
+    assert ana.dataset.ledger.get_balance(whole) == before, "the dataset has paid"
     assert second.rows == first.rows and second.loss == first.loss
     assert spent(ana) == spent(ben)
     assert ana.execute(COUNT).loss.rho == ben.execute(COUNT).loss.rho == 0
@@ -174,14 +174,14 @@ def test_rule_9_data_versions_do_not_change_by_themselves(tmp_path: Path) -> Non
     new = outcome(session, "SELECT SUM(n) FROM visits")
     assert new.startswith("StaleData"), "not answered, and not charged, until the owner acts"
     assert session.budget().charges == 1
-    register_changed(tmp_path / "price.yaml")
+    register_data_version(tmp_path / "price.yaml")
     again = reopen(tmp_path / "price.yaml")
     assert again.execute(COUNT).loss.rho > 0, "another version is another question, whoever's rows changed"
 
 
 BINDING = Binding("row", "add_remove", 1)
 WHO = Account("dataset", Fraction(100), Fraction(1, 1000))
-ASKED = Asked("plan", 1, Loss(None, Fraction(1, 100), Fraction(0)), (Fraction(1),))
+ASKED = ReleaseRequest("plan", 1, Loss(None, Fraction(1, 100), Fraction(0)), (Fraction(1),))
 
 
 def interleavings(left: int, right: int) -> list[tuple[int, ...]]:
@@ -200,13 +200,13 @@ def test_rule_9_two_processes_get_one_answer_for_one_charge(tmp_path: Path) -> N
         delivered, released = two_processes(ledger, replace(ASKED, plan=f"plan {number}"), order)
         assert len(delivered) == 1, f"two answers in the order {order}"
         assert len(released) == 1
-    assert ledger.balance(WHO).spent_rho == 70 * ASKED.loss.rho, "each of the 70 questions is paid for once"
-    assert ledger.verify() == ()
+    assert ledger.get_balance(WHO).spent_rho == 70 * ASKED.loss.rho, "each of the 70 questions is paid for once"
+    assert ledger.verify_chains() == ()
 
 
-def two_processes(ledger: Books, asked: Asked, order: tuple[int, ...]) -> tuple[set[bytes], set[int]]:
+def two_processes(ledger: SqlLedger, asked: ReleaseRequest, order: tuple[int, ...]) -> tuple[set[bytes], set[int]]:
     """Two runs of one question whose noise, and whose holes, differ; what each delivers."""
-    claims: dict[int, Claim] = {}
+    claims: dict[int, Entitlement] = {}
     bound: dict[int, bytes] = {}
     bodies: dict[int, bytes] = {}
     delivered: set[bytes] = set()
@@ -214,14 +214,14 @@ def two_processes(ledger: Books, asked: Asked, order: tuple[int, ...]) -> tuple[
     for process in order:
         match steps[process]:
             case 0:
-                (claims[process],) = ledger.purchase(WHO, [asked], Statement("SELECT"), datetime.now(UTC))
+                (claims[process],) = ledger.purchase(WHO, [asked], ChargedStatement("SELECT"), datetime.now(UTC))
             case 1:
-                bound[process] = ledger.bind_holes(claims[process].release, b"holes %d" % process)
+                bound[process] = ledger.bind_runtime_parameters(claims[process].release, b"holes %d" % process)
             case 2:
                 bodies[process] = b"noise of %d over %s" % (process, bound[process])
             case 3:
                 done = claims[process].body
-                delivered.add(ledger.store(claims[process].release, bodies[process]) if done is None else done)
+                delivered.add(ledger.store_body(claims[process].release, bodies[process]) if done is None else done)
         steps[process] += 1
     assert len(set(bound.values())) == 1, "both ran the same question"
     return delivered, {claim.release for claim in claims.values()}

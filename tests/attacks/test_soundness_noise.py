@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpsql.privacy.sampling import ExactSampler, Integers, likeliest
+from dpsql.privacy.sampling import ExactSampler, Integers, likeliest_index
 from dpsql.privacy.selection import WEIGHT_ONE, GaussianThreshold, LaplaceThreshold, OptimalSelection, WeightedGaussian
 from dpsql.session import Session
-from dpsql.verify.claims import undercharged
+from dpsql.verify.claims import find_undercharges
 from tests.support.attacking import DATA, ROWS, TABLES, VICTIM, Pair, build, build_pair, exact, schema_text, told_apart
 from tests.support.shop import Silence
 
@@ -92,7 +92,7 @@ def test_rule_4_small_values_under_wide_bounds_are_not_rounded_away(tmp_path: Pa
     release = session.explain(sql).releases[0]
     total = exact(session, sql).columns[0][0] * release.columns[0].grid
     assert abs(total - 20_000_000) < 20_000
-    assert undercharged(session.compiled(sql, ())) == []
+    assert find_undercharges(session.compile_statement(sql, ())) == []
 
 
 def test_rule_4_pairs_are_formed_before_anything_is_clipped(tmp_path: Path) -> None:
@@ -214,11 +214,11 @@ def test_rule_5_thresholds_hold_for_discrete_noise(tmp_path: Path, settings: dic
     for name, value in settings.items():
         session.set(name, value)
     for sql in (KEYS,):
-        (step,) = session.compiled(sql, ()).steps
+        (step,) = session.compile_statement(sql, ()).steps
         chance, claimed = worst_exclusive(step.calibrated.selection), float(step.loss.delta)
         assert 0 < chance <= claimed * (1 + 1e-9)
         assert claimed <= float(session.settings.statement.delta) / 10
-        assert undercharged(session.compiled(sql, ())) == []
+        assert find_undercharges(session.compile_statement(sql, ())) == []
 
 
 # --- 6. chosen values ------------------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ class Overheard(Silence):
 
     def choose(self, penalties: npt.NDArray[Any], scale: Fraction) -> Integers:
         self.asked.append((np.array(penalties, dtype=np.float64), scale))
-        return likeliest(penalties)
+        return likeliest_index(penalties)
 
 
 def softmax(penalties: npt.NDArray[Any], scale: Fraction) -> npt.NDArray[np.float64]:
@@ -326,13 +326,13 @@ def test_rule_7_a_statements_epsilon_is_the_total_of_its_parts(tmp_path: Path) -
     ):
         for noise in ("laplace", "gaussian"):
             session.set("noise", noise)
-            compiled = session.compiled(sql, ())
+            compiled = session.compile_statement(sql, ())
             total = sum((step.loss.delta for step in compiled.steps), Fraction(0))
             assert total <= compiled.settings.delta / 10
             pure = [step.loss.epsilon for step in compiled.steps]
             if noise == "laplace" and all(one is not None for one in pure):
                 assert sum(one for one in pure if one is not None) <= Fraction(1) + Fraction(len(pure), 1 << 60)
-            assert undercharged(compiled) == []
+            assert find_undercharges(compiled) == []
 
 
 def test_rule_7_charges_are_whole_units_of_the_ledger(tmp_path: Path) -> None:

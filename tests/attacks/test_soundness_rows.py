@@ -10,7 +10,7 @@ import pytest
 
 from dpsql.dataset import open_dataset
 from dpsql.errors import OperationalError, SchemaError, StaleData
-from dpsql.owner.books import register_changed
+from dpsql.owner.books import register_data_version
 from dpsql.session import Session
 from tests.support.attacking import (
     DATA,
@@ -293,7 +293,7 @@ def test_rule_3_a_group_that_is_listed_often_is_drawn_once(pair: Pair, sql: str)
     if said == "answered":
         rows = pair.with_.execute(sql).rows
         assert len({row[0] for row in rows}) == len(rows), "a group leaves twice"
-        if not pair.with_.compiled(sql, ()).steps[0].holes:
+        if not pair.with_.compile_statement(sql, ()).steps[0].holes:
             cells = exact(pair.with_, sql)
             assert len(set(cells.keys)) == len(cells.keys)
             assert told_apart(pair, sql) == []
@@ -308,7 +308,7 @@ def test_rule_3_only_the_owner_registers_another_version(tmp_path: Path) -> None
     replace_data(tmp_path, "versions", DATA + VICTIM)
     with pytest.raises(StaleData):
         open_dataset(tmp_path / "versions.yaml")
-    assert register_changed(tmp_path / "versions.yaml") == 2
+    assert register_data_version(tmp_path / "versions.yaml") == 2
 
 
 def test_these_rows_would_bite(pair: Pair) -> None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 
 from dpsql.errors import BudgetExceeded
-from dpsql.privacy.sampling import Integers, likeliest
+from dpsql.privacy.sampling import Integers, likeliest_index
 from dpsql.session import Session
 from tests.support.attacking import (
     DATA,
@@ -47,7 +47,7 @@ class Counting:
         return np.rint(self._random.laplace(0, float(scale), n)).astype(np.int64)
 
     def choose(self, penalties: npt.NDArray[Any], scale: Fraction) -> Integers:
-        return likeliest(penalties)
+        return likeliest_index(penalties)
 
     def flip(self, penalties: npt.NDArray[Any], scale: Fraction) -> Integers:
         return self.choose(penalties, scale)
@@ -198,7 +198,7 @@ def test_other_spellings_give_the_same_noise_or_are_paid_for(watched: tuple[Sess
         before, draws = spent(session)[1], sampler.draws
         row = session.execute(sql).rows[0]
         new = sampler.draws - draws
-        price = sum(step.loss.rho for step in session.compiled(sql, ()).steps)
+        price = sum(step.loss.rho for step in session.compile_statement(sql, ()).steps)
         assert spent(session)[1] - before == (price if new else 0), sql
         if not new:
             assert row in seen.values(), "what is free was seen before"
@@ -213,7 +213,7 @@ def test_the_same_question_at_other_epsilons(watched: tuple[Session, Counting]) 
     for epsilon in ("0.5", "0.4", "0.1", "1", "0.9", "2", "0.5"):
         session.set("epsilon", epsilon)
         before, draws = spent(session)[1], sampler.draws
-        price = session.compiled(sql, ()).steps[0].loss.rho
+        price = session.compile_statement(sql, ()).steps[0].loss.rho
         session.execute(sql)
         charged = spent(session)[1] - before
         assert charged == (price if sampler.draws > draws else 0)
@@ -312,7 +312,7 @@ def test_thousands_of_tiny_charges_add_up_to_what_was_drawn(tmp_path: Path) -> N
     for number in range(25):
         session.execute(f"SELECT COUNT(*) FROM people WHERE age > {number % 100} AND pid <> {number}")
     pure = sum(Fraction(1) / scale for scale, _ in sampler.laplaces)
-    entries = session.dataset.ledger.entries(session._account.name)
+    entries = session.dataset.ledger.list_entries(session._account.name)
     charged = sum((loss.epsilon or Fraction(0)) for entry in entries for loss in entry.losses)
     assert charged >= pure > 0
     for tiny in ("1e-30", "1e-100", "1e-399"):

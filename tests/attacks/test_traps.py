@@ -85,8 +85,8 @@ SPELLED = [
 @pytest.mark.parametrize(("spelled", "value"), SPELLED)
 def test_trap_03_a_literal_ends_where_it_ends(both: Neighbors, quiet: Neighbors, spelled: str, value: str) -> None:
     """The engine reads the very value that a parameter would have brought, over private rows and after the noise."""
-    written = both.without.compiled(f"SELECT COUNT(*) FROM visits WHERE note = {spelled}", ()).steps[0]
-    bound = both.without.compiled("SELECT COUNT(*) FROM visits WHERE note = ?", (value,)).steps[0]
+    written = both.without.compile_statement(f"SELECT COUNT(*) FROM visits WHERE note = {spelled}", ()).steps[0]
+    bound = both.without.compile_statement("SELECT COUNT(*) FROM visits WHERE note = ?", (value,)).steps[0]
     assert written.sql == bound.sql and written.plan_hash == bound.plan_hash
     assert len(duckdb.extract_statements(written.sql)) == 1
     assert both.without.execute(f"SELECT {spelled}, COUNT(*) FROM visits").rows[0][0] == value
@@ -144,7 +144,7 @@ def test_trap_04_what_an_engine_says_stays_with_the_owner(both: Neighbors, monke
     with pytest.raises(EngineFailed) as caught:
         side.execute(asked)
     assert "Rossi" not in str(caught.value) and side.budget().charges == before + 1
-    side.dataset.ledger.resume(side._account)
+    side.dataset.ledger.resume_account(side._account)
 
 
 @pytest.mark.parametrize("broken", [KeyboardInterrupt, MemoryError, RuntimeError("Query interrupted")])
@@ -161,7 +161,7 @@ def test_trap_05_a_run_that_is_broken_off_is_paid_for(
     with pytest.raises((KeyboardInterrupt, Error)):
         side.execute(f"SELECT COUNT(*) FROM visits WHERE n > {before.charges} AND x > 2")
     assert side.budget().charges == before.charges + 1 and side.budget().spent_rho > before.spent_rho
-    side.dataset.ledger.resume(side._account)
+    side.dataset.ledger.resume_account(side._account)
 
 
 @pytest.mark.parametrize("sql", [
@@ -196,7 +196,7 @@ def test_trap_06_noise_is_not_drawn_by_the_engine(both: Neighbors) -> None:
     """No release asks its engine for chance, and the same question on a new session gives other noise."""
     sql = "SELECT kind, ward, COUNT(*), SUM(x), MEDIAN(x) FROM visits GROUP BY kind, ward"
     assert "rand" not in str(both.without.explain(sql)).lower()
-    (step,) = both.without.compiled("SELECT SUM(x) FROM visits", ()).steps
+    (step,) = both.without.compile_statement("SELECT SUM(x) FROM visits", ()).steps
     drawn = {tuple(both.without.sampler.gaussian(4, Fraction(10**6))) for _ in range(4)}
     assert len(drawn) == 4 and step.calibrated.bundles
 

@@ -10,7 +10,7 @@ import pytest
 
 import dpsql
 from dpsql.errors import Error, SchemaError
-from dpsql.privacy.loss import total
+from dpsql.privacy.loss import sum_losses
 from dpsql.schema.load import load_schema
 from tests.support.victim import (
     CROWD,
@@ -206,12 +206,12 @@ def test_trap_16_the_price_that_is_shown_is_the_charge(both: Neighbors, sql: str
     side.execute(f"SET epsilon = {epsilon}")
     try:
         shown, before = side.explain(sql), side.budget()
-        distinct = {(step.plan_hash): step.loss for step in side.compiled(sql, ()).steps}
+        distinct = {(step.plan_hash): step.loss for step in side.compile_statement(sql, ()).steps}
         answer, after = side.execute(sql), side.budget()
         assert after.spent_rho - before.spent_rho == sum(loss.rho for loss in distinct.values()) == answer.loss.rho
         assert after.spent_delta - before.spent_delta == sum(loss.delta for loss in distinct.values())
         assert sum(release.rho for release in shown.releases) >= answer.loss.rho
-        assert answer.loss == total(list(distinct.values()))
+        assert answer.loss == sum_losses(list(distinct.values()))
         assert side.execute(sql).loss.rho == 0 and side.budget() == after
     finally:
         side.execute("RESET ALL")
@@ -244,7 +244,7 @@ def test_trap_18_a_key_of_one_unit_hides_behind_its_threshold(both: Neighbors, n
     side = both.with_victim
     sql = (f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = {delta}, noise = '{noise}')"
            " note, COUNT(*) FROM visits GROUP BY note")  # fmt: skip
-    compiled = side.compiled(sql, ())
+    compiled = side.compile_statement(sql, ())
     (step,) = compiled.steps
     assert 0 < sum(release.delta for release in side.explain(sql).releases) <= Fraction(delta)
     assert step.calibrated.selection is not None and step.calibrated.selection.reach.l0 == GROUPS

@@ -14,8 +14,8 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from dpsql.cli.words import SETTINGS
-from dpsql.settings import NAMES
+from dpsql.cli.words import SETTING_NAMES
+from dpsql.settings import SETTING_NAMES as NAMES
 from tests.support.needed import program
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +51,7 @@ OFFERED = [
 
 
 def test_the_settings_that_are_offered_are_those_that_there_are() -> None:
-    assert SETTINGS == NAMES
+    assert SETTING_NAMES == NAMES
 
 
 @pytest.fixture(scope="module")

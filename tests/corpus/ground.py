@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 
 from dpsql.dataset import open_dataset
-from dpsql.session import Answer, Session
+from dpsql.session import StatementResult, Session
 from tests.support.shop import Silence
 
 HERE = Path(__file__).parent
@@ -56,7 +56,7 @@ class Ground:
             self._session, self._asked = open_session(self.schema, Path(self._folder.name)), 0
         return self._session
 
-    def execute(self, sql: str) -> Answer:
+    def execute(self, sql: str) -> StatementResult:
         session = self.session
         self._asked += 1
         return session.execute(sql)

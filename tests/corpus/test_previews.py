@@ -10,9 +10,9 @@ import pytest
 
 from dpsql.dataset import open_dataset
 from dpsql.errors import Error, NotPrivate
-from dpsql.schema.made_up import MOST
+from dpsql.schema.made_up import MAX_ROWS
 from dpsql.session import Session
-from dpsql.sql.parse import parse
+from dpsql.sql.parse import parse_query
 from tests.corpus.ground import HERE, script
 from tests.corpus.reader import Case, all_cases
 
@@ -40,10 +40,10 @@ def test_every_preview_is_answered_with_made_up_rows(case: Case, session: Sessio
             session.execute(case.sql)
         return
     answer = session.execute(case.sql)
-    assert len(answer.rows) <= MOST and not answer.receipts
+    assert len(answer.rows) <= MAX_ROWS and not answer.receipts
     assert answer.rows or " WHERE " in case.sql.upper()
     assert any("made up" in notice for notice in answer.warnings) and set(answer.warnings) <= set(answer.notices)
-    none = parse(case.sql)
+    none = parse_query(case.sql)
     for clause in ("limit", "offset"):
         none.set(clause, None)
     typed = session.describe(f"SELECT * FROM ({none.sql(dialect='postgres')}) AS t LIMIT 0")
@@ -74,7 +74,7 @@ def test_rows_of_tables_that_refer_to_each_other_meet(session: Session) -> None:
 )
 def test_other_ways_to_ask_for_rows(sql: str, session: Session) -> None:
     answer = session.execute(sql)
-    assert 0 < len(answer.rows) <= MOST and any("made up" in warning for warning in answer.warnings)
+    assert 0 < len(answer.rows) <= MAX_ROWS and any("made up" in warning for warning in answer.warnings)
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,17 @@ import duckdb
 from dpsql import settings
 from dpsql.compile import Compiled, ReleaseStep, compile_query
 from dpsql.errors import Error
-from dpsql.plan.show import show
+from dpsql.plan.show import show_plan as show
 from dpsql.post import sandbox
 from dpsql.post.sandbox import OutputColumn
-from dpsql.post.tables import empty_tables
+from dpsql.post.tables import build_empty_tables
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.mechanisms import Gaussian
 from dpsql.schema.model import Resolved
 from dpsql.sql.commands import ResetCommand, SetCommand, read_command
-from dpsql.sql.literals import type_name
-from dpsql.sql.parse import parse
-from dpsql.sql.split import split
+from dpsql.sql.literals import render_type_name
+from dpsql.sql.parse import parse_query
+from dpsql.sql.split import split_query
 from tests.golden.golden_file import Case
 
 NOW = dt.datetime(2024, 3, 1, 12, 30, tzinfo=dt.UTC)
@@ -35,7 +35,7 @@ class Shown:
     def section(self, name: str) -> str:
         show = {
             "command": lambda: repr(read_command(self._case.sql)),
-            "parsed": lambda: parse(self._case.sql, self._case.parameters).sql(dialect="postgres", pretty=True),
+            "parsed": lambda: parse_query(self._case.sql, self._case.parameters).sql(dialect="postgres", pretty=True),
             "plan": self._plan,
             "rewritten": lambda: self._per_release(lambda step: show_plan(step)),
             "privacy": lambda: self._per_release(_privacy),
@@ -58,17 +58,17 @@ class Shown:
         command = read_command(self._case.sql)
         privacy = self._resolved.schema.privacy
         if isinstance(command, SetCommand):
-            settings.change(self._settings(), privacy, command.name, command.value)
+            settings.change_setting(self._settings(), privacy, command.name, command.value)
         elif isinstance(command, ResetCommand) and command.name is not None:
-            settings.reset(self._settings(), privacy, command.name, settings.defaults(privacy))
+            settings.reset_setting(self._settings(), privacy, command.name, settings.default_settings(privacy))
         elif command is None:
             describe(self._compile())
 
     def _settings(self) -> settings.SessionSettings:
         privacy = self._resolved.schema.privacy
-        chosen = settings.defaults(privacy)
+        chosen = settings.default_settings(privacy)
         for name, value in self._case.settings:
-            chosen = settings.change(chosen, privacy, name, value)
+            chosen = settings.change_setting(chosen, privacy, name, value)
         return chosen
 
     def _compile(self) -> Compiled:
@@ -77,7 +77,7 @@ class Shown:
         )
 
     def _plan(self) -> str:
-        releases = split(parse(self._case.sql, self._case.parameters), self._resolved.schema, NOW).releases
+        releases = split_query(parse_query(self._case.sql, self._case.parameters), self._resolved.schema, NOW).releases
         return _joined([(release.name, show(release.aggregate)) for release in releases])
 
     def _per_release(self, text) -> str:
@@ -100,7 +100,7 @@ def show_plan(step: ReleaseStep) -> str:
 
 def describe(compiled: Compiled) -> tuple[OutputColumn, ...]:
     """What post-processing gives out, as the sandbox says; it may also refuse."""
-    described = sandbox.describe(compiled.post_sql, empty_tables(compiled))
+    described = sandbox.describe_query(compiled.post_sql, build_empty_tables(compiled))
     return described[: len(compiled.errors)] if compiled.errors else described
 
 
@@ -111,7 +111,7 @@ def engine(name: str, resolved: Resolved) -> duckdb.DuckDBPyConnection:
     if name not in _engines:
         connection = duckdb.connect(":memory:")
         for table in resolved.schema.tables:
-            columns = ", ".join(f'"{c}" {type_name(t)}' for c, t in resolved.physical[table.name].items() if t)
+            columns = ", ".join(f'"{c}" {render_type_name(t)}' for c, t in resolved.physical[table.name].items() if t)
             connection.execute(f'CREATE TABLE "{table.name}" ({columns})')
         _engines[name] = connection
     return _engines[name]

@@ -12,7 +12,7 @@ import pytest
 
 from dpsql.compile import Compiled, compile_query
 from dpsql.session import Session
-from dpsql.settings import change
+from dpsql.settings import change_setting
 from tests.support.shop import open_shop
 
 Shop = tuple[Session, duckdb.DuckDBPyConnection]
@@ -234,11 +234,11 @@ def test_caps_and_noise_are_part_of_the_question(session: Session) -> None:
     privacy, settings = session.dataset.schema.privacy, session.settings
     found = {hashes(session, sql)}
     for name, value in (("contributions.rows", "7"), ("contributions.groups", "3"), ("noise", "laplace")):
-        changed = change(settings, privacy, name, value).statement
+        changed = change_setting(settings, privacy, name, value).statement
         (step,) = compile_query(sql, session.dataset.resolved, changed).steps
         found.add((step.plan_hash,))
     assert len(found) == 4
     # A smaller epsilon is another price for the same question.
-    cheaper = change(settings, privacy, "epsilon", "1").statement
+    cheaper = change_setting(settings, privacy, "epsilon", "1").statement
     (step,) = compile_query(sql, session.dataset.resolved, cheaper).steps
     assert (step.plan_hash,) in found

@@ -15,8 +15,8 @@ import duckdb
 import pytest
 
 from dpsql.analysis import canon
-from dpsql.analysis.canon import canonical, canonical_condition
-from dpsql.analysis.sources import ordered, settled
+from dpsql.analysis.canon import canonicalize_expr, canonicalize_condition
+from dpsql.analysis.sources import order_join_sides, normalize_conditions
 from dpsql.errors import Error, InternalError
 from dpsql.plan.expr import (
     FALSE,
@@ -38,7 +38,7 @@ from dpsql.plan.measures import CountRows
 from dpsql.plan.nodes import Aggregate
 from dpsql.plan.relations import Filter, Join, JoinKind, Rows, row_fields
 from dpsql.plan.walk import map_rows, walk_rows
-from dpsql.rewrite.exact_units import exact_units
+from dpsql.rewrite.exact_units import make_unit_aggregates_exact
 from dpsql.rewrite.make_total import make_total
 from dpsql.rewrite.push_conditions import push_conditions
 from dpsql.sql.render_rows import render_rows
@@ -95,13 +95,13 @@ def test_conditions_are_the_same_in_every_row(worst: duckdb.DuckDBPyConnection) 
     rng, shorter = Random(SEED), 0
     for _ in range(TRIALS * 10):
         written = condition(rng, rng.randint(0, 4))
-        same, kept = canonical(written), canonical_condition(written)
+        same, kept = canonicalize_expr(written), canonicalize_condition(written)
         shorter += kept != same
         for was, now, rows in expressions.computed((written, same, kept), worst):
             assert was is now, (written, same)
             assert (was is True) == (rows is True), (written, kept)
-        assert canonical(same) == same, written
-        assert canonical_condition(kept) == kept, written
+        assert canonicalize_expr(same) == same, written
+        assert canonicalize_condition(kept) == kept, written
     assert shorter > TRIALS / 4  # what holds for NULL too is not all that was tried
 
 
@@ -148,13 +148,13 @@ def joined(builder: Builder) -> Rows:
 
 def canonical_rows(rows: Rows) -> Rows:
     """As `canonicalise` has it; scans stand in the place of tables, and are ordered backwards to turn many of them."""
-    rows = map_rows(rows, lambda node: canon._canonical_node(settled(node)))
-    return ordered(rows, lambda side: "".join(sorted(f.name for f in row_fields(side)))[::-1])
+    rows = map_rows(rows, lambda node: canon._canonicalize_node(normalize_conditions(node)))
+    return order_join_sides(rows, lambda side: "".join(sorted(f.name for f in row_fields(side)))[::-1])
 
 
 def found(database: duckdb.DuckDBPyConnection, rows: Rows, holes: Mapping[str, object]) -> Counter[str]:
     names = ", ".join(f'"{name}"' for name in sorted(f.name for f in row_fields(rows)))
-    total = make_total(exact_units(Aggregate(rows, (), (CountRows(),)))).input
+    total = make_total(make_unit_aggregates_exact(Aggregate(rows, (), (CountRows(),)))).input
     cursor = database.execute(f"SELECT {names} FROM ({render_rows(total)})", dict(holes) or None)
     return Counter(map(repr, cursor.fetchall()))
 

@@ -15,7 +15,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpsql.privacy.choice import Contribution, Exponential, Extreme, Pick, Rank, Target, choice_loss, penalties
+from dpsql.privacy.choice import UnitContribution, Exponential, ExtremeTarget, Pick, Rank, Target, picks_loss, bin_penalties
 from dpsql.privacy.loss import Loss
 
 TRIALS = 200
@@ -37,7 +37,7 @@ class Case:
 
 
 CASES = [Case(s, o, k, c) for s in (True, False) for o in (True, False) for k in (1, 2) for c in (False, True)]
-TARGETS = [Rank(F(1, 2)), Rank(F(9, 10)), Rank(F(1, 3)), Extreme(True, 20), Extreme(False, 0), Extreme(False, 60)]
+TARGETS = [Rank(F(1, 2)), Rank(F(9, 10)), Rank(F(1, 3)), ExtremeTarget(True, 20), ExtremeTarget(False, 0), ExtremeTarget(False, 60)]
 
 
 # --- neighbors -------------------------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ def _plateau(rng: Random, target: Target, bins: int) -> list[int]:
     match target:
         case Rank(fraction):
             ends = 300 * fraction, 300 * (1 - fraction)
-        case Extreme(high, rank):
+        case ExtremeTarget(high, rank):
             ends = (300, rank + rng.randrange(2)) if high else (rank + rng.randrange(2), 300)
     return [int(ends[0]), *[0] * (bins - 2), int(ends[1])]
 
@@ -80,7 +80,7 @@ def plus(*worlds: Blocks) -> Blocks:
     return [[sum(cell) for cell in zip(*rows, strict=True)] for rows in zip(*worlds, strict=True)]
 
 
-def neighbors(rng: Random, case: Case, target: Target) -> tuple[Blocks, Blocks, Contribution]:
+def neighbors(rng: Random, case: Case, target: Target) -> tuple[Blocks, Blocks, UnitContribution]:
     groups, bins = 1 if case.single else rng.randrange(1, 4), rng.randrange(3, 7)
     one = other = crowd(rng, target, groups, bins)
     nothing, most, alike = [[0] * bins for _ in range(groups)], 1, rng.random() < 0.5
@@ -92,7 +92,7 @@ def neighbors(rng: Random, case: Case, target: Target) -> tuple[Blocks, Blocks, 
             out, into = (out, nothing) if leaves else (nothing, into)
         one, other = plus(one, out), plus(other, into)
         most = max(most, norm(out, case), norm(into, case))
-    return one, other, Contribution(most, case.summed, case.single, case.group_size, case.change_one)
+    return one, other, UnitContribution(most, case.summed, case.single, case.group_size, case.change_one)
 
 
 # --- ratios ----------------------------------------------------------------------------------------------------------
@@ -105,13 +105,13 @@ def steps(pick: Pick) -> F:
 
 def spans(pick: Pick, one: Blocks, other: Blocks) -> list[F]:
     """How far apart the log-ratios of each group's bins are: the normalizers cancel."""
-    before, after = (penalties(pick.target, np.array(blocks, np.int64)) for blocks in (one, other))
+    before, after = (bin_penalties(pick.target, np.array(blocks, np.int64)) for blocks in (one, other))
     moves = (after - before).tolist()
     return [(max(row) - min(row)) / steps(pick) for row in moves]
 
 
 def log_scores(pick: Pick, blocks: Blocks) -> list[list[F]]:
-    return [[score / steps(pick) for score in row] for row in penalties(pick.target, np.array(blocks)).tolist()]
+    return [[score / steps(pick) for score in row] for row in bin_penalties(pick.target, np.array(blocks)).tolist()]
 
 
 def ratios(one: list[F], other: list[F]) -> tuple[Decimal, list[Decimal]]:
@@ -169,7 +169,7 @@ def run(case: Case, target: Target, told: F = F(1)) -> Tightest:
     for trial in range(TRIALS):
         one, other, by = neighbors(rng, case, target)
         scale = rng.choice((F(1, 2), F(7), F(50)))
-        pick, loss = Pick(target, Exponential(scale)), choice_loss((Pick(target, Exponential(scale * told)),), by)
+        pick, loss = Pick(target, Exponential(scale)), picks_loss((Pick(target, Exponential(scale * told)),), by)
         check(pick, one, other, loss, seen)
         if trial % 10 == 0:
             check_ratios(pick, one, other, loss)
@@ -182,12 +182,12 @@ def test_the_claim_holds(case: Case, target: Target) -> None:
     seen = run(case, target)
     # And it is not idle: some neighbors come near it. (The last bins move in full only where more is skipped than a
     # unit weighs, and two units that both do the worst are rare.)
-    part = 0.4 if case.group_size > 1 or target == Extreme(False, 0) else 0.85
+    part = 0.4 if case.group_size > 1 or target == ExtremeTarget(False, 0) else 0.85
     assert seen.rho > part**2
     assert (seen.epsilon > part) == (case.summed or case.single)
 
 
-@pytest.mark.parametrize("target", [t for t in TARGETS if t != Extreme(False, 0)], ids=str)
+@pytest.mark.parametrize("target", [t for t in TARGETS if t != ExtremeTarget(False, 0)], ids=str)
 @pytest.mark.parametrize("case", [case for case in CASES if case.group_size == 1], ids=str)
 def test_a_charge_too_small_is_seen(case: Case, target: Target) -> None:
     with pytest.raises(AssertionError):
@@ -202,6 +202,6 @@ def test_a_unit_in_many_groups_pays_for_each_by_its_weight() -> None:
     for summed in (True, False):
         size = groups if summed else math.isqrt(groups) + 1
         pick = Pick(Rank(F(1, 2)), Exponential(F(7)))
-        loss = choice_loss((pick,), Contribution(size, summed))
+        loss = picks_loss((pick,), UnitContribution(size, summed))
         check(pick, base, with_unit, loss, Tightest())
         check_ratios(pick, base, with_unit, loss)

@@ -15,8 +15,8 @@ import pytest
 
 from dpsql import calibrate
 from dpsql.derive import derive, forms, regroup
-from dpsql.engines.scratch import ScratchEngine
-from dpsql.verify.draws import Draws
+from dpsql.engines.scratch import InMemoryEngine
+from dpsql.verify.draws import ChoiceStream
 from tests.support.derived import ASKED, STORED, Ground, Pair, Pairs, derived, engine_for_worlds, ground, unlike
 
 WORLDS = int(os.environ.get("DPSQL_WORLDS", "40"))
@@ -25,7 +25,7 @@ FINE = ("equal", "not derived", "refused")
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[ScratchEngine]:
+def engine() -> Iterator[InMemoryEngine]:
     with engine_for_worlds() as engine:
         yield engine
 
@@ -36,7 +36,7 @@ def whole_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrate, "shift_for", lambda scale: 0)
 
 
-def test_derived_cells_are_those_of_a_fresh_release(engine: ScratchEngine) -> None:
+def test_derived_cells_are_those_of_a_fresh_release(engine: InMemoryEngine) -> None:
     tally: Counter[str] = Counter()
     for seed in range(WORLDS):
         for pair, outcome in tried(engine, seed):
@@ -49,9 +49,9 @@ def test_derived_cells_are_those_of_a_fresh_release(engine: ScratchEngine) -> No
     assert all(tally[about] >= WORLDS * share for about, share in least.items()), "nothing was derived"
 
 
-def tried(engine: ScratchEngine, seed: int) -> Iterator[tuple[Pair, str]]:
-    draws = Draws(f"derive {seed}")
-    made, world = ground(engine, draws, draws.choice(("gaussian", "laplace")), draws.chance(0.4))
+def tried(engine: InMemoryEngine, seed: int) -> Iterator[tuple[Pair, str]]:
+    draws = ChoiceStream(f"derive {seed}")
+    made, world = ground(engine, draws, draws.choice(("gaussian", "laplace")), draws.draw_bool(0.4))
     for _ in range(SOURCES):
         pairs = Pairs(draws, world)
         for pair in (pairs.pair() for _ in range(PAIRS)):
@@ -85,8 +85,8 @@ def plant_nulls(patch: pytest.MonkeyPatch) -> None:
 
 def plant_condition(patch: pytest.MonkeyPatch) -> None:
     """Conditions on keys are not looked at."""
-    real = regroup._regrouped
-    patch.setattr(regroup, "_regrouped", lambda keys, extra, groups: real(keys, [], groups))
+    real = regroup._map_groups
+    patch.setattr(regroup, "_map_groups", lambda keys, extra, groups: real(keys, [], groups))
 
 
 def plant_weights(patch: pytest.MonkeyPatch) -> None:
@@ -96,30 +96,30 @@ def plant_weights(patch: pytest.MonkeyPatch) -> None:
 
 def plant_center(patch: pytest.MonkeyPatch) -> None:
     """The centre of a sum is dropped."""
-    real = forms.Former._moments
+    real = forms.FormBuilder._mean_sums
 
-    def moments(self: forms.Former, bundle: Any) -> Any:
+    def moments(self: forms.FormBuilder, bundle: Any) -> Any:
         above, *rest = real(self, bundle)
         return [{atom: number for atom, number in above.items() if " sum " in atom}, *rest]
 
-    patch.setattr(forms.Former, "_moments", moments)
+    patch.setattr(forms.FormBuilder, "_moments", moments)
 
 
 def plant_bounds(patch: pytest.MonkeyPatch) -> None:
     """Sums of other bounds pass for the same."""
-    patch.setattr(forms.Former, "_number", lambda self, value: self._text(value.arg))
+    patch.setattr(forms.FormBuilder, "_number", lambda self, value: self._text(value.arg))
 
 
 def plant_weighing(patch: pytest.MonkeyPatch) -> None:
     """A distinct value passes for a row."""
-    patch.setattr(forms.Former, "_atom", lambda self, name, of: {f"{name} {of}": Fraction(1)})
+    patch.setattr(forms.FormBuilder, "_atom", lambda self, name, of: {f"{name} {of}": Fraction(1)})
 
 
 @pytest.mark.parametrize(
     "plant", [plant_selected, plant_nulls, plant_condition, plant_weights, plant_center, plant_bounds, plant_weighing]
 )
 def test_a_planted_bug_is_found(
-    plant: Callable[[pytest.MonkeyPatch], None], engine: ScratchEngine, monkeypatch: pytest.MonkeyPatch
+    plant: Callable[[pytest.MonkeyPatch], None], engine: InMemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
     assert any(outcome not in FINE for seed in range(300) for _, outcome in tried(engine, seed))

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dpsql.analysis.domains import node_domains
+from dpsql.analysis.domains import derive_domains
 from dpsql.analysis.values import domain_of
 from dpsql.errors import Error, InternalError
 from dpsql.plan.expr import Column, Expr
@@ -30,15 +30,15 @@ from dpsql.rewrite.scan_tables import join_by_unit, scan_tables
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import Column as SchemaColumn
 from dpsql.schema.model import Contributions, EngineTable, Neighbors, OwnUnit, Privacy, Schema, Table
-from dpsql.sql.parse import parse
+from dpsql.sql.parse import parse_query
 from dpsql.sql.render_rows import render_rows
-from dpsql.sql.split import split
-from dpsql.types import BIGINT, DOUBLE, REAL, decimal
-from dpsql.verify.columns import Stored, literal, spelled
-from dpsql.verify.draws import Draws
-from dpsql.verify.expressions import Name, Writer, names_of
-from dpsql.verify.neighbors import one_unit
-from dpsql.verify.worlds import PLENTY, Laid, World, random_schema, world_of
+from dpsql.sql.split import split_query
+from dpsql.types import BIGINT, DOUBLE, REAL, decimal_type
+from dpsql.verify.columns import StoredColumn, quote_literal, engine_type_name
+from dpsql.verify.draws import ChoiceStream
+from dpsql.verify.expressions import ScopedColumn, ExpressionGenerator, columns_in_scope
+from dpsql.verify.neighbors import random_unit_rows
+from dpsql.verify.worlds import AMPLE_BUDGET, StoredTable, GeneratedSchema, random_schema, generate_from_schema
 from tests.support import engine
 from tests.support.fitting import fits
 
@@ -51,30 +51,30 @@ def database() -> duckdb.DuckDBPyConnection:
     return engine.connect()
 
 
-def loaded(seed: int, database: duckdb.DuckDBPyConnection) -> tuple[World, Draws]:
+def loaded(seed: int, database: duckdb.DuckDBPyConnection) -> tuple[GeneratedSchema, ChoiceStream]:
     """One table with every extreme value of its columns in it."""
-    draws = Draws(seed)
-    world = world_of(random_schema(draws, "own"), draws)
-    (laid,) = world.private
-    rows = [row for n in range(4) for row in one_unit(world, draws, n, heavy=True)["events"]]
+    draws = ChoiceStream(seed)
+    world = generate_from_schema(random_schema(draws, "own"), draws)
+    (laid,) = world.private_tables
+    rows = [row for n in range(4) for row in random_unit_rows(world, draws, n, heavy=True)["events"]]
     longest = max(len(column.pool) for column in laid.columns)
     rows += [("1", *(c.pool[place % len(c.pool)] for c in laid.columns[1:])) for place in range(longest)]
-    engine.fill(database, "events", [(c.name, c.spelled) for c in laid.columns], rows)
+    engine.fill(database, "events", [(c.name, c.engine_type) for c in laid.columns], rows)
     return world, draws
 
 
-def named(world: World) -> tuple[Name, ...]:
-    return names_of(world.private[0], "events")
+def named(world: GeneratedSchema) -> tuple[ScopedColumn, ...]:
+    return columns_in_scope(world.private_tables[0], "events")
 
 
-def bound(sql: str, world: World) -> tuple[Node, Expr] | None:
+def bound(sql: str, world: GeneratedSchema) -> tuple[Node, Expr] | None:
     """The rows and the argument of a COUNT, as they would run; None where the statement is refused."""
     try:
-        releases = split(parse(sql), world.schema).releases
+        releases = split_query(parse_query(sql), world.schema).releases
         if len(releases) != 1:  # a hole has no values here
             return None
         (release,) = releases
-        aggregate = make_total(join_by_unit(scan_tables(release.aggregate, world.resolved)))
+        aggregate = make_total(join_by_unit(scan_tables(release.aggregate, world.resolved_schema)))
     except InternalError:
         raise
     except Error:
@@ -92,13 +92,13 @@ def computed(rows: Node, expr: Expr, database: duckdb.DuckDBPyConnection) -> lis
 @given(SEEDS)
 def test_values_lie_within_their_domain(database: duckdb.DuckDBPyConnection, seed: int) -> None:
     world, draws = loaded(seed, database)
-    write = Writer(draws, replace(world, tables=world.private), named(world))
+    write = ExpressionGenerator(draws, replace(world, tables=world.private_tables), named(world))
     for _ in range(3):
-        written = draws.choice((write.number(draws.between(0, 3)), write.key(), write.clipped(2), write.condition(2)))
+        written = draws.choice((write.random_number(draws.draw_between(0, 3)), write.random_key(), write.random_clipped(2), write.random_condition(2)))
         found = bound(f"SELECT COUNT({written}) FROM events", world)
         if found is not None:
             rows, expr = found
-            domain = domain_of(expr, node_domains(rows))
+            domain = domain_of(expr, derive_domains(rows))
             assert domain.type == expr.type, written
             for value in computed(rows, expr, database):
                 assert fits(value, domain), (seed, written, value, domain)
@@ -109,13 +109,13 @@ def test_values_lie_within_their_domain(database: duckdb.DuckDBPyConnection, see
 def test_a_filter_narrows_to_the_rows_that_it_keeps(database: duckdb.DuckDBPyConnection, seed: int) -> None:
     world, draws = loaded(seed, database)
     names = named(world)
-    write = Writer(draws, replace(world, tables=world.private), names)
+    write = ExpressionGenerator(draws, replace(world, tables=world.private_tables), names)
     for _ in range(2):
-        condition, column = write.condition(2), draws.choice(names)
+        condition, column = write.random_condition(2), draws.choice(names)
         found = bound(f"SELECT COUNT({column.sql}) FROM events WHERE {condition}", world)
         if found is not None and isinstance(found[1], Column):
             rows, expr = found
-            domain = node_domains(rows)[expr.name]
+            domain = derive_domains(rows)[expr.name]
             for value in computed(rows, expr, database):
                 assert fits(value, domain), (seed, condition, column.sql, value, domain)
 
@@ -126,10 +126,10 @@ def test_a_filter_narrows_to_the_rows_that_it_keeps(database: duckdb.DuckDBPyCon
 def test_no_expression_raises(database: duckdb.DuckDBPyConnection, seed: int) -> None:
     """Deeper than what a sum is asked of: filters, keys and sub-selects, over every extreme."""
     world, draws = loaded(seed, database)
-    write = Writer(draws, replace(world, tables=world.private), named(world))
+    write = ExpressionGenerator(draws, replace(world, tables=world.private_tables), named(world))
     for _ in range(3):
-        written = draws.choice((write.number(4), write.key(), write.condition(3)))
-        found = bound(f"SELECT COUNT({written}) FROM events WHERE {write.condition(2)}", world)
+        written = draws.choice((write.random_number(4), write.random_key(), write.random_condition(3)))
+        found = bound(f"SELECT COUNT({written}) FROM events WHERE {write.random_condition(2)}", world)
         if found is not None:
             computed(*found, database)
 
@@ -139,23 +139,23 @@ def test_a_value_at_a_bound_that_is_no_double(database: duckdb.DuckDBPyConnectio
     x = SchemaColumn("x", Domain(DOUBLE, True, F(-1, 10), F(3, 10)), F(1, 100))
     columns = (SchemaColumn("uid", Domain(BIGINT)), x)
     table = Table("events", EngineTable(("events",)), OwnUnit("uid"), (), columns)
-    privacy = Privacy(Neighbors.ADD_REMOVE, "events.uid", PLENTY, PLENTY, Contributions(2, 2))
+    privacy = Privacy(Neighbors.ADD_REMOVE, "events.uid", AMPLE_BUDGET, AMPLE_BUDGET, Contributions(2, 2))
     schema = Schema(Path("x.yaml"), "duckdb://", "sqlite://", privacy, (), (table,))
-    stored = (Stored(columns[0], BIGINT, ()), Stored(x, REAL, ()))
-    world = World(schema, (Laid(table, stored, frozenset(), False, False),))
-    rows = [("1", literal(text, REAL)) for text in ("-0.1", "0.3", "2.5", "-1e30", "nan")]
-    engine.fill(database, "events", [("uid", "BIGINT"), ("x", spelled(REAL))], rows)
+    stored = (StoredColumn(columns[0], BIGINT, ()), StoredColumn(x, REAL, ()))
+    world = GeneratedSchema(schema, (StoredTable(table, stored, frozenset(), False, False),))
+    rows = [("1", quote_literal(text, REAL)) for text in ("-0.1", "0.3", "2.5", "-1e30", "nan")]
+    engine.fill(database, "events", [("uid", "BIGINT"), ("x", engine_type_name(REAL))], rows)
     found = bound("SELECT COUNT(x) FROM events WHERE x IN (-0.1, 1e300, 2.5)", world)
     assert found is not None and isinstance(found[1], Column)
-    domain = node_domains(found[0])[found[1].name]
+    domain = derive_domains(found[0])[found[1].name]
     values = computed(*found, database)
     assert values and all(fits(value, domain) for value in values), (values, domain)
 
 
 def test_a_wrong_claim_is_seen() -> None:
     """The comparison itself can fail."""
-    claim = Domain(decimal(9, 2), False, Fraction(0), Fraction(1))
+    claim = Domain(decimal_type(9, 2), False, Fraction(0), Fraction(1))
     assert not fits(Decimal("1.01"), claim)
     assert not fits(None, claim)
     assert fits(Decimal("1.00"), claim)
-    assert not fits(math.inf, Domain(decimal(9, 2), False, Fraction(0), Fraction(1)))
+    assert not fits(math.inf, Domain(decimal_type(9, 2), False, Fraction(0), Fraction(1)))

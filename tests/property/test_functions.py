@@ -17,7 +17,7 @@ from random import Random
 import duckdb
 import pytest
 
-from dpsql.analysis.image import image
+from dpsql.analysis.image import evaluate_for_values
 from dpsql.errors import Error
 from dpsql.functions import regex
 from dpsql.functions.table import FUNCTIONS
@@ -102,7 +102,7 @@ def test_python_works_out_what_the_engine_does(database: duckdb.DuckDBPyConnecti
             below = row[name]
             if not isinstance(below, bool | int | float | str | dt.date | None):
                 continue
-            found = image(one[sql], name, (below,))
+            found = evaluate_for_values(one[sql], name, (below,))
             if found is not None:
                 worked |= {part.function for part in parts(one[sql]) if isinstance(part, Call)}
                 assert same(found[0], value), (sql, below, found[0], value)
@@ -149,8 +149,8 @@ def test_a_pattern_that_passes_is_one_that_the_engine_takes(database: duckdb.Duc
     for _ in range(4_000):
         pattern = "".join(rng.choice(PIECES) for _ in range(rng.randint(1, 7)))
         try:
-            groups = regex.check(pattern).groups
-        except regex.Malformed:
+            groups = regex.check_regex(pattern).groups
+        except regex.MalformedRegex:
             continue
         passed += 1
         database.execute("SELECT regexp_matches('ab1-é', $1, 's'), regexp_full_match('ab', $1, 's')", [pattern])
@@ -163,9 +163,9 @@ def test_a_similar_pattern_that_passes_is_one_that_the_engine_takes(database: du
     for _ in range(3_000):
         pattern = "".join(rng.choice((*PIECES, "%", "_", "!", "!%")) for _ in range(rng.randint(1, 7)))
         try:
-            expression = regex.similar(pattern, "!")
-            regex.check(expression)
-        except regex.Malformed:
+            expression = regex.similar_to_regex(pattern, "!")
+            regex.check_regex(expression)
+        except regex.MalformedRegex:
             continue
         passed += 1
         database.execute("SELECT regexp_full_match('ab1-é', $1, 's')", [expression])
@@ -177,8 +177,8 @@ def test_a_replacement_that_passes_is_one_that_the_engine_takes(database: duckdb
     for _ in range(2_000):
         written = "".join(rng.choice(("a", "\\", "\\1", "\\2", "\\3", "\\&", "\\\\", "$1", "é")) for _ in range(4))
         try:
-            text, _ = regex.replacement(written, 2)
-        except regex.Malformed:
+            text, _ = regex.translate_replacement(written, 2)
+        except regex.MalformedRegex:
             continue
         passed += 1
         database.execute("SELECT regexp_replace('xabab', '(a)(b)', $1, 'gs')", [text])
@@ -187,8 +187,8 @@ def test_a_replacement_that_passes_is_one_that_the_engine_takes(database: duckdb
 
 def test_repetitions_of_repetitions_are_refused_before_the_engine_does() -> None:
     for pattern in ("(a{1000}){1000}", "((a{100}){100}){100}", "(a{999}b{999}){2}"):
-        with pytest.raises(regex.Malformed):
-            regex.check(pattern)
+        with pytest.raises(regex.MalformedRegex):
+            regex.check_regex(pattern)
 
 
 # --- refusals --------------------------------------------------------------------------------------------------------

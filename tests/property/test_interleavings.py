@@ -25,9 +25,9 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.ledger.base import Account, Asked, Binding, Claim, Statement
-from dpsql.ledger.books import Books
-from dpsql.ledger.database import Database, Row, Transaction
+from dpsql.ledger.base import Account, ReleaseRequest, Binding, Entitlement, ChargedStatement
+from dpsql.ledger.books import SqlLedger
+from dpsql.ledger.database import LedgerDatabase, Row, Transaction
 from dpsql.ledger.open import open_ledger
 from dpsql.privacy.loss import Loss
 from tests.support.ledgers import charges
@@ -38,7 +38,7 @@ DATASET = Account("dataset", Fraction(8), Fraction(0))
 ANA = Account("ana", Fraction(1), Fraction(0))
 BEN = Account("ben", Fraction(1), Fraction(0))
 PRICE = Fraction(1, 2)  # so that an account can pay for it twice, and would
-QUESTION = Asked("plan", 1, Loss(PRICE, PRICE**2 / 2, Fraction(0)), (Fraction(1),))
+QUESTION = ReleaseRequest("plan", 1, Loss(PRICE, PRICE**2 / 2, Fraction(0)), (Fraction(1),))
 NOW = datetime(2025, 1, 2, tzinfo=UTC)
 STEPS = 6
 PAIRS = {"one account": (ANA, ANA), "two accounts": (ANA, BEN)}
@@ -52,7 +52,7 @@ class Paused(Exception):
 class Half:
     """A database that runs one of a call's two transactions: the other one finds and does nothing, or pauses."""
 
-    whole: Database
+    whole: LedgerDatabase
     only: str
     then_pauses: bool = False
 
@@ -78,10 +78,10 @@ class Half:
 
 
 class Nothing:
-    def rows(self, sql: str, *values: object) -> list[Row]:
+    def execute(self, sql: str, *values: object) -> list[Row]:
         return []
 
-    def now(self) -> int:
+    def now_microseconds(self) -> int:
         return 0
 
 
@@ -92,7 +92,7 @@ class Asker:
     name: int
     account: Account
     at: int = 0
-    claim: Claim | None = None
+    claim: Entitlement | None = None
     holes: bytes | None = None
     delivered: bytes | None = None
 
@@ -103,15 +103,15 @@ class Asker:
     def own(self, what: str) -> bytes:
         return f"{what} of {self.name}".encode()
 
-    def step(self, ledger: Books) -> Asker:
+    def step(self, ledger: SqlLedger) -> Asker:
         """The next transaction."""
         moved = replace(self, at=self.at + 1)
         match self.at:
             case 0:
-                served = ledger.served(self.account, [QUESTION], NOW)
+                served = ledger.find_entitlements(self.account, [QUESTION], NOW)
                 return moved if served is None else replace(moved, **claimed(served[0]))
             case 1:
-                (claim,) = ledger.purchase(self.account, [QUESTION], Statement("SELECT"), NOW)
+                (claim,) = ledger.purchase(self.account, [QUESTION], ChargedStatement("SELECT"), NOW)
                 return replace(moved, **claimed(claim))
             case 2:
                 self._bind(ledger, "write", pauses=True)
@@ -124,30 +124,30 @@ class Asker:
             case _:
                 return replace(moved, delivered=self._store(ledger, "read", pauses=False))
 
-    def _bind(self, ledger: Books, only: str, pauses: bool) -> bytes | None:
+    def _bind(self, ledger: SqlLedger, only: str, pauses: bool) -> bytes | None:
         assert self.claim is not None
         try:
-            return half(ledger, only, pauses).bind_holes(self.claim.release, self.own("holes"))
+            return half(ledger, only, pauses).bind_runtime_parameters(self.claim.release, self.own("holes"))
         except Paused:
             return None
 
-    def _store(self, ledger: Books, only: str, pauses: bool) -> bytes | None:
+    def _store(self, ledger: SqlLedger, only: str, pauses: bool) -> bytes | None:
         assert self.claim is not None and self.holes is not None
         try:
-            return half(ledger, only, pauses).store(self.claim.release, self.own("rows") + b" with " + self.holes)
+            return half(ledger, only, pauses).store_body(self.claim.release, self.own("rows") + b" with " + self.holes)
         except Paused:
             return None
 
 
-def half(ledger: Books, only: str, pauses: bool) -> Books:
+def half(ledger: SqlLedger, only: str, pauses: bool) -> SqlLedger:
     return replace(ledger, database=Half(ledger.database, only, pauses))  # type: ignore[arg-type]
 
 
-def claimed(claim: Claim) -> dict[str, object]:
+def claimed(claim: Entitlement) -> dict[str, object]:
     return {"claim": claim, "delivered": claim.body}
 
 
-def finish(asker: Asker, ledger: Books) -> Asker:
+def finish(asker: Asker, ledger: SqlLedger) -> Asker:
     while not asker.done:
         asker = asker.step(ledger)
     return asker
@@ -156,7 +156,7 @@ def finish(asker: Asker, ledger: Books) -> Asker:
 # --- what must hold ---------------------------------------------------------------------------------------------------
 
 
-def check(ledger: Books, askers: tuple[Asker, Asker]) -> None:
+def check(ledger: SqlLedger, askers: tuple[Asker, Asker]) -> None:
     """Where all that ran has been killed, or is about to go on."""
     accounts = {asker.account.name: asker.account for asker in askers}
     paid = {name: len(charges(ledger, account)) for name, account in accounts.items()}
@@ -169,7 +169,7 @@ def check(ledger: Books, askers: tuple[Asker, Asker]) -> None:
     assert len({asker.holes for asker in askers if asker.holes is not None}) <= 1, "one charge ran with two values"
 
 
-def redeem(ledger: Books, askers: tuple[Asker, Asker]) -> None:
+def redeem(ledger: SqlLedger, askers: tuple[Asker, Asker]) -> None:
     """Whoever had paid asks again, in another process: it is free, and the same. Changes the ledger."""
     for number, account in enumerate(sorted({asker.account for asker in askers}, key=lambda one: one.name), 3):
         before = len(charges(ledger, account))
@@ -180,10 +180,10 @@ def redeem(ledger: Books, askers: tuple[Asker, Asker]) -> None:
             assert not asker.done or asker.delivered == again.delivered, "one charge has given two answers"
             assert again.delivered is not None and again.delivered.endswith(asker.holes or b""), "two values were bound"
     assert len(charges(ledger, DATASET)) == 1
-    assert ledger.verify() == ()
+    assert ledger.verify_chains() == ()
 
 
-def open_at(url: str) -> Books:
+def open_at(url: str) -> SqlLedger:
     ledger = open_ledger(url, BINDING, DATASET)
     ledger.register_version("files", "facts", after=0)
     return ledger
@@ -221,10 +221,10 @@ class Tree:
             below.unlink()
 
 
-FIRST: dict[Path, Books] = {}
+FIRST: dict[Path, SqlLedger] = {}
 
 
-def opened(first: Path, path: Path) -> Books:
+def opened(first: Path, path: Path) -> SqlLedger:
     """The ledger in a copy of a file, without the checks of opening, which the first one had."""
     ledger = FIRST.get(first.parent) or FIRST.setdefault(first.parent, open_at(f"sqlite://{first}"))
     return replace(ledger, database=replace(ledger.database, path=path))  # type: ignore[type-var]

@@ -17,12 +17,12 @@ from multiprocessing.synchronize import Barrier
 import pytest
 
 from dpsql.errors import BudgetExceeded
-from dpsql.ledger.base import Account, Asked, Binding, Statement
-from dpsql.ledger.books import Books
+from dpsql.ledger.base import Account, ReleaseRequest, Binding, ChargedStatement
+from dpsql.ledger.books import SqlLedger
 from dpsql.ledger.database import Transaction
 from dpsql.ledger.open import open_ledger
-from dpsql.privacy.filters import limits
-from dpsql.privacy.loss import UNIT, Loss
+from dpsql.privacy.filters import limits_for_budget
+from dpsql.privacy.loss import LOSS_DENOMINATOR, Loss
 from tests.support.ledgers import Shelf
 
 BINDING = Binding("row", "add_remove", 1)
@@ -40,18 +40,18 @@ def accounts(delta: str) -> tuple[Account, ...]:
     return tuple(Account(name, Fraction(epsilon), Fraction(delta)) for name, epsilon in budgets.items())
 
 
-def open_at(url: str, dataset: Account) -> Books:
+def open_at(url: str, dataset: Account) -> SqlLedger:
     return open_ledger(url, BINDING, dataset)
 
 
-def random_ask(rng: random.Random, pure: bool) -> Asked:
+def random_ask(rng: random.Random, pure: bool) -> ReleaseRequest:
     """One of few plans at one of few prices, so that analysts meet at the same releases."""
     level, plan = rng.choice((1, 2, 4)), rng.randrange(60)
     epsilon, rho = Fraction(level, 50), Fraction(level**2, 15000)
     if pure or rng.random() < 0.1:
-        return Asked(f"laplace {plan}", 1, Loss(epsilon, epsilon**2 / 2, Fraction(0)), (Fraction(8, level),))
+        return ReleaseRequest(f"laplace {plan}", 1, Loss(epsilon, epsilon**2 / 2, Fraction(0)), (Fraction(8, level),))
     selection = rng.choice((Fraction(0), Fraction(1, 10**8)))
-    return Asked(f"gaussian {plan}", 1, Loss(None, rho, selection), (Fraction(9, level), Fraction(1)))
+    return ReleaseRequest(f"gaussian {plan}", 1, Loss(None, rho, selection), (Fraction(9, level), Fraction(1)))
 
 
 def charge_at_random(url: str, delta: str, seed: int) -> Outcome:
@@ -64,13 +64,13 @@ def charge_at_random(url: str, delta: str, seed: int) -> Outcome:
     for _ in range(ROUNDS):
         asked = [random_ask(rng, pure=delta == "0") for _ in range(rng.randint(1, 3))]
         try:
-            claims = ledger.purchase(rng.choice(analysts), asked, Statement("SELECT"), datetime.now(UTC))
+            claims = ledger.purchase(rng.choice(analysts), asked, ChargedStatement("SELECT"), datetime.now(UTC))
         except BudgetExceeded as refusal:
             outcomes["refused by the dataset" if "share" in refusal.message else "refused"] += 1
             continue
         outcomes["granted"] += 1
         for claim in claims:
-            body = ledger.store(claim.release, rng.randbytes(8)) if claim.body is None else claim.body
+            body = ledger.store_body(claim.release, rng.randbytes(8)) if claim.body is None else claim.body
             bodies.add((claim.release, body))
     ledger.close()
     return outcomes, bodies
@@ -96,19 +96,19 @@ def add(losses: list[Figures]) -> Figures:
 
 
 def within(account: Account, spent: Figures) -> bool:
-    most = limits(account.epsilon, account.delta)
+    most = limits_for_budget(account.epsilon, account.delta)
     epsilon, rho, delta = spent
-    pure = epsilon is not None and epsilon <= most.epsilon * UNIT
-    return pure or (rho <= most.rho * UNIT and delta <= most.delta * UNIT)
+    pure = epsilon is not None and epsilon <= most.epsilon * LOSS_DENOMINATOR
+    return pure or (rho <= most.rho * LOSS_DENOMINATOR and delta <= most.delta * LOSS_DENOMINATOR)
 
 
 def paid(db: Transaction, account: str) -> list[Figures]:
-    rows = db.rows("SELECT epsilon, rho, delta FROM payment JOIN release ON release = id WHERE account = ?", account)
+    rows = db.execute("SELECT epsilon, rho, delta FROM payment JOIN release ON release = id WHERE account = ?", account)
     return [(None if e is None else int(e), int(rho), int(delta)) for e, rho, delta in rows]
 
 
 def entered(db: Transaction, account: str) -> list[Figures]:
-    rows = db.rows("SELECT content FROM entry WHERE account = ?", account)
+    rows = db.execute("SELECT content FROM entry WHERE account = ?", account)
     charges = [charge for (text,) in rows for charge in json.loads(text)["charges"]]
     return [(None if e is None else int(e), int(rho), int(delta)) for _, _, e, rho, delta, _ in charges]
 
@@ -120,7 +120,7 @@ def test_concurrent_charges_never_pass_a_budget(shelf: Shelf, delta: str) -> Non
     ledger.register_version("files", "facts")
     first = random_ask(random.Random(1), pure=delta == "0")
     for analyst in analysts[:2]:  # so that one release is shared, whatever the processes come to
-        ledger.purchase(analyst, [first], Statement("SELECT"), datetime.now(UTC))
+        ledger.purchase(analyst, [first], ChargedStatement("SELECT"), datetime.now(UTC))
 
     outcomes, bodies = run_processes(shelf.url(), delta)
 
@@ -130,12 +130,12 @@ def test_concurrent_charges_never_pass_a_budget(shelf: Shelf, delta: str) -> Non
             charges = entered(db, account.name)
             assert within(account, add(charges)), f"{account.name} has lost more than its budget"
             assert Counter(charges) == Counter(paid(db, account.name)), "each payment is entered, once"
-        twice = db.rows("SELECT 1 FROM payment GROUP BY release, account HAVING count(*) > 1")
-        unpaid = db.rows(
+        twice = db.execute("SELECT 1 FROM payment GROUP BY release, account HAVING count(*) > 1")
+        unpaid = db.execute(
             "SELECT id FROM release WHERE NOT EXISTS (SELECT 1 FROM payment WHERE release = id AND account = 'dataset')"
         )
-        shared = db.rows("SELECT 1 FROM payment GROUP BY release HAVING count(*) > 2")
+        shared = db.execute("SELECT 1 FROM payment GROUP BY release HAVING count(*) > 2")
     assert not twice and not unpaid
     assert shared, "some release was paid for by two analysts, and once by the dataset"
     assert len({release for release, _ in bodies}) == len(bodies), "every release was delivered in one form"
-    assert ledger.verify() == ()
+    assert ledger.verify_chains() == ()

@@ -20,11 +20,11 @@ from dpsql.plan.expr import Compare, Literal
 from dpsql.plan.nodes import Aggregate
 from dpsql.plan.relations import Filter
 from dpsql.session import Session
-from dpsql.sql.literals import double, identifier, literal, type_name
+from dpsql.sql.literals import render_double, quote_identifier, render_literal, render_type_name
 from dpsql.sql.parameters import Parameter
-from dpsql.sql.parse import parse
-from dpsql.sql.split import split
-from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, Type, decimal
+from dpsql.sql.parse import parse_query
+from dpsql.sql.split import split_query
+from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, Type, decimal_type
 from tests.support import engine
 from tests.support.shop import open_shop
 
@@ -47,7 +47,7 @@ def decimals(draw: st.DrawFn) -> tuple[Decimal, Type]:
     scale = draw(st.integers(0, precision))
     unscaled = draw(st.integers(-(10**precision) + 1, 10**precision - 1))
     sign, digits = int(unscaled < 0), tuple(map(int, str(abs(unscaled))))
-    return Decimal((sign, digits, -scale)), decimal(precision, scale)
+    return Decimal((sign, digits, -scale)), decimal_type(precision, scale)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def database() -> duckdb.DuckDBPyConnection:
 
 
 def read_back(database: duckdb.DuckDBPyConnection, value: object, type_: Type) -> tuple[object, str]:
-    sql = literal(value, type_)  # type: ignore[arg-type]
+    sql = render_literal(value, type_)  # type: ignore[arg-type]
     found = database.execute(f"SELECT v, typeof(v) FROM (SELECT {sql} AS v)").fetchone()
     assert found is not None
     return found[0], found[1]
@@ -86,7 +86,7 @@ def test_doubles_keep_every_bit(database: duckdb.DuckDBPyConnection, value: floa
 @MANY
 @given(st.fractions())
 def test_a_rational_becomes_the_nearest_double(database: duckdb.DuckDBPyConnection, number: Fraction) -> None:
-    (found,) = database.execute(f"SELECT {double(number)}").fetchone() or (None,)
+    (found,) = database.execute(f"SELECT {render_double(number)}").fetchone() or (None,)
     assert found == float(number)
 
 
@@ -109,7 +109,7 @@ def test_128_bits(database: duckdb.DuckDBPyConnection, value: int) -> None:
 @given(decimals())
 def test_decimals(database: duckdb.DuckDBPyConnection, given_: tuple[Decimal, Type]) -> None:
     value, type_ = given_
-    assert read_back(database, value, type_) == (value, type_name(type_))
+    assert read_back(database, value, type_) == (value, render_type_name(type_))
 
 
 @MANY
@@ -123,15 +123,15 @@ def test_times_and_booleans(database: duckdb.DuckDBPyConnection, at: dt.datetime
     assert (zoned.replace(tzinfo=None), type_) == (at, "TIMESTAMP WITH TIME ZONE")
 
 
-@pytest.mark.parametrize("type_", [TEXT, DOUBLE, BIGINT, BOOLEAN, DATE, TIMESTAMP, decimal(9, 2)], ids=str)
+@pytest.mark.parametrize("type_", [TEXT, DOUBLE, BIGINT, BOOLEAN, DATE, TIMESTAMP, decimal_type(9, 2)], ids=str)
 def test_null_keeps_its_type(database: duckdb.DuckDBPyConnection, type_: Type) -> None:
-    assert read_back(database, None, type_) == (None, type_name(type_))
+    assert read_back(database, None, type_) == (None, render_type_name(type_))
 
 
 @MANY
 @given(TEXTS.filter(bool))
 def test_identifiers(database: duckdb.DuckDBPyConnection, name: str) -> None:
-    found = database.execute(f"SELECT 7 AS {identifier(name)}").description
+    found = database.execute(f"SELECT 7 AS {quote_identifier(name)}").description
     assert found is not None
     assert found[0][0] == name
 
@@ -149,8 +149,8 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 def bound_literal(session: Session, condition: str, parameters: tuple[Parameter, ...] = ()) -> Literal:
     """The literal that a comparison binds to."""
-    tree = parse(f"SELECT COUNT(*) FROM orders WHERE {condition}", parameters)
-    (release,) = split(tree, session.dataset.schema).releases
+    tree = parse_query(f"SELECT COUNT(*) FROM orders WHERE {condition}", parameters)
+    (release,) = split_query(tree, session.dataset.schema).releases
     assert isinstance(release.aggregate, Aggregate)
     assert isinstance(release.aggregate.input, Filter)
     compared = release.aggregate.input.condition
@@ -204,11 +204,11 @@ def test_a_decimal_parameter(session: Session, value: Decimal) -> None:
 @pytest.mark.parametrize("value", [math.nan, math.inf, Decimal("NaN"), Decimal("-Infinity"), "zero\x00byte", b"x", [1]])
 def test_what_cannot_be_bound(session: Session, value: object) -> None:
     with pytest.raises(ProgrammingError):
-        parse("SELECT COUNT(*) FROM orders WHERE note = ?", (value,))  # type: ignore[arg-type]
+        parse_query("SELECT COUNT(*) FROM orders WHERE note = ?", (value,))  # type: ignore[arg-type]
 
 
 def test_parameters_are_counted_and_quotes_hide_them(session: Session) -> None:
     assert bound_literal(session, "note = '?'") == Literal("?", TEXT)
     for parameters in ((), (1, 2)):
         with pytest.raises(ProgrammingError):
-            parse("SELECT COUNT(*) FROM orders WHERE qty = ?", parameters)
+            parse_query("SELECT COUNT(*) FROM orders WHERE qty = ?", parameters)

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpsql.privacy.ptr import Proposed, calibrate_proposed, distance
-from dpsql.privacy.sampling import LEAST_SCALE
+from dpsql.privacy.ptr import ProposeTestRelease, calibrate_propose_test_release, distance_to_instability
+from dpsql.privacy.sampling import MIN_SCALE
 from dpsql.privacy.smooth import (
-    Gaps,
-    Reached,
-    Smooth,
-    calibrate_smooth,
-    gaps,
+    LocalSensitivity,
+    BlockReach,
+    SmoothMedian,
+    calibrate_smooth_median,
+    local_sensitivity,
     smooth_delta,
     smooth_sensitivity,
 )
@@ -54,7 +54,7 @@ def counts(database: Database) -> npt.NDArray[np.int64]:
     return np.bincount(np.array(database, np.int64), minlength=BINS).astype(np.int64)
 
 
-def largest_at(found: Gaps, j: int) -> int:
+def largest_at(found: LocalSensitivity, j: int) -> int:
     return int(found.largest[np.searchsorted(found.steps, j, side="right") - 1])
 
 
@@ -65,7 +65,7 @@ def largest_at(found: Gaps, j: int) -> int:
 def test_the_largest_local_sensitivity_is_that_of_all_databases_within_so_many_steps(steps: int) -> None:
     local: dict[Database, int] = {}
     for database in databases(UNITS):
-        found = gaps(counts(database), steps)
+        found = local_sensitivity(counts(database), steps)
         assert found.median == median(database)
         for j in range(4):
             for other in within(database, j):
@@ -77,11 +77,11 @@ def test_the_largest_local_sensitivity_is_that_of_all_databases_within_so_many_s
 @pytest.mark.parametrize("steps", STEPS)
 def test_it_grows_by_a_step_at_most(steps: int) -> None:
     for database in databases(UNITS):
-        one = gaps(counts(database), steps)
+        one = local_sensitivity(counts(database), steps)
         for other in one_step(database):
-            two = gaps(counts(other), steps)
+            two = local_sensitivity(counts(other), steps)
             assert all(largest_at(one, j) <= largest_at(two, j + 1) for j in range(2 * UNITS))
-            assert all(abs(distance(one, s) - distance(two, s)) <= 1 for s in range(1, BINS - 1))
+            assert all(abs(distance_to_instability(one, s) - distance_to_instability(two, s)) <= 1 for s in range(1, BINS - 1))
 
 
 def test_it_is_right_where_many_units_share_few_bins() -> None:
@@ -95,7 +95,7 @@ def test_it_is_right_where_many_units_share_few_bins() -> None:
         def at(i: int, values: Mass = values, n: int = n, most: int = most) -> int:
             return 0 if i <= 0 else most if i > n else int(values[i - 1])
 
-        found = gaps(cells, steps)
+        found = local_sensitivity(cells, steps)
         for j in range(n + steps + 2):
             up = at((n + 1 + j + steps) // 2) - at((n + 1 - j) // 2)
             down = at((n + 1 + j) // 2) - at((n + 1 - j - steps) // 2)
@@ -105,14 +105,14 @@ def test_it_is_right_where_many_units_share_few_bins() -> None:
 # --- smooth sensitivity ----------------------------------------------------------------------------------------------
 
 
-def textbook(units: int, upper: int) -> Gaps:
+def textbook(units: int, upper: int) -> LocalSensitivity:
     """A_k of the values 1 to `units` in 0 to `upper`, where one of them is changed and their number is known."""
     def at(i: int) -> int:
         return 0 if i < 1 else upper if i > units else i
 
     middle = (units + 1) // 2
     largest = [max(at(middle + t) - at(middle + t - k - 1) for t in range(k + 2)) for k in range(units)]
-    return Gaps(middle, np.arange(units), np.array(largest))
+    return LocalSensitivity(middle, np.arange(units), np.array(largest))
 
 
 @pytest.mark.parametrize(("beta", "known"), [(1 / (2 * math.log(2e6)), 11.04916), (1 / 6, 2.607589)])
@@ -122,7 +122,7 @@ def test_known_answers_of_the_textbook(beta: float, known: float) -> None:
 
 
 def test_the_rate_is_that_of_the_textbook_but_for_what_the_proof_takes() -> None:
-    mechanism = calibrate_smooth(F(1), F(1, 10**6), Reached(1, 1), 101)
+    mechanism = calibrate_smooth_median(F(1), F(1, 10**6), BlockReach(1, 1), 101)
     assert float(mechanism.rate) == pytest.approx(math.log1p(0.0344622), abs=1e-7)
     assert F(99, 100) * F(1, 10**6) < smooth_delta(mechanism) <= F(1, 10**6)
 
@@ -130,9 +130,9 @@ def test_the_rate_is_that_of_the_textbook_but_for_what_the_proof_takes() -> None
 @pytest.mark.parametrize("epsilon", [F(1, 10), F(1), F(8)])
 @pytest.mark.parametrize("steps", STEPS)
 def test_the_bound_is_smooth_and_above_what_neighbors_move(epsilon: F, steps: int) -> None:
-    mechanism = calibrate_smooth(epsilon, F(1, 1000), Reached(steps, 1), BINS)
+    mechanism = calibrate_smooth_median(epsilon, F(1, 1000), BlockReach(steps, 1), BINS)
     grows = 1 + float(epsilon) / (2 * math.log(2000))
-    bounds = {d: smooth_sensitivity(gaps(counts(d), steps), mechanism.rate, F(1, 10**9)) for d in databases(UNITS)}
+    bounds = {d: smooth_sensitivity(local_sensitivity(counts(d), steps), mechanism.rate, F(1, 10**9)) for d in databases(UNITS)}
     for one, bound in bounds.items():
         for other in within(one, steps) & bounds.keys():
             assert abs(median(one) - median(other)) <= bound
@@ -151,10 +151,10 @@ def told_apart(one: Mass, other: Mass, epsilon: float) -> float:
     return float(np.maximum(one - math.exp(epsilon) * other, 0).sum())
 
 
-def smoothed(mechanism: Smooth, database: Database, locally: bool = False) -> Mass:
-    found = gaps(counts(database), mechanism.reached.steps)
+def smoothed(mechanism: SmoothMedian, database: Database, locally: bool = False) -> Mass:
+    found = local_sensitivity(counts(database), mechanism.reached.steps)
     bound = F(largest_at(found, 0)) if locally else smooth_sensitivity(found, mechanism.rate, F(1, 10**9))
-    scale = max(2 * bound / mechanism.epsilon, LEAST_SCALE)
+    scale = max(2 * bound / mechanism.epsilon, MIN_SCALE)
     return drawn(found.median, float(scale))
 
 
@@ -166,13 +166,13 @@ def worst(laws: dict[Database, Mass], steps: int, epsilon: float) -> float:
 @pytest.mark.parametrize(("epsilon", "delta"), [(F(1, 10), F(1, 100)), (F(1), F(1, 1000)), (F(3), F(1, 10**5))])
 @pytest.mark.parametrize("steps", [1, 2])
 def test_no_two_neighbors_are_told_apart_by_smooth_noise(epsilon: F, delta: F, steps: int) -> None:
-    mechanism = calibrate_smooth(epsilon, delta, Reached(steps, 1), BINS)
+    mechanism = calibrate_smooth_median(epsilon, delta, BlockReach(steps, 1), BINS)
     laws = {database: smoothed(mechanism, database) for database in databases(UNITS)}
     assert worst(laws, steps, float(epsilon)) <= float(smooth_delta(mechanism)) <= float(delta)
 
 
 def test_noise_by_the_local_sensitivity_alone_is_found_out() -> None:
-    mechanism = calibrate_smooth(F(1), F(1, 1000), Reached(1, 1), BINS)
+    mechanism = calibrate_smooth_median(F(1), F(1, 1000), BlockReach(1, 1), BINS)
     laws = {database: smoothed(mechanism, database, locally=True) for database in databases(UNITS)}
     assert worst(laws, 1, 1.0) > 0.1
 
@@ -180,10 +180,10 @@ def test_noise_by_the_local_sensitivity_alone_is_found_out() -> None:
 # --- propose, test, release ------------------------------------------------------------------------------------------
 
 
-def law_of(mechanism: Proposed, database: Database, limit: int) -> Mass:
+def law_of(mechanism: ProposeTestRelease, database: Database, limit: int) -> Mass:
     """The law of the answer; its last place is that there is none."""
-    found = gaps(counts(database), mechanism.reached.steps)
-    scale, beyond = float(mechanism.test_scale), limit - distance(found, mechanism.proposal)
+    found = local_sensitivity(counts(database), mechanism.reached.steps)
+    scale, beyond = float(mechanism.test_scale), limit - distance_to_instability(found, mechanism.proposal)
     q = math.exp(-1 / scale)
     passes = q ** (beyond + 1) / (1 + q) if beyond >= 0 else 1 - q**-beyond / (1 + q)
     return np.append(passes * drawn(found.median, float(mechanism.noise_scale)), 1 - passes)
@@ -192,20 +192,20 @@ def law_of(mechanism: Proposed, database: Database, limit: int) -> Mass:
 @pytest.mark.parametrize(("epsilon", "delta"), [(F(1, 2), F(1, 100)), (F(1), F(1, 1000)), (F(3), F(1, 10**5))])
 @pytest.mark.parametrize("steps", [1, 2])
 def test_no_two_neighbors_are_told_apart_by_ptr(epsilon: F, delta: F, steps: int) -> None:
-    mechanism = calibrate_proposed(epsilon, delta, 1, Reached(steps, 1))
+    mechanism = calibrate_propose_test_release(epsilon, delta, 1, BlockReach(steps, 1))
     laws = {database: law_of(mechanism, database, mechanism.limit) for database in databases(UNITS)}
     assert worst(laws, steps, 2 * float(epsilon)) <= float(mechanism.loss.delta) * (1 + 1e-9) <= float(delta)
 
 
 def test_a_proposal_without_its_test_is_found_out() -> None:
-    mechanism = calibrate_proposed(F(1), F(1, 1000), 1, Reached(1, 1))
+    mechanism = calibrate_propose_test_release(F(1), F(1, 1000), 1, BlockReach(1, 1))
     laws = {database: law_of(mechanism, database, -100) for database in databases(UNITS)}
     assert worst(laws, 1, 2.0) > 0.1
 
 
 def test_the_limit_is_that_of_the_discrete_tail() -> None:
     """Continuous noise is above ln(1/delta) = 13.8155 with a probability of 5e-7; a limit of 12 would lose 1.65e-6."""
-    mechanism = calibrate_proposed(F(1), F(1, 10**6), 5, Reached(1, 1))
+    mechanism = calibrate_propose_test_release(F(1), F(1, 10**6), 5, BlockReach(1, 1))
     q = math.exp(-float(1 / mechanism.test_scale))
     passes = [sum((1 - q) / (1 + q) * q**k for k in range(limit + 1, 400)) for limit in (12, 13)]
     assert mechanism.limit == 13 and float(mechanism.loss.delta) == pytest.approx(passes[1], rel=1e-6)

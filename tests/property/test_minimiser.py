@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from dpsql.privacy.decimals import ExactProblem
-from dpsql.privacy.design import Design, Scale, root_above
-from dpsql.privacy.minimiser import TOLERANCE, minimise
-from dpsql.privacy.objective import APPROXIMATION_SHARE, changes, objective_under_epsilon
-from dpsql.privacy.regression import output_under_epsilon, problem
+from dpsql.privacy.design import FeatureDesign, NumericAxis, sqrt_rounded_up
+from dpsql.privacy.minimiser import TOLERANCE, minimize_loss
+from dpsql.privacy.objective import APPROXIMATION_SHARE, count_changed_rows, calibrate_objective_by_epsilon
+from dpsql.privacy.regression import calibrate_output_by_epsilon, build_problem
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.tally import Axes, Tally, UnitMass
+from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
 
 FAR = 65_536
 
 
-def _tally(rows: dict[tuple[int, int], int]) -> Tally:
+def _tally(rows: dict[tuple[int, int], int]) -> WeightedRows:
     keys = sorted(rows)
-    return Tally(np.array(keys, np.int64).reshape(-1, 2), np.array([rows[key] for key in keys], np.int64))
+    return WeightedRows(np.array(keys, np.int64).reshape(-1, 2), np.array([rows[key] for key in keys], np.int64))
 
 
 @pytest.mark.parametrize("last", [2_729_789, 2_729_790, 2**39])
@@ -29,10 +29,10 @@ def test_output_perturbation_fails_on_no_rows(last: int) -> None:
     """Labels that a hair's breadth divides, under a ridge for one row: one more row once decided whether there was an
     answer, without any noise."""
     one = UnitMass(1, 1, True, 1, False)
-    study = output_under_epsilon(Design((Scale(FAR),)), Axes((0, 0), (2, FAR)), one, F(1, 1000), 1, F(1, 10000))
+    study = calibrate_output_by_epsilon(FeatureDesign((NumericAxis(FAR),)), Axes((0, 0), (2, FAR)), one, F(1, 1000), 1, F(1, 10000))
     rows = _tally({(1, 17_030): 212_825, (0, 16_963): last, (0, 0): 1_731_864})
-    posed = problem(study.design, one, rows, study.ridge.at(0, one), np.zeros(2))
-    w = minimise(posed)
+    posed = build_problem(study.design, one, rows, study.ridge.ridge_at(0, one), np.zeros(2))
+    w = minimize_loss(posed)
     assert len(study.perform(rows, ExactSampler())[0]) == 3
     assert exact_gradient(posed.exact, w) <= TOLERANCE**2
 
@@ -42,19 +42,19 @@ def test_objective_perturbation_fails_on_no_slope(rows: dict[tuple[int, int], in
     """A ridge at which the determinant takes nearly all that a row may lose: the slope is far out."""
     one = UnitMass(1, 1, True, 1, False)
     strength = F("0.1576581176449915733040857")
-    study = objective_under_epsilon(Design((Scale(5),)), Axes((0, 0), (2, 5)), one, strength, 1, F(1))
+    study = calibrate_objective_by_epsilon(FeatureDesign((NumericAxis(5),)), Axes((0, 0), (2, 5)), one, strength, 1, F(1))
     assert study.loss.epsilon is not None and study.loss.epsilon <= 1
-    assert study.scale <= 16 * root_above(2) * changes(one) / (1 - APPROXIMATION_SHARE) + 1
+    assert study.scale <= 16 * sqrt_rounded_up(2) * count_changed_rows(one) / (1 - APPROXIMATION_SHARE) + 1
     for _ in range(50):
         study.perform(_tally(rows), ExactSampler())
 
 
 def test_what_floats_cannot_certify_is_solved_exactly() -> None:
     one = UnitMass(1, 1, True, 1, False)
-    design = Design((Scale(9),))
+    design = FeatureDesign((NumericAxis(9),))
     rows = _tally({(1, 8): 2**45, (0, 0): 2**45 + 1, (1, 3): 7})
-    posed = problem(design, one, rows, F(1, 64), np.array([1e12, -3e11]))
-    assert exact_gradient(posed.exact, minimise(posed)) <= TOLERANCE**2
+    posed = build_problem(design, one, rows, F(1, 64), np.array([1e12, -3e11]))
+    assert exact_gradient(posed.exact, minimize_loss(posed)) <= TOLERANCE**2
 
 
 def exact_gradient(posed: ExactProblem, w: list[F]) -> F:

@@ -11,22 +11,22 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpsql.privacy.design import Design, Scale
+from dpsql.privacy.design import FeatureDesign, NumericAxis
 from dpsql.privacy.mechanisms import Sensitivity
-from dpsql.privacy.minimiser import TOLERANCE, minimise
-from dpsql.privacy.moments import moments_move, moments_under_epsilon, sums_of
+from dpsql.privacy.minimiser import TOLERANCE, minimize_loss
+from dpsql.privacy.moments import moments_sensitivity, calibrate_moments_by_epsilon, sum_moments
 from dpsql.privacy.objective import (
     CURVATURE,
     SLOPE_STEPS,
     ObjectivePerturbation,
-    approximation,
-    changes,
-    divide,
-    least_ridge,
-    objective_under_epsilon,
+    approximation_sensitivity,
+    count_changed_rows,
+    split_row_loss,
+    min_ridge,
+    calibrate_objective_by_epsilon,
 )
-from dpsql.privacy.regression import minimiser_move, output_under_epsilon, problem
-from dpsql.privacy.tally import Axes, Tally, UnitMass
+from dpsql.privacy.regression import minimizer_sensitivity, calibrate_output_by_epsilon, build_problem
+from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
 from tests.support.models import AXES, DESIGN, LINEAR_AXES, Silent, Unit, Wrong, crowd, tally, unit
 
 MASSES = [
@@ -40,7 +40,7 @@ NAMES = ["row", "row k=2 change_one", "norm 3", "norm 3 k=2", "norm 3 change_one
 over_masses = pytest.mark.parametrize("mass", MASSES, ids=NAMES)
 
 
-def neighbors(rng: Random, mass: UnitMass, axes=AXES) -> tuple[Tally, Tally]:
+def neighbors(rng: Random, mass: UnitMass, axes=AXES) -> tuple[WeightedRows, WeightedRows]:
     others = crowd(rng, mass.whole, axes)
     come = [unit(rng, mass, axes) for _ in range(mass.group_size)]
     leave = [unit(rng, mass, axes) for _ in range(mass.group_size)] if mass.change_one else []
@@ -61,8 +61,8 @@ def test_neighbors_move_a_minimiser_by_at_most_the_claim(mass: UnitMass) -> None
     rng, widest = Random(1), F(0)
     for trial in range(60):
         ridge = rng.choice((F(1, 50), F(1), F(20)))
-        study = output_under_epsilon(DESIGN, AXES, mass, ridge, 1, F(1))
-        claim = minimiser_move(DESIGN, mass, study.steps)
+        study = calibrate_output_by_epsilon(DESIGN, AXES, mass, ridge, 1, F(1))
+        claim = minimizer_sensitivity(DESIGN, mass, study.steps)
         one, other = neighbors(rng, mass)
         moved = study.perform(one, Silent())[0][1:] - study.perform(other, Silent())[0][1:]
         assert within(moved, claim), trial
@@ -77,10 +77,10 @@ def test_a_pull_against_a_crowd_reaches_the_claim_of_change_one() -> None:
     The crowd is in the middle of eight scales, so that both ends of them are as wrong as it is sure, and what the unit
     moves is at a right angle to the crowd, which does not resist. The intercept, a ninth of a row, does not move.
     """
-    mass, design = UnitMass(1, 1, True, 1, True), Design((Scale(3),) * 8)
+    mass, design = UnitMass(1, 1, True, 1, True), FeatureDesign((NumericAxis(3),) * 8)
     axes = Axes((0,) * 9, (2, *(3,) * 8))
-    study = output_under_epsilon(design, axes, mass, F(1), 1, F(1))
-    claim = minimiser_move(design, mass, study.steps)
+    study = calibrate_output_by_epsilon(design, axes, mass, F(1), 1, F(1))
+    claim = minimizer_sensitivity(design, mass, study.steps)
     middle: Unit = {(0, *(1,) * 8): 10**6}
     one, other = ({(1, *(end,) * 8): 1} for end in (0, 2))
     moved = study.perform(tally(middle, one), Silent())[0][1:] - study.perform(tally(middle, other), Silent())[0][1:]
@@ -97,14 +97,14 @@ def test_the_solver_keeps_its_tolerance_where_it_is_hard() -> None:
             rows[code] = rng.choice((1, 10**3, 10**6, 10**8))
         ridge = rng.choice((F(1, 64), F(1), F(1000)))
         slope = np.array([rng.choice((0.0, -5.0, 40.0, 1e4)) for _ in range(DESIGN.width)])
-        posed = problem(DESIGN, mass, tally(rows), ridge, slope)
-        w = np.array([float(one) for one in minimise(posed)])
+        posed = build_problem(DESIGN, mass, tally(rows), ridge, slope)
+        w = np.array([float(one) for one in minimize_loss(posed)])
         assert exact_gradient(tally(rows), w, ridge, slope) <= _decimal(TOLERANCE)
 
 
-def exact_gradient(rows: Tally, w: np.ndarray, ridge: F, slope: np.ndarray) -> Decimal:
+def exact_gradient(rows: WeightedRows, w: np.ndarray, ridge: F, slope: np.ndarray) -> Decimal:
     """The length of the gradient, in 60 digits."""
-    numerators = DESIGN.numerators(rows.codes[:, 1:]).tolist()
+    numerators = DESIGN.feature_numerators(rows.codes[:, 1:]).tolist()
     with localcontext(Context(prec=60)):
         at = [Decimal(float(one)) for one in w]
         total = [_decimal(ridge) * a + Decimal(float(b)) for a, b in zip(at, slope, strict=True)]
@@ -124,11 +124,11 @@ def _decimal(value: F) -> Decimal:
 # --- objective -------------------------------------------------------------------------------------------------------
 
 
-def log_density(study: ObjectivePerturbation, rows: Tally, w: np.ndarray, ridge: F) -> float:
+def log_density(study: ObjectivePerturbation, rows: WeightedRows, w: np.ndarray, ridge: F) -> float:
     """Of the exact minimiser at w, but for a constant."""
-    posed = problem(DESIGN, study.mass, rows, ridge, np.zeros(DESIGN.width))
-    slope = -posed.gradient(w)
-    return float(-np.abs(slope).sum() / float(study.scale) + np.linalg.slogdet(posed.hessian(w))[1])
+    posed = build_problem(DESIGN, study.mass, rows, ridge, np.zeros(DESIGN.width))
+    slope = -posed.gradient_at(w)
+    return float(-np.abs(slope).sum() / float(study.scale) + np.linalg.slogdet(posed.hessian_at(w))[1])
 
 
 @pytest.mark.parametrize("rows", [1, 50, None])
@@ -136,12 +136,12 @@ def log_density(study: ObjectivePerturbation, rows: Tally, w: np.ndarray, ridge:
 def test_no_neighbors_have_densities_further_apart_than_is_charged(mass: UnitMass, rows: int | None) -> None:
     rng, draws = Random(5), np.random.default_rng(5)
     for epsilon in (F(1, 10), F(1), F(4)):
-        study = objective_under_epsilon(DESIGN, AXES, mass, F(1, 50), rows, epsilon)
+        study = calibrate_objective_by_epsilon(DESIGN, AXES, mass, F(1, 50), rows, epsilon)
         claimed = study.ideal_loss.epsilon
         assert claimed is not None and claimed < epsilon
         for _ in range(40):
             one, other = neighbors(rng, mass)
-            ridge = study.ridge.at(int(one.weights.sum()), mass)
+            ridge = study.ridge.ridge_at(int(one.weights.sum()), mass)
             w = draws.normal(size=DESIGN.width) * 10.0 ** draws.uniform(-2, 3)
             apart = log_density(study, one, w, ridge) - log_density(study, other, w, ridge)
             assert abs(apart) <= float(claimed) + 1e-9
@@ -155,7 +155,7 @@ def ratio_in_one_dimension(n: int, lam: float, eps: float, form: int) -> float:
     if form == 2008:
         ridge, rate = F(n) * F(str(lam)), eps / 2
     else:
-        jacobian, ridge = divide(F(str(eps)) / 2, F(n) * F(str(lam)))
+        jacobian, ridge = split_row_loss(F(str(eps)) / 2, F(n) * F(str(lam)))
         rate = eps / 2 - float(jacobian)
     w = np.concatenate([np.linspace(-400, 400, 40_001), np.linspace(-5, 5, 5_001)])
     values = [-1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1]
@@ -186,7 +186,7 @@ def test_the_ideal_minimiser_is_within_gamma_of_what_is_rounded() -> None:
     """The slope that is drawn and the real one of the same uniform number, at seven places of the solver's."""
     rng, mass = Random(9), MASSES[0]
     for _ in range(30):
-        study = objective_under_epsilon(DESIGN, AXES, mass, F(1, 50), 500, F(1))
+        study = calibrate_objective_by_epsilon(DESIGN, AXES, mass, F(1, 50), 500, F(1))
         rows = tally(crowd(rng, 1), unit(rng, mass))
         t, q = float(SLOPE_STEPS), math.exp(-1 / SLOPE_STEPS)
         shift = t * math.log(2 / (1 + q))
@@ -194,19 +194,19 @@ def test_the_ideal_minimiser_is_within_gamma_of_what_is_rounded() -> None:
         signs = [rng.choice((-1, 1)) for _ in range(DESIGN.width)]
         drawn = [sign * math.floor(size + shift) for sign, size in zip(signs, sizes, strict=True)]
         ideal = np.array([sign * size / t * float(study.scale) for sign, size in zip(signs, sizes, strict=True)])
-        ridge = study.ridge.at(0, mass)
+        ridge = study.ridge.ridge_at(0, mass)
         aim = F(1, 1 << 30) if rows.weights.sum() < 1e5 else TOLERANCE
-        best = np.array([float(one) for one in minimise(problem(DESIGN, mass, rows, ridge, ideal), aim)])
+        best = np.array([float(one) for one in minimize_loss(build_problem(DESIGN, mass, rows, ridge, ideal), aim)])
         got = study.perform(rows, Wrong(drawn))[0][1:]
         far = float(np.linalg.norm(best * float(ridge) * (1 << 24) - got))
-        assert far <= math.sqrt(approximation(DESIGN, study.scale).l2_squared)
+        assert far <= math.sqrt(approximation_sensitivity(DESIGN, study.scale).l2_squared)
 
 
 def test_a_ridge_that_leaves_nothing_is_raised_until_the_determinant_takes_half() -> None:
-    jacobian, ridge = divide(F(1, 10), F(1, 2))
-    assert jacobian == F(1, 20) and ridge == least_ridge(F(1, 20))
+    jacobian, ridge = split_row_loss(F(1, 10), F(1, 2))
+    assert jacobian == F(1, 20) and ridge == min_ridge(F(1, 20))
     assert math.log(1 + float(CURVATURE / ridge)) <= float(jacobian) < math.log(1 + float(CURVATURE / ridge)) * 1.001
-    assert changes(UnitMass(1, 1, True, 3, True)) == 6
+    assert count_changed_rows(UnitMass(1, 1, True, 3, True)) == 6
 
 
 # --- moments ---------------------------------------------------------------------------------------------------------
@@ -216,20 +216,20 @@ def test_a_ridge_that_leaves_nothing_is_raised_until_the_determinant_takes_half(
 def test_neighbors_move_moments_by_at_most_the_claim(mass: UnitMass) -> None:
     rng, widest = Random(2), F(0)
     for trial in range(200):
-        study = moments_under_epsilon(DESIGN, LINEAR_AXES, mass, F(0), rng.choice((F(1, 100), F(1))))
-        claim = moments_move(DESIGN, mass, study.shift)
+        study = calibrate_moments_by_epsilon(DESIGN, LINEAR_AXES, mass, F(0), rng.choice((F(1, 100), F(1))))
+        claim = moments_sensitivity(DESIGN, mass, study.shift)
         one, other = neighbors(rng, mass, LINEAR_AXES)
-        moved = np.array(sums_of(study, one), object) - np.array(sums_of(study, other), object)
+        moved = np.array(sum_moments(study, one), object) - np.array(sum_moments(study, other), object)
         assert within(moved, claim), trial
         widest = max(widest, F(sum(int(step) ** 2 for step in moved), claim.l2_squared))
     assert widest > F(1, 8) if mass.change_one else widest == 1
 
 
 def test_a_sum_that_64_bits_do_not_hold_is_exact() -> None:
-    study = moments_under_epsilon(DESIGN, LINEAR_AXES, MASSES[0], F(0), F(1))
+    study = calibrate_moments_by_epsilon(DESIGN, LINEAR_AXES, MASSES[0], F(0), F(1))
     small, large = tally({(8, 4, 0): 3}), tally({(8, 4, 0): 3 << 40})
-    assert [one << 40 for one in sums_of(study, small)] == [
+    assert [one << 40 for one in sum_moments(study, small)] == [
         one if abs(one) < (1 << 62) - 1 else small_one << 40
-        for one, small_one in zip(sums_of(study, large), sums_of(study, small), strict=True)
+        for one, small_one in zip(sum_moments(study, large), sum_moments(study, small), strict=True)
     ]
-    assert max(sums_of(study, large)) == (1 << 62) - 1
+    assert max(sum_moments(study, large)) == (1 << 62) - 1

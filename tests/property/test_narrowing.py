@@ -8,7 +8,7 @@ from random import Random
 import duckdb
 import pytest
 
-from dpsql.analysis.narrow import narrow
+from dpsql.analysis.narrow import narrow_where
 from dpsql.functions.calendar import TRUNCATIONS
 from dpsql.plan.expr import Expr
 from dpsql.plan.walk import columns_of
@@ -85,7 +85,7 @@ def test_no_row_that_a_condition_keeps_is_outside_of_what_it_says(database: duck
         exprs: list[Expr] = [bound(sql) for sql in sqls[start : start + 60]]
         truths = computed(exprs, database)
         for place, expr in enumerate(exprs):
-            said = narrow(ENVIRONMENT, expr)
+            said = narrow_where(ENVIRONMENT, expr)
             narrowed += said != ENVIRONMENT
             for name in columns_of(expr):
                 for row, truth in zip(rows, truths, strict=True):

@@ -17,11 +17,11 @@ from dpsql.dataset import Dataset, open_dataset
 from dpsql.plan.expr import UID
 from dpsql.plan.relations import Field, row_fields
 from dpsql.plan.stages import Shape
-from dpsql.rewrite.pipeline import prepare
-from dpsql.sql.blocks import BoundHole, BoundRelease
-from dpsql.sql.parse import parse
+from dpsql.rewrite.pipeline import prepare_rows
+from dpsql.sql.blocks import BoundRuntimeParameter, BoundRelease
+from dpsql.sql.parse import parse_query
 from dpsql.sql.render_rows import render_rows
-from dpsql.sql.split import split
+from dpsql.sql.split import split_query
 from dpsql.types import DOUBLE, TEXT
 
 SCHEMA = """
@@ -105,27 +105,27 @@ def value(field: Field, number: int) -> object:
     return [1.0, 0.25][number] if field.type == DOUBLE else number
 
 
-def filled(hole: BoundHole) -> object:
+def filled(hole: BoundRuntimeParameter) -> object:
     rows = [{field.name: value(field, number) for field in hole.columns} for number in (0, 1)]
     values = [next(iter(row.values())) for row in rows]
     return {Shape.ROWS: rows, Shape.LIST: values, Shape.VALUE: values[0]}[hole.shape]
 
 
 def read(dataset: Dataset, release: BoundRelease) -> dict[object, Counter[str]]:
-    rows = prepare(release.aggregate, dataset.resolved).rows
+    rows = prepare_rows(release.aggregate, dataset.resolved).rows
     fields = [f.name for f in row_fields(rows)]
     assert fields[0] == UID
     names = ", ".join(f'"{name}"' for name in fields)
     holes = {hole.name: filled(hole) for hole in release.holes}
     found: dict[object, Counter[str]] = {}
-    for row in dataset.engine.public(f"SELECT {names} FROM ({render_rows(rows)})", holes):
+    for row in dataset.engine.execute_public(f"SELECT {names} FROM ({render_rows(rows)})", holes):
         found.setdefault(row[0], Counter())[repr(row)] += 1
     return found
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)
 def test_a_unit_moves_no_row_of_another(sql: str, sides: list[Dataset]) -> None:
-    for place, release in enumerate(split(parse(sql), sides[0].schema).releases):
+    for place, release in enumerate(split_query(parse_query(sql), sides[0].schema).releases):
         one, mixed, without = (read(side, release) for side in sides)
         assert one == mixed, (place, "the order of rows decides")
         assert len(one) > 1

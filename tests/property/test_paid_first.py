@@ -15,8 +15,8 @@ import pytest
 from dpsql.engines.base import Engine
 from dpsql.errors import BudgetExceeded, EngineFailed, OperationalError
 from dpsql.exact import Exact
-from dpsql.ledger.base import Account, Admit, Asked, Claim, Ledger, Statement
-from dpsql.privacy.release import from_bytes, to_bytes
+from dpsql.ledger.base import Account, AdmitCallback, ReleaseRequest, Entitlement, Ledger, ChargedStatement
+from dpsql.privacy.release import release_from_bytes, release_to_bytes
 from dpsql.privacy.sampling import ExactSampler, Integers
 from dpsql.session import Session
 from tests.support.shop import open_shop
@@ -44,9 +44,9 @@ class Watched:
 
 class WatchedLedger(Watched):
     def purchase(
-        self, account: Account, asked: Sequence[Asked], statement: Statement, now: datetime, admit: Admit
-    ) -> tuple[Claim, ...]:
-        claims: tuple[Claim, ...] = self.inner.purchase(account, asked, statement, now, admit)
+        self, account: Account, asked: Sequence[ReleaseRequest], statement: ChargedStatement, now: datetime, admit: AdmitCallback
+    ) -> tuple[Entitlement, ...]:
+        claims: tuple[Entitlement, ...] = self.inner.purchase(account, asked, statement, now, admit)
         self._note("paid")
         return claims
 
@@ -126,9 +126,9 @@ def test_what_is_delivered_is_what_was_read_back(house: House) -> None:
     """Of two runs of one charge only the first body may be seen: here another was stored meanwhile."""
 
     def store(release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes:
-        mine = from_bytes(body)
+        mine = release_from_bytes(body)
         other = replace(mine, cells=tuple(cells * 0 + 7 * 2**16 for cells in mine.cells))
-        stored: bytes = house.ledger.inner.store(release, to_bytes(other), errors)
+        stored: bytes = house.ledger.inner.store(release, release_to_bytes(other), errors)
         return stored
 
     house.ledger.store = store  # type: ignore[method-assign]

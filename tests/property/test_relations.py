@@ -15,15 +15,15 @@ from random import Random
 import duckdb
 import pytest
 
-from dpsql.analysis.domains import node_domains
-from dpsql.analysis.units import unit_facts
+from dpsql.analysis.domains import derive_domains
+from dpsql.analysis.units import derive_unit_facts
 from dpsql.errors import Error, InternalError
 from dpsql.plan.expr import UID
 from dpsql.plan.measures import CountRows
 from dpsql.plan.nodes import Aggregate
 from dpsql.plan.relations import Rows, row_fields
 from dpsql.plan.walk import walk_rows
-from dpsql.rewrite.exact_units import exact_units
+from dpsql.rewrite.exact_units import make_unit_aggregates_exact
 from dpsql.rewrite.make_total import make_total
 from dpsql.sql.render_rows import render_rows
 from dpsql.types import parse_type
@@ -67,7 +67,7 @@ def run(database: duckdb.DuckDBPyConnection, node: Rows, holes: Mapping[str, obj
 def runs(node: Rows) -> Rows | None:
     """As it runs: exact and total; None where the values of a sum have no bounds."""
     try:
-        return make_total(exact_units(Aggregate(node, (), (CountRows(),)))).input
+        return make_total(make_unit_aggregates_exact(Aggregate(node, (), (CountRows(),)))).input
     except InternalError:
         raise
     except Error:
@@ -84,14 +84,14 @@ def by_unit(rows: Found, place: int | None) -> dict[object, Counter[str]]:
 
 def check_claims(node: Rows, rows: Found, seed: int) -> None:
     fields = row_fields(node)
-    domains = node_domains(node)
+    domains = derive_domains(node)
     for f, values in zip(fields, zip(*rows, strict=True), strict=True) if rows else ():
         if f.name != UID:
             for value in values:
                 assert fits(value, domains[f.name]), (seed, f, value, domains[f.name], render_rows(node))
     if fields[0].name != UID:
         return
-    facts = unit_facts(node)
+    facts = derive_unit_facts(node)
     places = [place for place, f in enumerate(fields) if f.name in facts.determined]
     for unit in {row[0] for row in rows}:
         own = [row for row in rows if row[0] == unit]
@@ -125,7 +125,7 @@ def test_a_unit_moves_no_row_of_another(row_units: bool, databases: list[duckdb.
         assert ours == by_unit(again, place), (seed, "order or threads change a row", render_rows(node))
         if row_units:
             gone = ours.get(None, Counter()) - theirs.get(None, Counter())
-            most = unit_facts(node).rows
+            most = derive_unit_facts(node).rows
             assert most is not None and sum(gone.values()) <= most, (seed, most, gone, render_rows(node))
         else:
             units = {*ours, *theirs} - {1}

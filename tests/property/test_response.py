@@ -19,10 +19,10 @@ import pytest
 
 from dpsql.errors import IntegrityError
 from dpsql.exact import Exact
-from dpsql.ledger.checker import Unreadable, recompute
+from dpsql.ledger.checker import UnreadableRecord, recompute_loss
 from dpsql.privacy.records import write_study_record
-from dpsql.privacy.release import Spec, from_bytes, perturb, to_bytes
-from dpsql.privacy.response import Response
+from dpsql.privacy.release import ReleaseSpec, release_from_bytes, perturb, release_to_bytes
+from dpsql.privacy.response import RandomizedResponse
 from dpsql.privacy.sampling import ExactSampler, Integers
 from dpsql.privacy.tally import Axes, UnitMass
 
@@ -48,16 +48,16 @@ class Noting:
     gaussian = flip = laplace  # type: ignore[assignment]
 
 
-def study(answers: int, epsilon: Fraction, group_size: int = 1) -> Response:
-    return Response(Axes((0,), (answers,)), UnitMass(1, 1, True, group_size, True), epsilon)
+def study(answers: int, epsilon: Fraction, group_size: int = 1) -> RandomizedResponse:
+    return RandomizedResponse(Axes((0,), (answers,)), UnitMass(1, 1, True, group_size, True), epsilon)
 
 
-def distribution(response: Response, rows: tuple[int, ...], bug: int = 1) -> Told:
+def distribution(response: RandomizedResponse, rows: tuple[int, ...], bug: int = 1) -> Told:
     """Of the counts that are given out, for units that have these answers."""
     codes, counts = np.unique(np.array(rows), return_counts=True)
     sampler = Noting(bug=bug)
     exact = Exact([()] * len(codes), [codes.astype(np.int64), counts.astype(np.int64)])
-    perturb(exact, Spec(response.grids, (), study=response), sampler)
+    perturb(exact, ReleaseSpec(response.grids, (), study=response), sampler)
     assert len(sampler.chances) == len(rows)
     size = response.axes.sizes[0]
     result: Told = {(0,) * size: 1.0}
@@ -79,7 +79,7 @@ def lost(one: Told, other: Told) -> tuple[float, float]:
     return epsilon, rho
 
 
-def worst(response: Response, changed: int, bug: int = 1) -> tuple[float, float]:
+def worst(response: RandomizedResponse, changed: int, bug: int = 1) -> tuple[float, float]:
     databases = list(itertools.combinations_with_replacement(range(response.axes.sizes[0]), UNITS))
     told = {rows: distribution(response, rows, bug) for rows in databases}
     neighbors = [(a, b) for a in databases for b in databases if a != b and _apart(a, b) <= changed]
@@ -112,15 +112,15 @@ def test_an_answer_that_is_kept_too_often_is_found() -> None:
 def test_as_many_answers_leave_as_there_are_units() -> None:
     response = study(3, Fraction(1))
     exact = Exact([()] * 3, [np.array([2, 0, 1], np.int64), np.array([1, 500, 7], np.int64)])
-    release = perturb(exact, Spec(response.grids, (), study=response), ExactSampler())
+    release = perturb(exact, ReleaseSpec(response.grids, (), study=response), ExactSampler())
     assert release.cells[0].sum() == 508 and len(release.cells[0]) == 3
-    assert from_bytes(to_bytes(release)) == release
+    assert release_from_bytes(release_to_bytes(release)) == release
 
 
 def test_the_record_tells_the_loss() -> None:
     for group_size in (1, 3):
         response = study(4, Fraction("0.7"), group_size)
-        figures = recompute(write_study_record(response))
+        figures = recompute_loss(write_study_record(response))
         assert (figures.epsilon, figures.rho, figures.delta) == (
             Fraction("0.7") * group_size, Fraction("0.49") * group_size / 2, 0)  # fmt: skip
 
@@ -134,19 +134,19 @@ def test_the_record_tells_the_loss() -> None:
 def test_a_record_of_answers_whose_number_is_not_public_is_unreadable(old: str, new: str) -> None:
     record = write_study_record(study(4, Fraction("0.7")))
     assert old in record
-    with pytest.raises(Unreadable):
-        recompute(record.replace(old, new))
+    with pytest.raises(UnreadableRecord):
+        recompute_loss(record.replace(old, new))
 
 
 def test_what_is_no_response_cannot_be_made() -> None:
     axes, whole = Axes((0,), (2,)), UnitMass(1, 1, True, 1, True)
     for mass in (UnitMass(1, 1, True, 1, False), UnitMass(2, 1, False, 1, True)):
         with pytest.raises(ValueError, match="one row"):
-            Response(axes, mass, Fraction(1))
+            RandomizedResponse(axes, mass, Fraction(1))
     for wrong, epsilon in ((Axes((0,), (1,)), 1), (axes, 0), (Axes((0, 0), (2, 2)), 1)):
         with pytest.raises(ValueError, match="two or more"):
-            Response(wrong, whole, Fraction(epsilon))
-    stored = to_bytes(perturb(Exact([()], [np.array([0]), np.array([3])]),
-                              Spec((Fraction(1),), (), study=study(2, Fraction(1))), ExactSampler()))  # fmt: skip
+            RandomizedResponse(wrong, whole, Fraction(epsilon))
+    stored = release_to_bytes(perturb(Exact([()], [np.array([0]), np.array([3])]),
+                              ReleaseSpec((Fraction(1),), (), study=study(2, Fraction(1))), ExactSampler()))  # fmt: skip
     with pytest.raises(IntegrityError):
-        from_bytes(stored.replace(b'"change_one":true', b'"change_one":false'))
+        release_from_bytes(stored.replace(b'"change_one":true', b'"change_one":false'))

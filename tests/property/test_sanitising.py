@@ -9,12 +9,12 @@ from itertools import combinations
 import duckdb
 import pytest
 
-from dpsql.engines.owner import sanitised as checked
+from dpsql.engines.owner import sanitized_sql as checked
 from dpsql.plan.relations import ScanColumn
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import Column
-from dpsql.sql.literals import literal, type_name
-from dpsql.sql.render_expr import sanitised as scanned
+from dpsql.sql.literals import render_literal, render_type_name
+from dpsql.sql.render_expr import render_sanitized_column as scanned
 from dpsql.types import (
     BIGINT,
     BOOLEAN,
@@ -28,14 +28,14 @@ from dpsql.types import (
     UUID,
     Kind,
     Type,
-    decimal,
+    decimal_type,
 )
 
 VALUES = {
     BIGINT: ["0", "-1", "7", "9223372036854775807", "-9223372036854775808", "NULL"],
     INTEGER: ["0", "5", "9", "10", "11", "-5", "2147483647", "NULL"],
     SMALLINT: ["0", "5", "32767", "-32768", "NULL"],
-    decimal(9, 2): ["0", "1.25", "9.99", "10", "10.01", "-5", "9999999.99", "NULL"],
+    decimal_type(9, 2): ["0", "1.25", "9.99", "10", "10.01", "-5", "9999999.99", "NULL"],
     TEXT: ["''", "'a'", "'A'", "'a '", "'é'", "repeat('x', 8)", "repeat('x', 9)", "repeat('x', 10)", "'x\ny'", "NULL"],
     DATE: ["DATE '2020-01-01'", "DATE '0001-01-01'", "DATE '9999-12-31'", "'infinity'::DATE", "'-infinity'::DATE",
            "'10000-01-01'::DATE", "'0001-01-01 (BC)'::DATE", "NULL"],
@@ -44,7 +44,7 @@ VALUES = {
     BOOLEAN: ["TRUE", "FALSE", "NULL"],
     UUID: ["uuid()", "'00000000-0000-0000-0000-000000000000'::UUID", "NULL"],
 }  # fmt: skip
-BOUNDS = {INTEGER: (0, 10), SMALLINT: (0, 10), decimal(9, 2): (0, 10)}
+BOUNDS = {INTEGER: (0, 10), SMALLINT: (0, 10), decimal_type(9, 2): (0, 10)}
 
 
 @pytest.mark.parametrize("is_id", [True, False], ids=["id", "value"])
@@ -55,7 +55,7 @@ def test_rows_that_the_scan_takes_for_one_key_are_one_for_the_owner(type_: Type,
     domain = Domain(type_, True, *(map(Fraction, bounds) if bounds else (None, None)))
     declared = Column("k", domain, max_length=9)
     column = ScanColumn("k", "k", type_, domain, 9, is_id)
-    rows = " UNION ALL ".join(f"SELECT {number}, CAST({value} AS {type_name(type_)})"
+    rows = " UNION ALL ".join(f"SELECT {number}, CAST({value} AS {render_type_name(type_)})"
                               for number, value in enumerate(VALUES[type_] * 2))  # fmt: skip
     found = duckdb.execute(
         f"WITH t(row, k) AS ({rows}) SELECT row, {scanned(column, 't')}, {checked(declared, is_id)} FROM t"
@@ -77,7 +77,7 @@ def extremes(type_: Type) -> list[Fraction]:
     return [-most * 10, -most - step, -most, -step, Fraction(0), step, most // 2, most, most + step, most * 10]
 
 
-WIDE = [SMALLINT, INTEGER, BIGINT, HUGEINT] + [decimal(p, s) for p in (1, 9, 18, 30, 38) for s in range(p + 1)]
+WIDE = [SMALLINT, INTEGER, BIGINT, HUGEINT] + [decimal_type(p, s) for p in (1, 9, 18, 30, 38) for s in range(p + 1)]
 
 
 @pytest.mark.parametrize("type_", WIDE, ids=str)
@@ -85,8 +85,8 @@ def test_no_declared_bounds_make_a_scan_fail_on_some_rows(type_: Type) -> None:
     """A bound that the engine cannot read fails on the rows that are compared with it, and tells that there are any."""
     edges = extremes(type_)
     inside = [edge for edge in edges if abs(edge) <= edges[-3]]
-    values = [literal(_number(one, type_), type_) for one in inside]
-    rows = " UNION ALL ".join(f"SELECT CAST({value} AS {type_name(type_)})" for value in values)
+    values = [render_literal(_number(one, type_), type_) for one in inside]
+    rows = " UNION ALL ".join(f"SELECT CAST({value} AS {render_type_name(type_)})" for value in values)
     for lower, upper in combinations(edges, 2):
         domain = Domain(type_, True, lower, upper)
         column = ScanColumn("k", "k", type_, domain, 9, is_id=False)

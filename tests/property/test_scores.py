@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from dpsql.privacy.mechanisms import Sensitivity
-from dpsql.privacy.scores import FINE, STEPS, Drawing, Moves, Ranking, posterior_penalties, score_loss, surprises
+from dpsql.privacy.scores import LIKELIHOOD_STEPS, SHARE_STEPS, PosteriorDraws, CellMoves, Ranking, posterior_penalties, score_loss, log_penalties
 
 TRIALS = 120
 ORDERS = (Decimal("1.1"), Decimal(2), Decimal(8), Decimal(100))
@@ -62,7 +62,7 @@ def norms(units: list[Cells], case: Case) -> Sensitivity:
     return Sensitivity(max(1, l1), max(1, l2_squared), max(1, max(max(map(abs, cells)) for cells in flat) * most * k))
 
 
-def neighbors(rng: Random, case: Case, columns: int) -> tuple[Cells, Cells, Moves]:
+def neighbors(rng: Random, case: Case, columns: int) -> tuple[Cells, Cells, CellMoves]:
     blocks = 1 if case.single else rng.randrange(1, 4)
     nothing = [[0] * columns for _ in range(blocks)]
     one = other = [[rng.choice((0, 5, 40)) for _ in range(columns)] for _ in range(blocks)]
@@ -73,7 +73,7 @@ def neighbors(rng: Random, case: Case, columns: int) -> tuple[Cells, Cells, Move
             out, into = (out, nothing) if rng.random() < 0.5 else (nothing, into)
         one, other = plus(one, out), plus(other, into)
         seen += [out, into]
-    return one, other, Moves(norms(seen, case), not case.signed, case.single, case.group_size, case.change_one)
+    return one, other, CellMoves(norms(seen, case), not case.signed, case.single, case.group_size, case.change_one)
 
 
 # --- distributions ---------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def lost(scores: Ranking, one: Cells, other: Cells) -> tuple[Decimal, list[Decim
     return epsilon, rho
 
 
-def compare(scores: Ranking, one: Cells, other: Cells, moves: Moves) -> tuple[float, float]:
+def compare(scores: Ranking, one: Cells, other: Cells, moves: CellMoves) -> tuple[float, float]:
     """Within the charge; gives the parts of it that are lost."""
     loss = score_loss(scores, moves)
     with localcontext() as context:
@@ -146,7 +146,7 @@ def test_no_two_neighbors_tell_draws_apart(case: Case) -> None:
     rng, tightest = Random(6), 0.0
     for _ in range(TRIALS):
         one, other, moves = neighbors(rng, case, 2)
-        drawing = Drawing(FINE * F(rng.choice((3, 40))), 1, rng.choice((50, 200)), F(2), F(1, 2), 1)
+        drawing = PosteriorDraws(LIKELIHOOD_STEPS * F(rng.choice((3, 40))), 1, rng.choice((50, 200)), F(2), F(1, 2), 1)
         loss = score_loss(drawing, moves)
         epsilon, rho = posterior_lost(drawing, one, other)
         assert loss.epsilon is not None and epsilon <= float(loss.epsilon) + 1e-9 and rho <= float(loss.rho) + 1e-9
@@ -154,7 +154,7 @@ def test_no_two_neighbors_tell_draws_apart(case: Case) -> None:
     assert tightest > 0.5
 
 
-def posterior_lost(drawing: Drawing, one: Cells, other: Cells) -> tuple[float, float]:
+def posterior_lost(drawing: PosteriorDraws, one: Cells, other: Cells) -> tuple[float, float]:
     """In floating point, as there are many shares: the largest log-ratio, and what ranges say of rho."""
     p, q = (_logs(posterior_penalties(drawing, np.array(cells)) / float(drawing.scale)) for cells in (one, other))
     ratios = p - q
@@ -172,7 +172,7 @@ def _logs(scores: np.ndarray) -> np.ndarray:
 
 def test_permute_and_flip_is_not_for_an_eighth() -> None:
     """Charged as the exponential mechanism, an eighth of the square, it would lose more than that."""
-    moves = Moves(Sensitivity(1, 1, 1), True, True)
+    moves = CellMoves(Sensitivity(1, 1, 1), True, True)
     flips, smooth = Ranking(F(1), 1, True, 0), Ranking(F(1), 1, False, 0)
     with localcontext() as context:
         context.prec = 60
@@ -184,17 +184,17 @@ def test_permute_and_flip_is_not_for_an_eighth() -> None:
 def test_a_signed_move_is_not_one_sided() -> None:
     """One unit takes from one candidate and gives to another: twice the range of a count."""
     one, other = [[0, 0]], [[1, -1]]
-    honest = Moves(Sensitivity(2, 2, 1), False, True)
+    honest = CellMoves(Sensitivity(2, 2, 1), False, True)
     compare(Ranking(F(1), 1, False, 0), one, other, honest)
     with pytest.raises(AssertionError):
-        compare(Ranking(F(1), 1, False, 0), one, other, Moves(Sensitivity(2, 2, 1), True, True))
+        compare(Ranking(F(1), 1, False, 0), one, other, CellMoves(Sensitivity(2, 2, 1), True, True))
 
 
 def test_an_untruncated_posterior_is_caught() -> None:
     """Beta(1 + k, 1 + n - k) against one row more, a true one: the ratio of densities is theta (n + 2) / (k + 1), which
     has no bound near 0. On grids that reach further down, one row tells ever more than [.05, .95] is charged for."""
-    moves = Moves(Sensitivity(1, 1, 1), True, True)
-    drawings = [Drawing(F(FINE), 1, first, F(1), F(1), 1) for first in (200, 50, 10, 1)]  # tempers of 1
+    moves = CellMoves(Sensitivity(1, 1, 1), True, True)
+    drawings = [PosteriorDraws(F(LIKELIHOOD_STEPS), 1, first, F(1), F(1), 1) for first in (200, 50, 10, 1)]  # tempers of 1
     losses = [posterior_lost(drawing, [[0, 5]], [[1, 5]])[0] for drawing in drawings]
     charged = [float(score_loss(drawing, moves).epsilon or 0) for drawing in drawings]
     assert losses == sorted(losses) and all(a <= b for a, b in zip(losses, charged, strict=True))
@@ -207,6 +207,6 @@ def test_an_untruncated_posterior_is_caught() -> None:
 
 def test_the_prior_and_the_grid_are_public() -> None:
     """Neither moves with the rows: penalties of neighbors differ by the table alone."""
-    drawing = Drawing(FINE * F(7, 3), 1, 50, F(3), F(1, 3), 1)
+    drawing = PosteriorDraws(LIKELIHOOD_STEPS * F(7, 3), 1, 50, F(3), F(1, 3), 1)
     one, other = (posterior_penalties(drawing, np.array([cells])) for cells in ([4, 5], [5, 5]))
-    assert (other - one).tolist()[0] == list(surprises()[49 : STEPS - 50])
+    assert (other - one).tolist()[0] == list(log_penalties()[49 : SHARE_STEPS - 50])

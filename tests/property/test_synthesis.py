@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsql.privacy.mechanisms import Laplace, scale_of
-from dpsql.privacy.synthesis import Method, Synthesis
-from dpsql.privacy.synthesis_shares import Wanted, under_epsilon, under_rho
-from dpsql.privacy.tally import Axes, Tally, UnitMass
+from dpsql.privacy.synthesis import SynthesisMethod, Synthesis
+from dpsql.privacy.synthesis_shares import SynthesisRequest, calibrate_synthesis_by_epsilon, calibrate_synthesis_by_rho
+from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
 from tests.support.tallies import Looked, Unit, looks_at, tally_of
 
 SIZES = (2, 3, 4)
@@ -29,7 +29,7 @@ def a_unit(draw: st.DrawFn, norm: int) -> Unit:
 
 
 @st.composite
-def neighbors(draw: st.DrawFn) -> tuple[UnitMass, Tally, Tally]:
+def neighbors(draw: st.DrawFn) -> tuple[UnitMass, WeightedRows, WeightedRows]:
     norm, whole = draw(st.sampled_from(NORMS))
     mass = UnitMass(norm, whole, norm == whole == 1, draw(st.integers(1, 2)), draw(st.booleans()))
     crowd = draw(st.lists(a_unit(norm), max_size=6))
@@ -38,25 +38,25 @@ def neighbors(draw: st.DrawFn) -> tuple[UnitMass, Tally, Tally]:
     return mass, tally_of([*crowd, *left], SIZES), tally_of([*crowd, *(right if mass.change_one else [])], SIZES)
 
 
-def study(method: Method, mass: UnitMass, pure: bool, rounds: int | None = None) -> Synthesis:
-    wanted = Wanted(method, Axes((0,) * len(SIZES), SIZES), mass, ((),) * len(SIZES), 50, rounds)
-    return under_epsilon(wanted, F(1)) if pure else under_rho(wanted, F(1, 8))
+def study(method: SynthesisMethod, mass: UnitMass, pure: bool, rounds: int | None = None) -> Synthesis:
+    wanted = SynthesisRequest(method, Axes((0,) * len(SIZES), SIZES), mass, ((),) * len(SIZES), 50, rounds)
+    return calibrate_synthesis_by_epsilon(wanted, F(1)) if pure else calibrate_synthesis_by_rho(wanted, F(1, 8))
 
 
 def claimed_moves(looked: Looked, mass: UnitMass) -> None:
     moved = np.abs(looked.moved)
-    assert moved.max() <= (mass.l1 if looked.at == "furthest" else mass.moved)
+    assert moved.max() <= (mass.l1 if looked.at == "furthest" else mass.max_move)
     if looked.at == "marginal":
         assert moved.sum() <= mass.l1
         assert np.square(moved).sum() <= mass.l2_squared
 
 
-@pytest.mark.parametrize("method", Method)
+@pytest.mark.parametrize("method", SynthesisMethod)
 @pytest.mark.parametrize("pure", [True, False], ids=["laplace", "gaussian"])
 @settings(max_examples=30)
 @given(pair=neighbors(), rounds=st.sampled_from([None, 1, 5]))
 def test_one_unit_moves_every_look_by_at_most_the_claim(
-    method: Method, pure: bool, pair: tuple[UnitMass, Tally, Tally], rounds: int | None
+    method: SynthesisMethod, pure: bool, pair: tuple[UnitMass, WeightedRows, WeightedRows], rounds: int | None
 ) -> None:
     mass, one, other = pair
     made = study(method, mass, pure, rounds)
@@ -79,7 +79,7 @@ def _times(looks: list[Looked]) -> Counter[tuple[str, str]]:
 
 def _recorded(made: Synthesis) -> Counter[tuple[str, str]]:
     counted: Counter[tuple[str, str]] = Counter()
-    for look in made.record()["looks"]:
+    for look in made.to_audit_record()["looks"]:
         counted[look["at"], look["scale"]] += int(look["times"])
     return counted
 
@@ -102,7 +102,7 @@ def test_a_norm_of_three_rows_is_not_that_of_one() -> None:
 
 
 def tiny(mass: UnitMass) -> Synthesis:
-    return under_epsilon(Wanted(Method.MWEM, Axes((0, 0), (2, 2)), mass, ((), ()), 50, 1), F(2))
+    return calibrate_synthesis_by_epsilon(SynthesisRequest(SynthesisMethod.MWEM, Axes((0, 0), (2, 2)), mass, ((), ()), 50, 1), F(2))
 
 
 def worst_epsilon(rows: int, mass: UnitMass, change_one: bool) -> float:
@@ -134,7 +134,7 @@ class _Total:
         return np.array([self.place])
 
 
-def _tiny_looks(made: Synthesis, one: Tally, other: Tally, total: int) -> tuple[float, list[float], list[float]]:
+def _tiny_looks(made: Synthesis, one: WeightedRows, other: WeightedRows, total: int) -> tuple[float, list[float], list[float]]:
     choices, marginals = [], []
     for place in range(3):
         noise = total - int(one.weights.sum())
@@ -147,7 +147,7 @@ def _tiny_looks(made: Synthesis, one: Tally, other: Tally, total: int) -> tuple[
 
 def test_what_is_charged_is_at_most_what_was_asked() -> None:
     mass = UnitMass(3, 1, False, 2, True)
-    for method in Method:
+    for method in SynthesisMethod:
         epsilon = study(method, mass, True).loss.epsilon
         assert epsilon is not None
         assert 0.99 < epsilon <= 1

@@ -15,16 +15,16 @@ import pytest
 from dpsql.errors import Error
 from dpsql.privacy.release import perturb
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.rewrite.tally import Coding
-from dpsql.settings import defaults
-from dpsql.studying import Studied, compile_study, study_rows
+from dpsql.rewrite.tally import ColumnCoding
+from dpsql.settings import default_settings
+from dpsql.studying import CompiledStudy, compile_study, compile_weighted_rows
 from dpsql.types import TEXT
-from dpsql.verify.draws import Draws
-from dpsql.verify.expressions import quoted
-from dpsql.verify.neighbors import Pair, far_pair, random_pair
-from dpsql.verify.sources import Sources
-from dpsql.verify.trial import Bench, open_bench
-from dpsql.verify.worlds import SHAPES, World, random_schema, world_of
+from dpsql.verify.draws import ChoiceStream
+from dpsql.verify.expressions import quote_name
+from dpsql.verify.neighbors import NeighborPair, extreme_pair, random_pair
+from dpsql.verify.sources import FromClauseGenerator
+from dpsql.verify.trial import TrialHarness, open_harness
+from dpsql.verify.worlds import SCHEMA_SHAPES, GeneratedSchema, random_schema, generate_from_schema
 from tests.support.studies import counts
 
 TRIALS = int(os.environ.get("DPSQL_TRIALS", "60"))
@@ -32,60 +32,60 @@ SEED = int(os.environ.get("DPSQL_SEED", "0"))
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Bench]:
-    with open_bench() as bench:
+def bench() -> Iterator[TrialHarness]:
+    with open_harness() as bench:
         yield bench
 
 
-def twice(world: World, draws: Draws) -> str | None:
+def twice(world: GeneratedSchema, draws: ChoiceStream) -> str | None:
     """A table with one row for each unit, twice: rows that are not weighed, if the norm allows as many."""
-    singles = [laid for laid in world.private if laid.single]
+    singles = [laid for laid in world.private_tables if laid.single]
     if not singles:
         return None
     laid = draws.choice(singles)
-    column = quoted(draws.choice([column.name for column in laid.columns]))
-    rows = f"SELECT {column} AS a0 FROM {quoted(laid.name)}"
+    column = quote_name(draws.choice([column.name for column in laid.columns]))
+    rows = f"SELECT {column} AS a0 FROM {quote_name(laid.name)}"
     return f"SELECT a0 FROM ({rows} UNION ALL {rows}) AS t"
 
 
-def asked(world: World, draws: Draws) -> str:
-    if draws.chance(0.15) and (doubled := twice(world, draws)) is not None:
+def asked(world: GeneratedSchema, draws: ChoiceStream) -> str:
+    if draws.draw_bool(0.15) and (doubled := twice(world, draws)) is not None:
         return doubled
-    sources = Sources(draws, world)
-    source = sources.source()
-    names = list(dict.fromkeys(draws.choice(source.names).sql for _ in range(draws.between(1, 3))))
-    where = f" WHERE {sources.writer(source).condition(2)}" if draws.chance(0.3) else ""
+    sources = FromClauseGenerator(draws, world)
+    source = sources.random_from()
+    names = list(dict.fromkeys(draws.choice(source.names).sql for _ in range(draws.draw_between(1, 3))))
+    where = f" WHERE {sources.expressions_over(source).random_condition(2)}" if draws.draw_bool(0.3) else ""
     items = ", ".join(f"{name} AS a{place}" for place, name in enumerate(names))
     return f"SELECT {items} FROM {source.sql}{where}"
 
 
-def studied(sql: str, world: World, bench: Bench, draws: Draws) -> Studied:
+def studied(sql: str, world: GeneratedSchema, bench: TrialHarness, draws: ChoiceStream) -> CompiledStudy:
     assert bench._resolved is not None
-    rows = study_rows(sql, sql, bench._resolved, defaults(world.schema.privacy).statement)
+    rows = compile_weighted_rows(sql, sql, bench._resolved, default_settings(world.schema.privacy).statement)
     types = dict(zip(rows.names, (column.expr.type for column in rows.found.columns), strict=True))
-    listed = {name: ("a", "b", "c") for name in rows.unknown if types[name] == TEXT}
-    coding = Coding(draws.choice((2, 5, 16, 300)), listed, draws.chance(0.5))
+    listed = {name: ("a", "b", "c") for name in rows.unknown_columns if types[name] == TEXT}
+    coding = ColumnCoding(draws.choice((2, 5, 16, 300)), listed, draws.draw_bool(0.5))
     return compile_study(rows, coding, counts)
 
 
-def compare(found: Studied, bench: Bench) -> list[str]:
+def compare(found: CompiledStudy, bench: TrialHarness) -> list[str]:
     """What the witness finds when the tally is asked for as a release's rows are."""
     witness = bench.witness
-    witness.expect(found.compiled)
+    witness.expect_statement(found.compiled)
     step = found.compiled.steps[0]
     exact = witness.execute(step.sql, len(step.keys), {})
-    perturb(exact, step.calibrated.spec, ExactSampler(Draws(0).bits))
+    perturb(exact, step.calibrated.spec, ExactSampler(ChoiceStream(0).random_bytes))
     return witness.findings
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_one_unit_moves_a_tally_by_at_most_its_mass(shape: str, bench: Bench) -> None:
+@pytest.mark.parametrize("shape", SCHEMA_SHAPES)
+def test_one_unit_moves_a_tally_by_at_most_its_mass(shape: str, bench: TrialHarness) -> None:
     seen: Counter[str] = Counter()
-    for seed in range(SEED, SEED + max(1, TRIALS // len(SHAPES))):
-        draws = Draws(f"tally {seed}")
-        world = world_of(random_schema(draws, shape), draws)
-        pair: Pair = (far_pair if seed % 4 == 0 else random_pair)(world, draws)
-        bench.load(world, pair)
+    for seed in range(SEED, SEED + max(1, TRIALS // len(SCHEMA_SHAPES))):
+        draws = ChoiceStream(f"tally {seed}")
+        world = generate_from_schema(random_schema(draws, shape), draws)
+        pair: NeighborPair = (extreme_pair if seed % 4 == 0 else random_pair)(world, draws)
+        bench.load_pair(world, pair)
         for _ in range(3):
             sql = asked(world, draws)
             try:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from dpsql.compile import compile_query
-from dpsql.engines.duckdb import exact_cells
+from dpsql.engines.duckdb import fetch_exact_cells
 from dpsql.verify.templates import TEMPLATES
 from tests.support import engine as plain
 
@@ -47,10 +47,10 @@ def engines() -> Iterator[list[plain.duckdb.DuckDBPyConnection]]:
 @pytest.mark.parametrize("sql", STATEMENTS)
 def test_cells_do_not_depend_on_threads_or_order(sql: str, engines: list[plain.duckdb.DuckDBPyConnection]) -> None:
     template = TEMPLATES[1]
-    for step in compile_query(sql, template.resolved, template.settings).steps:
+    for step in compile_query(sql, template.resolved_schema, template.settings).steps:
         found = []
         for connection in engines:
-            revealed = exact_cells(connection.execute(step.sql), len(step.keys)).reveal()
+            revealed = fetch_exact_cells(connection.execute(step.sql), len(step.keys)).reveal()
             found.append((revealed.keys, [column.tolist() for column in revealed.cells]))
         assert found[0] == found[1] == found[2]
         assert not found[0][1] or any(any(column) for column in found[0][1]), "a test of nothing"

@@ -20,15 +20,15 @@ import pytest
 
 from dpsql.exact import Exact
 from dpsql.privacy import threshold
-from dpsql.privacy.release import judge
-from dpsql.privacy.threshold import Question, SparseVector, Verdict, Watch, above_threshold, thresholdout_under
+from dpsql.privacy.release import evaluate_threshold_query
+from dpsql.privacy.threshold import ThresholdQuery, SparseVector, ThresholdAnswer, SparseVectorState, calibrate_above_threshold, calibrate_thresholdout
 from tests.support.enumerating import Prescribed, chance_from, chance_of, distribution
 
 Values = tuple[int, ...]
 Pattern = tuple[bool, ...]
 Draws = npt.NDArray[np.int64]
 Chances = npt.NDArray[np.float64]
-COUNT = Question(F(1), 1)
+COUNT = ThresholdQuery(F(1), 1)
 MANY = 2000
 """Questions below the threshold."""
 
@@ -36,7 +36,7 @@ MANY = 2000
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
     """One step to the sensitivity: few draws matter, and all can be tried."""
-    monkeypatch.setattr(threshold, "STEPS", 1)
+    monkeypatch.setattr(threshold, "SENSITIVITY_STEPS", 1)
 
 
 def epsilon_of(spec: SparseVector) -> float:
@@ -116,11 +116,11 @@ def worst(
 # --- the code says that ----------------------------------------------------------------------------------------------
 
 
-def transcript(spec: SparseVector, values: Values, question: Question, sampler: Prescribed) -> tuple[Verdict, ...]:
+def transcript(spec: SparseVector, values: Values, question: ThresholdQuery, sampler: Prescribed) -> tuple[ThresholdAnswer, ...]:
     """All that leaves, until it ends."""
-    watch, said = Watch(spec, sampler), []
+    watch, said = SparseVectorState(spec, sampler), []
     for number, value in enumerate(values, 1):
-        verdict = judge(Exact([()], [np.array([value], np.int64)]), question, watch, number)
+        verdict = evaluate_threshold_query(Exact([()], [np.array([value], np.int64)]), question, watch, number)
         said.append(verdict)
         if sum(one.above for one in said) == spec.answers:
             break
@@ -130,7 +130,7 @@ def transcript(spec: SparseVector, values: Values, question: Question, sampler: 
 @pytest.mark.parametrize(("answers", "epsilon", "most"), [(1, 6, 7), (2, 24, 4)])
 def test_the_code_says_what_the_formula_says(answers: int, epsilon: int, most: int) -> None:
     for values, limit in (((0, 1), F(1)), ((2, 1), F(3, 2))):
-        spec = above_threshold(limit, F(1), F(epsilon), answers)
+        spec = calibrate_above_threshold(limit, F(1), F(epsilon), answers)
         found = distribution(partial(transcript, spec, values, COUNT), most)
         said = {tuple(one.above for one in verdicts): chance for verdicts, chance in found.items()}
         left_out = 1 - math.fsum(said.values())
@@ -143,7 +143,7 @@ def test_the_code_says_what_the_formula_says(answers: int, epsilon: int, most: i
 def test_the_holdout_keeps_its_epsilon(moved: int) -> None:
     """By its code: means on both sides of the training set's, with the numbers that are given."""
     for mean, limit in itertools.product((-2, 0, 2), (F(1), F(3, 2))):
-        spec, question = thresholdout_under(limit, F(1), F(12), 1), Question(F(1), 1, F(mean))
+        spec, question = calibrate_thresholdout(limit, F(1), F(12), 1), ThresholdQuery(F(1), 1, F(mean))
         one, other = (distribution(partial(transcript, spec, (value,), question), 7) for value in (0, moved))
         missing = max(1 - math.fsum(found.values()) for found in (one, other))
         assert missing < 1e-4
@@ -162,7 +162,7 @@ def test_the_holdout_keeps_its_epsilon(moved: int) -> None:
 def test_no_transcript_tells_more_than_epsilon(answers: int, asked: int, epsilon: F, change_one: bool) -> None:
     """Questions that move in the same direction, in opposite ones, and not at all; thresholds beside and on them."""
     for limit in (F(0), F(3, 2), F(6)):
-        spec = above_threshold(limit, F(1), epsilon, answers)
+        spec = calibrate_above_threshold(limit, F(1), epsilon, answers)
         ratio = worst(partial(safe, spec), neighbors(asked, change_one), patterns(asked, answers))
         assert ratio <= epsilon_of(spec) * (1 + 1e-9) <= float(epsilon) * (1 + 1e-9)
 
@@ -174,7 +174,7 @@ def far_apart(spec: SparseVector) -> float:
 
 def test_the_claim_is_nearly_reached() -> None:
     """Many questions below, and one above, that move against each other: no smaller epsilon would do."""
-    assert 0.85 < far_apart(above_threshold(F(0), F(1), F(1), 1)) <= 1
+    assert 0.85 < far_apart(calibrate_above_threshold(F(0), F(1), F(1), 1)) <= 1
 
 
 def test_values_of_any_grid_move_no_further_than_their_steps() -> None:
@@ -230,7 +230,7 @@ def gives_the_compared_value(spec: SparseVector, values: Values, pattern: Patter
 def test_broken_variants_are_caught(
     variant: Callable[[SparseVector, Values, Pattern], float], pair: tuple[Values, Values], pattern: Pattern
 ) -> None:
-    spec = above_threshold(F(1), F(1), F(1), 1)
+    spec = calibrate_above_threshold(F(1), F(1), F(1), 1)
     assert worst(partial(variant, spec), [pair], [pattern]) > 1.2 * epsilon_of(spec)
     # The safe form, on the same questions, is not.
     ended = _ended(pattern, 1)
@@ -239,5 +239,5 @@ def test_broken_variants_are_caught(
 
 @pytest.mark.parametrize("halved", ["threshold_scale", "query_scale"])
 def test_half_of_the_noise_is_caught(halved: str) -> None:
-    spec = above_threshold(F(0), F(1), F(1), 1)
+    spec = calibrate_above_threshold(F(0), F(1), F(1), 1)
     assert far_apart(replace(spec, **{halved: getattr(spec, halved) / 2})) > 1

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import beta
 
 from dpsql.exact import Exact
-from dpsql.privacy.accounting import epsilon_from
+from dpsql.privacy.accounting import rho_to_epsilon
 from dpsql.privacy.mechanisms import (
     Gaussian,
     Laplace,
@@ -20,11 +20,11 @@ from dpsql.privacy.mechanisms import (
     Sensitivity,
     calibrate_gaussian,
     calibrate_laplace,
-    loss,
+    noise_loss,
 )
-from dpsql.privacy.release import Bundle, KeySelection, Spec, perturb
+from dpsql.privacy.release import NoiseBundle, KeySelection, ReleaseSpec, perturb
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.selection import Selection, choose_under_epsilon, choose_under_rho
+from dpsql.privacy.selection import Selection, calibrate_selection_by_epsilon, calibrate_selection_by_rho
 
 pytestmark = pytest.mark.stat
 
@@ -45,7 +45,7 @@ def share_at_most(hits: int) -> float:
 def released(count: int, mechanism: Mechanism) -> np.ndarray:
     """Independent releases of one cell, one for each key."""
     exact = Exact(KEYS, [np.full(CELLS, count, np.int64)])
-    return perturb(exact, Spec((F(1),), (Bundle((0,), mechanism),)), ExactSampler()).cells[0]
+    return perturb(exact, ReleaseSpec((F(1),), (NoiseBundle((0,), mechanism),)), ExactSampler()).cells[0]
 
 
 def epsilon_shown(mechanism: Mechanism, least: int, delta: float) -> float:
@@ -58,7 +58,7 @@ def epsilon_shown(mechanism: Mechanism, least: int, delta: float) -> float:
 @pytest.mark.parametrize("epsilon", [F(1, 2), F(1), F(2)], ids=str)
 def test_laplace_keeps_its_epsilon(epsilon: F) -> None:
     mechanism = calibrate_laplace(ONE, epsilon)
-    claimed = loss(mechanism, ONE).epsilon
+    claimed = noise_loss(mechanism, ONE).epsilon
     assert claimed is not None
     assert 0.9 * epsilon < epsilon_shown(mechanism, 1, 0.0) <= claimed
     assert epsilon_shown(Laplace(mechanism.scale / 2), 1, 0.0) > claimed
@@ -67,7 +67,7 @@ def test_laplace_keeps_its_epsilon(epsilon: F) -> None:
 @pytest.mark.parametrize("rho", [F(1, 8), F(1, 2)], ids=str)
 def test_gaussian_keeps_its_epsilon(rho: F) -> None:
     mechanism, delta = calibrate_gaussian(ONE, rho), F(1, 100)
-    claimed = float(epsilon_from(loss(mechanism, ONE).rho, delta))
+    claimed = float(rho_to_epsilon(noise_loss(mechanism, ONE).rho, delta))
 
     def telling(sigma: F) -> int:
         # The likelihood ratio passes e^epsilon in this tail.
@@ -79,7 +79,7 @@ def test_gaussian_keeps_its_epsilon(rho: F) -> None:
 
 
 def times_kept(selection: Selection, count: int) -> int:
-    spec = Spec((F(1),), (), KeySelection(0, selection, 1))
+    spec = ReleaseSpec((F(1),), (), KeySelection(0, selection, 1))
     return len(perturb(Exact(KEYS, [np.full(CELLS, count, np.int64)]), spec, ExactSampler()).keys)
 
 
@@ -91,9 +91,9 @@ def shifted(selection: Selection, by: int) -> Selection:
 @pytest.mark.parametrize(
     "selection",
     [
-        choose_under_epsilon(F(1), F(1, 1000), F(0), l0=1),
-        choose_under_epsilon(F(1, 4), F(1, 1000), F(0), l0=1),
-        choose_under_rho(F(1, 2), F(1, 1000), l0=1),
+        calibrate_selection_by_epsilon(F(1), F(1, 1000), F(0), l0=1),
+        calibrate_selection_by_epsilon(F(1, 4), F(1, 1000), F(0), l0=1),
+        calibrate_selection_by_rho(F(1, 2), F(1, 1000), l0=1),
     ],
     ids=lambda s: f"{s.name}-{float(s.loss.rho):.3g}",
 )
@@ -110,10 +110,10 @@ def test_a_key_of_one_unit_stays_hidden(selection: Selection) -> None:
 
 def test_one_draw_decides_a_block() -> None:
     """Were each of three rows of a block decided by its own draw, a hidden key would appear three times as often."""
-    selection = choose_under_epsilon(F(1), F(1, 100), F(0), l0=1)
+    selection = calibrate_selection_by_epsilon(F(1), F(1, 100), F(0), l0=1)
     blocks = CELLS // 3
     keys = [(block, row) for block in range(blocks) for row in range(3)]
-    spec = Spec((F(1),), (), KeySelection(0, selection, 1))
+    spec = ReleaseSpec((F(1),), (), KeySelection(0, selection, 1))
     kept = len(perturb(Exact(keys, [np.ones(len(keys), np.int64)]), spec, ExactSampler()).keys)
     assert kept % 3 == 0
     expected = float(selection.loss.delta)

@@ -12,10 +12,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpsql.engines.scratch import ScratchEngine
+from dpsql.engines.scratch import InMemoryEngine
 from dpsql.privacy.mechanisms import Laplace
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.verify.intervals import share_at_least, share_at_most
+from dpsql.verify.intervals import probability_lower_bound, probability_upper_bound
 from tests.support.blocks import Row, cells, compiled, fill, world
 
 pytestmark = pytest.mark.stat
@@ -30,7 +30,7 @@ ALONE: tuple[Row, ...] = ((7, "a", 100.0),)
 
 def loss_seen(sql: str, rows: tuple[Row, ...], fewer: tuple[Row, ...], change: Callable[[int, int], float]) -> float:
     """At least the epsilon that tells the two apart, by the best of some thresholds."""
-    engine, made = ScratchEngine(1), world()
+    engine, made = InMemoryEngine(1), world()
     (step,) = compiled(SQL, made, EPSILON).steps
     mechanism = step.calibrated.bundles[0].mechanism
     assert isinstance(mechanism, Laplace)
@@ -38,16 +38,16 @@ def loss_seen(sql: str, rows: tuple[Row, ...], fewer: tuple[Row, ...], change: C
     for database in (rows, fewer):
         fill(engine, made, database)
         (cell,) = cells(engine, sql or step.sql, 0).values()
-        blocks = engine.ask("SELECT count(DISTINCT hash(uid, 'blocks') % 20) FROM events")[0][0]
+        blocks = engine.query_rows("SELECT count(DISTINCT hash(uid, 'blocks') % 20) FROM events")[0][0]
         drawn.append(change(cell, int(blocks)) + ExactSampler().laplace(DRAWS, mechanism.scale))
     engine.close()
     found = 0.0
     for threshold in np.quantile(np.concatenate(drawn), (0.25, 0.5, 0.75)):
         for sign in (1, -1):
             high, low = (int(np.sum(sign * part > sign * threshold)) for part in drawn)
-            p, q = share_at_least(high, DRAWS, MISS), share_at_most(low, DRAWS, MISS)
+            p, q = probability_lower_bound(high, DRAWS, MISS), probability_upper_bound(low, DRAWS, MISS)
             found = max(found, math.log(p / q) if p > 0 else 0.0)
-            p, q = share_at_least(low, DRAWS, MISS), share_at_most(high, DRAWS, MISS)
+            p, q = probability_lower_bound(low, DRAWS, MISS), probability_upper_bound(high, DRAWS, MISS)
             found = max(found, math.log(p / q) if p > 0 else 0.0)
     return found
 

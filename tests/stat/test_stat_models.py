@@ -15,14 +15,14 @@ import pytest
 from scipy.stats import beta
 
 from dpsql.privacy import regression
-from dpsql.privacy.design import Design, Scale
+from dpsql.privacy.design import FeatureDesign, NumericAxis
 from dpsql.privacy.mechanisms import Laplace
-from dpsql.privacy.minimiser import Problem, minimise
-from dpsql.privacy.moments import Moments, moments_under_epsilon
-from dpsql.privacy.objective import ObjectivePerturbation, objective_under_epsilon
-from dpsql.privacy.regression import OutputPerturbation, output_under_epsilon
+from dpsql.privacy.minimiser import LogisticProblem, minimize_loss
+from dpsql.privacy.moments import NoisyMoments, calibrate_moments_by_epsilon
+from dpsql.privacy.objective import ObjectivePerturbation, calibrate_objective_by_epsilon
+from dpsql.privacy.regression import OutputPerturbation, calibrate_output_by_epsilon
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.tally import Axes, Tally, UnitMass
+from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
 from tests.support.models import Silent, tally
 
 pytestmark = pytest.mark.stat
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.stat
 ALPHA = 1e-7
 RUNS = 20_000
 NEAR = 1.0
-DESIGN = Design((Scale(3),))
+DESIGN = FeatureDesign((NumericAxis(3),))
 AXES = Axes((0, 0), (2, 3))
 MASS = UnitMass(1, 1, True, 1, False)
 
@@ -43,11 +43,11 @@ class Of2008(ObjectivePerturbation):
         pass
 
 
-Study = ObjectivePerturbation | OutputPerturbation | Moments
+Study = ObjectivePerturbation | OutputPerturbation | NoisyMoments
 Event = Callable[[np.ndarray], bool]
 
 
-def epsilon_shown(study: Study, rows: tuple[Tally, Tally], event: Event, runs: int = RUNS) -> float:
+def epsilon_shown(study: Study, rows: tuple[WeightedRows, WeightedRows], event: Event, runs: int = RUNS) -> float:
     """A lower bound on epsilon, from how often a release is in the event with the row and without it."""
     sampler = ExactSampler()
     on, off = (sum(event(study.perform(one, sampler)[0]) for _ in range(runs)) for one in rows)
@@ -66,7 +66,7 @@ def with_half_the_noise(study: Study) -> Study:
 
 def test_objective_perturbation_keeps_its_epsilon_and_the_form_of_2008_does_not() -> None:
     """One event for both: coefficients near 0, along the feature of the row that comes."""
-    sound = objective_under_epsilon(DESIGN, AXES, MASS, F(1, 64), 1, F(1))
+    sound = calibrate_objective_by_epsilon(DESIGN, AXES, MASS, F(1, 64), 1, F(1))
     pure = Of2008(DESIGN, AXES, MASS, sound.ridge.__class__(F(1, 64), 1, None), F(0), F(3, 2), sound.noise)
     rows = tally({(1, 2): 1}), tally(axes=AXES)
     shown = [
@@ -86,13 +86,13 @@ def test_output_perturbation_keeps_its_epsilon_and_half_the_noise_does_not(monke
     """
     found: dict[bytes, np.ndarray] = {}
 
-    def minimise_once(posed: Problem) -> np.ndarray:
+    def minimise_once(posed: LogisticProblem) -> np.ndarray:
         key = posed.weights.tobytes()
-        return found[key] if key in found else found.setdefault(key, minimise(posed))
+        return found[key] if key in found else found.setdefault(key, minimize_loss(posed))
 
-    monkeypatch.setattr(regression, "minimise", minimise_once)
-    design, axes, crowd = Design((Scale(5),)), Axes((0, 0), (2, 5)), {(0, 1): 10**8}
-    study = output_under_epsilon(design, axes, MASS, F(1), 1, F(1))
+    monkeypatch.setattr(regression, "minimize_loss", minimise_once)
+    design, axes, crowd = FeatureDesign((NumericAxis(5),)), Axes((0, 0), (2, 5)), {(0, 1): 10**8}
+    study = calibrate_output_by_epsilon(design, axes, MASS, F(1), 1, F(1))
     rows = tally(crowd, {(1, 4): 1}), tally(crowd)
     beyond = study.perform(rows[0], Silent())[0][1:]
     shown = [
@@ -108,7 +108,7 @@ def test_output_perturbation_keeps_its_epsilon_and_half_the_noise_does_not(monke
 def test_moments_keep_their_epsilon_and_those_with_half_the_noise_do_not() -> None:
     """A row at the end of its scale moves all moments by as much as is claimed: the event is that all are above it."""
     axes = Axes((0, 0), (3, 3))
-    study = moments_under_epsilon(DESIGN, axes, MASS, F(0), F(1))
+    study = calibrate_moments_by_epsilon(DESIGN, axes, MASS, F(0), F(1))
     rows = tally({(2, 2): 1}), tally(axes=axes)
     above = study.perform(rows[0], Silent())[0]
     assert len(set(above.tolist())) == 1

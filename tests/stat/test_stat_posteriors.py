@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from dpsql.post.latent import Noise
-from dpsql.post.posteriors import NormalPrior, level, share
+from dpsql.post.latent import SumNoise
+from dpsql.post.posteriors import NormalPrior, infer_mean, infer_proportion
 from dpsql.privacy.sampling import ExactSampler
 
 pytestmark = pytest.mark.stat
@@ -49,8 +49,8 @@ def shares(heavy: bool, epsilon: float, rows: int) -> tuple[int, int]:
     truth = random.uniform(size=RUNS)
     ones = random.binomial(rows, truth)
     noisy = np.stack([ones, rows - ones]) + draws(heavy, 1 / epsilon, 2)
-    noise, prior = Noise(heavy, 1 / epsilon), np.ones(RUNS)
-    found = share(noisy[0], noisy[1], (noise, noise), prior, prior, 0.95)
+    noise, prior = SumNoise(heavy, 1 / epsilon), np.ones(RUNS)
+    found = infer_proportion(noisy[0], noisy[1], (noise, noise), prior, prior, 0.95)
     plugged = stats.beta.interval(0.95, *(1 + np.maximum(noisy, 0)))
     return holds(found.low, found.high, truth), holds(*plugged, truth)
 
@@ -62,7 +62,7 @@ def means(heavy: bool, epsilon: float, rows: int) -> tuple[int, int]:
     square = sigma**2 * random.chisquare(rows - 1, RUNS) + rows * mean**2
     scale = (2.0 if heavy else 2.0**0.5) / epsilon
     noisy = np.stack([rows - square, square, rows * mean]) + draws(heavy, scale, 3)
-    found = level(noisy[0], noisy[1], noisy[2], (Noise(heavy, scale),) * 3, NormalPrior(), 0.95)
+    found = infer_mean(noisy[0], noisy[1], noisy[2], (SumNoise(heavy, scale),) * 3, NormalPrior(), 0.95)
     n = np.maximum(noisy[0] + noisy[1], 5.0)
     middle = np.clip(noisy[2] / n, -1, 1)
     around = np.maximum(noisy[1] - n * middle**2, 1e-6)

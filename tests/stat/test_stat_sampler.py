@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, norm, spearmanr
 
-from dpsql.privacy.accounting import epsilon_from
+from dpsql.privacy.accounting import rho_to_epsilon
 from dpsql.privacy.sampling import ExactSampler
 from tests.support.needed import package
 
@@ -124,7 +124,7 @@ def test_conversion_agrees_with_opendp(sigma: float, delta: float) -> None:
     dp.enable_features("contrib")
     gaussian = (dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")) >> dp.m.then_gaussian(scale=sigma)
     theirs = dp.c.make_zCDP_to_approxDP(gaussian).map(1.0).epsilon(delta)
-    ours = float(epsilon_from(1 / (2 * F(sigma) ** 2), F(delta)))
+    ours = float(rho_to_epsilon(1 / (2 * F(sigma) ** 2), F(delta)))
     assert ours == pytest.approx(theirs, rel=1e-3)
     assert ours <= theirs * (1 + 1e-9)
 

@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import chi2
 
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.scores import FINE, STEPS, Drawing, Ranking, draw_shares, posterior_penalties, rank
+from dpsql.privacy.scores import LIKELIHOOD_STEPS, SHARE_STEPS, PosteriorDraws, Ranking, draw_shares, posterior_penalties, rank_candidates
 
 pytestmark = pytest.mark.stat
 
@@ -59,7 +59,7 @@ def permuted(scores: list[int], scale: float) -> np.ndarray:
 def test_the_best_fits(flips: bool, name: str, scale: F) -> None:
     scores = SCORES[name]
     cells = np.tile(np.array(scores, np.int64), (DRAWS, 1))
-    places = rank(Ranking(scale, 1, flips, 0), cells, ExactSampler())[:, 0]
+    places = rank_candidates(Ranking(scale, 1, flips, 0), cells, ExactSampler())[:, 0]
     true, other = (permuted, exponential) if flips else (exponential, permuted)
     assert fits(places, true(scores, float(scale))) > ALPHA
     if len(scores) > 1:
@@ -71,7 +71,7 @@ def test_the_best_fits(flips: bool, name: str, scale: F) -> None:
 def test_the_second_is_chosen_from_those_that_are_left(flips: bool) -> None:
     """Pairs of the first two: the product of the two distributions; drawing twice from all of them is rejected."""
     scores, scale = [0, 1, 2], 1.5
-    chosen = rank(Ranking(F(3, 2), 2, flips, 0), np.tile(np.array(scores, np.int64), (DRAWS, 1)), ExactSampler())
+    chosen = rank_candidates(Ranking(F(3, 2), 2, flips, 0), np.tile(np.array(scores, np.int64), (DRAWS, 1)), ExactSampler())
     draw = permuted if flips else exponential
     first, pairs, again = draw(scores, scale), np.zeros((3, 3)), np.zeros((3, 3))
     for one in range(3):
@@ -86,11 +86,11 @@ def test_the_second_is_chosen_from_those_that_are_left(flips: bool) -> None:
 
 @pytest.mark.parametrize("temper", [F(1), F(1, 5)], ids=str)
 def test_posterior_draws_fit(temper: F) -> None:
-    drawing = Drawing(FINE / temper, 1, 50, F(2), F(3), 1)
+    drawing = PosteriorDraws(LIKELIHOOD_STEPS / temper, 1, 50, F(2), F(3), 1)
     weights = np.tile(np.array([[30, 70]], np.int64), (200_000, 1))
     (shares,) = draw_shares(drawing, weights, ExactSampler())
     places = shares - drawing.first
-    theta = np.arange(drawing.first, STEPS - drawing.first + 1) / STEPS
+    theta = np.arange(drawing.first, SHARE_STEPS - drawing.first + 1) / SHARE_STEPS
 
     def density(power: float, a: float, b: float) -> np.ndarray:
         logs = (power * 30 + a - 1) * np.log(theta) + (power * 70 + b - 1) * np.log(1 - theta)

@@ -14,9 +14,9 @@ import pytest
 from scipy.stats import beta
 
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.synthesis import ROW, Method, Synthesis
-from dpsql.privacy.synthesis_shares import Wanted, under_epsilon
-from dpsql.privacy.tally import Axes, Tally, UnitMass
+from dpsql.privacy.synthesis import ROW, SynthesisMethod, Synthesis
+from dpsql.privacy.synthesis_shares import SynthesisRequest, calibrate_synthesis_by_epsilon
+from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
 from tests.support.tallies import tally_of
 
 pytestmark = pytest.mark.stat
@@ -31,12 +31,12 @@ WITH, WITHOUT = tally_of([*CROWD, [((0, 1), ROWS)]], SIZES), tally_of(CROWD, SIZ
 Event = Callable[[np.ndarray], bool]
 
 
-def study(method: Method, norm: int) -> Synthesis:
+def study(method: SynthesisMethod, norm: int) -> Synthesis:
     mass = UnitMass(norm, 1, norm == 1, 1, False)
-    return under_epsilon(Wanted(method, Axes((0, 0), SIZES), mass, ((), ()), 1000, 1), F(1))
+    return calibrate_synthesis_by_epsilon(SynthesisRequest(method, Axes((0, 0), SIZES), mass, ((), ()), 1000, 1), F(1))
 
 
-def hits(made: Synthesis, tally: Tally, event: Event) -> int:
+def hits(made: Synthesis, tally: WeightedRows, event: Event) -> int:
     found = 0
     for _ in range(RUNS):
         parts, _, first, second = made.perform(tally, ExactSampler())
@@ -60,9 +60,9 @@ def its_rows_are_there(rows: np.ndarray) -> bool:
     return len(rows) >= 16
 
 
-@pytest.mark.parametrize("method", Method)
+@pytest.mark.parametrize("method", SynthesisMethod)
 @pytest.mark.parametrize("event", [many_of_its_kind, its_rows_are_there])
-def test_a_unit_of_four_rows_is_hidden(method: Method, event: Event) -> None:
+def test_a_unit_of_four_rows_is_hidden(method: SynthesisMethod, event: Event) -> None:
     made = study(method, ROWS)
     assert made.loss.epsilon is not None
     assert epsilon_shown(made, event) <= float(made.loss.epsilon)
@@ -71,12 +71,12 @@ def test_a_unit_of_four_rows_is_hidden(method: Method, event: Event) -> None:
 @pytest.mark.parametrize(
     ("method", "event"),
     [
-        (Method.MARGINALS, many_of_its_kind),
-        (Method.INDEPENDENT, its_rows_are_there),
-        (Method.MWEM, its_rows_are_there),
+        (SynthesisMethod.MARGINALS, many_of_its_kind),
+        (SynthesisMethod.INDEPENDENT, its_rows_are_there),
+        (SynthesisMethod.MWEM, its_rows_are_there),
     ],
 )
-def test_noise_for_one_row_is_found_out(method: Method, event: Event) -> None:
+def test_noise_for_one_row_is_found_out(method: SynthesisMethod, event: Event) -> None:
     assert epsilon_shown(study(method, 1), event) > 1.0
 
 
@@ -84,10 +84,10 @@ def test_the_exact_number_of_rows_is_found_out(monkeypatch: pytest.MonkeyPatch) 
     seen: list[int] = []
     real = Synthesis.perform
 
-    def perform(self: Synthesis, tally: Tally, sampler: ExactSampler) -> tuple[np.ndarray, ...]:
+    def perform(self: Synthesis, tally: WeightedRows, sampler: ExactSampler) -> tuple[np.ndarray, ...]:
         seen.append(int(tally.weights.sum()))
         return real(self, tally, sampler)
 
     monkeypatch.setattr(Synthesis, "perform", perform)
-    monkeypatch.setattr(Synthesis, "_rows", lambda _, whole: seen[-1])
-    assert epsilon_shown(study(Method.INDEPENDENT, ROWS), its_rows_are_there) > 1.0
+    monkeypatch.setattr(Synthesis, "_count_rows", lambda _, whole: seen[-1])
+    assert epsilon_shown(study(SynthesisMethod.INDEPENDENT, ROWS), its_rows_are_there) > 1.0

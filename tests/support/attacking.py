@@ -18,8 +18,8 @@ from dpsql.dataset import open_dataset
 from dpsql.errors import Error
 from dpsql.ledger.base import Balance
 from dpsql.privacy.sampling import Sampler
-from dpsql.session import Answer, Parameter, Session
-from dpsql.verify.claims import Cells, undercharged, violations
+from dpsql.session import StatementResult, Parameter, Session
+from dpsql.verify.claims import ExactCells, find_undercharges, find_violations
 
 ROWS = 20
 """The norm: a unit counts like at most so many rows."""
@@ -122,24 +122,24 @@ def build_pair(folder: Path, tables: str = TABLES, data: str = DATA, victim: str
     return Pair(*(build(folder, name, schema_text(name, tables, neighbors), rows) for name, rows in sides))
 
 
-def exact(session: Session, sql: str, place: int = 0) -> Cells:
+def exact(session: Session, sql: str, place: int = 0) -> ExactCells:
     """The cells of one of the statement's releases before noise, on this side's rows."""
-    step = session.compiled(sql, ()).steps[place]
+    step = session.compile_statement(sql, ()).steps[place]
     revealed = session.dataset.engine.execute(step.sql, len(step.keys), {}).reveal()
-    return Cells(tuple(revealed.keys), tuple(tuple(np.asarray(column).tolist()) for column in revealed.cells))
+    return ExactCells(tuple(revealed.keys), tuple(tuple(np.asarray(column).tolist()) for column in revealed.cells))
 
 
 def told_apart(pair: Pair, sql: str) -> list[str]:
     """What is wrong with the statement on these neighbors: texts, claims, charges; nothing, if all is well."""
     one, other = pair
-    compiled, theirs = one.compiled(sql, ()), other.compiled(sql, ())
+    compiled, theirs = one.compile_statement(sql, ()), other.compile_statement(sql, ())
     explained = one.explain(sql)
     found = [] if _plain(one, explained) == _plain(other, other.explain(sql)) else ["EXPLAIN depends on the rows"]
     privacy = one.dataset.schema.privacy
     for place, (step, release) in enumerate(zip(compiled.steps, explained.releases, strict=True)):
-        found += violations(step, release, exact(one, sql, place), exact(other, sql, place), privacy)
+        found += find_violations(step, release, exact(one, sql, place), exact(other, sql, place), privacy)
     same = [step.loss for step in compiled.steps] == [step.loss for step in theirs.steps]
-    return found + ([] if same else ["the price depends on the rows"]) + undercharged(compiled)
+    return found + ([] if same else ["the price depends on the rows"]) + find_undercharges(compiled)
 
 
 def _plain(session: Session, explained: object) -> str:
@@ -176,7 +176,7 @@ def for_free(*sessions: Session) -> Iterator[None]:
     assert [session.budget() for session in sessions] == before, "a charge was made"
 
 
-def values(answer: Answer) -> list[tuple[object, ...]]:
+def values(answer: StatementResult) -> list[tuple[object, ...]]:
     return [tuple(row) for row in answer.rows]
 
 

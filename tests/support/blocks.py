@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from dpsql.calibrate import Noise
+from dpsql.calibrate import NoiseKind
 from dpsql.compile import Compiled, compile_query
-from dpsql.engines.scratch import ScratchEngine
+from dpsql.engines.scratch import InMemoryEngine
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import (
     Column,
@@ -24,8 +24,8 @@ from dpsql.schema.model import (
 )
 from dpsql.settings import Settings
 from dpsql.types import BIGINT, DOUBLE, TEXT
-from dpsql.verify.draws import Draws
-from dpsql.verify.worlds import PLENTY, World, world_of
+from dpsql.verify.draws import ChoiceStream
+from dpsql.verify.worlds import AMPLE_BUDGET, GeneratedSchema, generate_from_schema
 
 OWN = OwnUnit("uid")
 
@@ -33,7 +33,7 @@ Row = tuple[int, str, float | None]
 """The unit, a group (a, b or c) and a number between 0 and 100."""
 
 
-def world(neighbors: Neighbors = Neighbors.ADD_REMOVE, unit: Unit = OWN, group_size: int = 1) -> World:
+def world(neighbors: Neighbors = Neighbors.ADD_REMOVE, unit: Unit = OWN, group_size: int = 1) -> GeneratedSchema:
     """`events`, and a public table `nums` of three rows."""
     columns = (
         Column("uid", Domain(BIGINT)),
@@ -44,9 +44,9 @@ def world(neighbors: Neighbors = Neighbors.ADD_REMOVE, unit: Unit = OWN, group_s
     events = Table("events", EngineTable(("events",)), unit, (), columns)
     nums = Table("nums", EngineTable(("nums",)), None, (), (Column("n", Domain(BIGINT)),))
     name = "row" if isinstance(unit, RowUnit) else "events.uid"
-    privacy = Privacy(neighbors, name, PLENTY, PLENTY, Contributions(rows=2, groups=2), group_size)
+    privacy = Privacy(neighbors, name, AMPLE_BUDGET, AMPLE_BUDGET, Contributions(rows=2, groups=2), group_size)
     schema = Schema(Path("blocks.yaml"), "duckdb://", "sqlite://", privacy, (), (events, nums))
-    return world_of(schema, Draws(record=()))  # simplest choices: stored as declared
+    return generate_from_schema(schema, ChoiceStream(record=()))  # simplest choices: stored as declared
 
 
 def literals(rows: Sequence[Row]) -> tuple[tuple[str, ...], ...]:
@@ -56,18 +56,18 @@ def literals(rows: Sequence[Row]) -> tuple[tuple[str, ...], ...]:
     return tuple((str(uid), f"'{g}'", number(x), f"'w{uid % 3}'") for uid, g, x in rows)
 
 
-def fill(engine: ScratchEngine, made: World, rows: Sequence[Row]) -> None:
+def fill(engine: InMemoryEngine, made: GeneratedSchema, rows: Sequence[Row]) -> None:
     for laid in made.tables:
         values = (("0",), ("1",), ("2",)) if laid.name == "nums" else literals(rows)
-        engine.fill(laid.name, [(c.name, c.spelled) for c in laid.columns], values)
+        engine.fill_table(laid.name, [(c.name, c.engine_type) for c in laid.columns], values)
 
 
-def compiled(sql: str, made: World, epsilon: int = 1, noise: Noise = Noise.LAPLACE) -> Compiled:
-    delta = Fraction(0) if noise is Noise.LAPLACE else Fraction(1, 10**6)
-    return compile_query(sql, made.resolved, Settings(Fraction(epsilon), delta, 2, 2, noise))
+def compiled(sql: str, made: GeneratedSchema, epsilon: int = 1, noise: NoiseKind = NoiseKind.LAPLACE) -> Compiled:
+    delta = Fraction(0) if noise is NoiseKind.LAPLACE else Fraction(1, 10**6)
+    return compile_query(sql, made.resolved_schema, Settings(Fraction(epsilon), delta, 2, 2, noise))
 
 
-def cells(engine: ScratchEngine, sql: str, keys: int) -> dict[tuple[object, ...], int]:
+def cells(engine: InMemoryEngine, sql: str, keys: int) -> dict[tuple[object, ...], int]:
     """The only column of a release, by its keys."""
-    revealed = engine.release(sql, keys, {}).reveal()
+    revealed = engine.run_release(sql, keys, {}).reveal()
     return dict(zip(revealed.keys, revealed.cells[0].tolist(), strict=True))

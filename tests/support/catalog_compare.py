@@ -18,7 +18,7 @@ from typing import Any
 
 import psycopg
 
-from dpsql.catalog.database import run
+from dpsql.catalog.database import run_catalog_query
 from dpsql.catalog.identity import Identity
 from dpsql.catalog.objects import objects_of
 from dpsql.catalog.variables import Variables
@@ -118,7 +118,7 @@ class Both:
         query = read_catalog_query(_numbered(sql, self.ours), (), self.schema, self.who, NOW)
         if query is None:
             return None
-        found = run(self.schema, query, 30)
+        found = run_catalog_query(self.schema, query, 30)
         columns = [(one.name, _spelled(one.spelling)) for one in found.columns]
         kinds = [one.spelling for one in found.columns]
         rows = [[_vector(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in found.rows]

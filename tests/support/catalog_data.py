@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 
 from dpsql.catalog.variables import VARIABLES
-from dpsql.sql.catalog_functions import FUNCTIONS, SESSION, TABLE_FUNCTIONS
+from dpsql.sql.catalog_functions import CATALOG_FUNCTIONS, SESSION_FUNCTIONS, TABLE_FUNCTIONS
 from dpsql.vocabulary import named_functions
 from tests.support.postgres import running
 
@@ -80,7 +80,7 @@ def _copied(db: psycopg.Connection, query: str, parameters: Mapping[str, object]
 
 def written(url: str) -> dict[str, str]:
     """All files, as that server has it: functions that statements may call, and settings that are there."""
-    functions = {*FUNCTIONS, *SESSION, *TABLE_FUNCTIONS, *(one.name for one in named_functions())}
+    functions = {*CATALOG_FUNCTIONS, *SESSION_FUNCTIONS, *TABLE_FUNCTIONS, *(one.name for one in named_functions())}
     return texts(url, sorted(functions), sorted(VARIABLES))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpsql.catalog.describe import column_comment, table_comment
-from dpsql.catalog.pg_types import pg_type
+from dpsql.catalog.pg_types import pg_type_of
 from dpsql.schema.model import ForeignUnit, OwnUnit, Schema, Table, View
 from dpsql.types import Kind, Type
 
@@ -48,7 +48,7 @@ def _keys(table: Table) -> Iterator[str]:
 def _type(type_: Type) -> str:
     if type_.kind is Kind.DECIMAL:
         return f"numeric({type_.precision},{type_.scale})"
-    return pg_type(type_).spelled
+    return pg_type_of(type_).spelled
 
 
 def _quoted(name: str) -> str:

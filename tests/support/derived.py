@@ -11,21 +11,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.compile import Compiled, ReleaseStep, compile_query
-from dpsql.derive.derive import Derived, derive
-from dpsql.derive.shape import Kind, from_text, to_text
-from dpsql.engines.scratch import ScratchEngine
+from dpsql.derive.derive import DerivedRelease, derive_release
+from dpsql.derive.shape import CellKind, shape_from_text, shape_to_text
+from dpsql.engines.scratch import InMemoryEngine
 from dpsql.errors import Error
 from dpsql.plan.nodes import Norm, Sum, Weigh
-from dpsql.privacy.release import Release, from_bytes, perturb, to_bytes
+from dpsql.privacy.release import Release, release_from_bytes, perturb, release_to_bytes
 from dpsql.public_facts import find_facts
 from dpsql.schema.model import Column, Contributions, Neighbors, Resolved
-from dpsql.settings import SessionSettings, Settings, change, defaults
-from dpsql.verify.draws import Draws
-from dpsql.verify.expressions import Name, Writer
+from dpsql.settings import SessionSettings, Settings, change_setting, default_settings
+from dpsql.verify.draws import ChoiceStream
+from dpsql.verify.expressions import ScopedColumn, ExpressionGenerator
 from dpsql.verify.neighbors import random_pair
-from dpsql.verify.sources import Sources
-from dpsql.verify.witness import fill
-from dpsql.verify.worlds import World, random_schema, world_of
+from dpsql.verify.sources import FromClauseGenerator
+from dpsql.verify.witness import fill_engine
+from dpsql.verify.worlds import GeneratedSchema, random_schema, generate_from_schema
 from tests.support.shop import Silence
 
 STORED, ASKED = "1000000", "2000"
@@ -73,12 +73,12 @@ CONDITIONS = {
 class Pairs:
     """Statements over one FROM clause of a world."""
 
-    def __init__(self, draws: Draws, world: World) -> None:
-        sources = Sources(draws, world)
+    def __init__(self, draws: ChoiceStream, world: GeneratedSchema) -> None:
+        sources = FromClauseGenerator(draws, world)
         self._draws = draws
-        self._source = sources.source(draws.choice((0, 0, 1, 2)))
-        self._write: Writer = sources.writer(self._source)
-        x, y = (self._write.summed() for _ in range(2))
+        self._source = sources.random_from(draws.choice((0, 0, 1, 2)))
+        self._write: ExpressionGenerator = sources.expressions_over(self._source)
+        x, y = (self._write.random_bounded() for _ in range(2))
         self._pool = ["COUNT(*)", *(f"{f}({z})" for z in (x, y) for f in ("COUNT", "SUM", "AVG", "VAR_POP", "STDDEV"))]
         self._pool += [f"CORR({x}, {y})", f"BOOL_OR({x} > 0)", f"COUNT(DISTINCT {x})", f"SUM(DISTINCT {y})"]
         self._pool += [f"COUNT(*) FILTER (WHERE {x} > 0)", "COUNT(*)"]
@@ -87,12 +87,12 @@ class Pairs:
     def pair(self) -> Pair:
         draws, about = self._draws, set[str]()
         keys = list(dict.fromkeys(self._key() for _ in range(draws.choice((0, 1, 1, 2, 2, 3)))))
-        where = [self._write.condition(0)] if draws.chance(0.2) else []
-        held = draws.sample(self._pool, draws.between(1, 4))
+        where = [self._write.random_condition(0)] if draws.draw_bool(0.2) else []
+        held = draws.sample(self._pool, draws.draw_between(1, 4))
         stored = self._statement([key.sql for key in keys], held, where)
         asked_keys: list[str] = []
         for key in keys:
-            match draws.below(5):
+            match draws.draw_below(5):
                 case 0 | 1:
                     asked_keys.append(key.sql)
                 case 2:
@@ -101,15 +101,15 @@ class Pairs:
                 case _:
                     about.add("rolled up")
         more = list(where)
-        if keys and draws.chance(0.5):
+        if keys and draws.draw_bool(0.5):
             about.add("filtered")
             for key in (draws.choice(keys) for _ in range(draws.choice((1, 1, 2)))):
                 more.append(draws.choice(CONDITIONS[key.kind]).format(key.sql))
-        same = draws.chance(0.6)
+        same = draws.draw_bool(0.6)
         about.add("some" if same else "others")
         pool = held if same else self._pool
-        measures = draws.sample(pool, draws.between(1, min(3, len(pool))))
-        return Pair(stored, self._statement(asked_keys, measures, draws.shuffled(more)), frozenset(about))
+        measures = draws.sample(pool, draws.draw_between(1, min(3, len(pool))))
+        return Pair(stored, self._statement(asked_keys, measures, draws.shuffle_items(more)), frozenset(about))
 
     def _statement(self, keys: list[str], measures: list[str], where: list[str]) -> str:
         said = f" WHERE {' AND '.join(f'({part})' for part in where)}" if where else ""
@@ -140,9 +140,9 @@ class Pairs:
                 return WrittenKey(one, kind)
 
 
-def _few(name: Name) -> bool:
+def _few(name: ScopedColumn) -> bool:
     domain = name.domain
-    return domain.type.is_integer and domain.bounded and domain.bounds[1] - domain.bounds[0] < 12
+    return domain.type.is_integer and domain.is_bounded and domain.bounds[1] - domain.bounds[0] < 12
 
 
 # --- releases --------------------------------------------------------------------------------------------------------
@@ -153,66 +153,66 @@ class Ground:
     """A world in an engine, and how it is asked."""
 
     resolved: Resolved
-    engine: ScratchEngine
+    engine: InMemoryEngine
     settings: Settings
 
     def compiled(self, sql: str, epsilon: str) -> Compiled | None:
-        now = change(SessionSettings(self.settings), self.resolved.schema.privacy, "epsilon", epsilon).statement
+        now = change_setting(SessionSettings(self.settings), self.resolved.schema.privacy, "epsilon", epsilon).statement
         try:
             return compile_query(sql, self.resolved, now)
         except Error:
             return None
 
     def release(self, step: ReleaseStep) -> Release:
-        exact = self.engine.release(step.sql, len(step.keys), {})
-        return from_bytes(to_bytes(perturb(exact, step.calibrated.spec, Silence())))
+        exact = self.engine.run_release(step.sql, len(step.keys), {})
+        return release_from_bytes(release_to_bytes(perturb(exact, step.calibrated.spec, Silence())))
 
 
 @contextmanager
-def engine_for_worlds() -> Iterator[ScratchEngine]:
-    engine = ScratchEngine(1)
+def engine_for_worlds() -> Iterator[InMemoryEngine]:
+    engine = InMemoryEngine(1)
     try:
         yield engine
     finally:
         engine.close()
 
 
-def ground(engine: ScratchEngine, draws: Draws, noise: str, biting: bool) -> tuple[Ground, World]:
+def ground(engine: InMemoryEngine, draws: ChoiceStream, noise: str, biting: bool) -> tuple[Ground, GeneratedSchema]:
     """A random world; norms bite only where that is wanted. NULL is a group of most keys, which may then be dropped."""
     schema = random_schema(draws)
     tables = tuple(replace(t, columns=tuple(_with_null(c, draws) for c in t.columns)) for t in schema.tables)
     caps = schema.privacy.contributions
     bounds = caps if biting else Contributions(MANY, caps.groups)
     privacy = replace(schema.privacy, contributions=bounds, neighbors=Neighbors.ADD_REMOVE, group_size=1)
-    world = world_of(replace(schema, privacy=privacy, tables=tables), draws)
-    fill(engine, world, random_pair(world, draws).first)
+    world = generate_from_schema(replace(schema, privacy=privacy, tables=tables), draws)
+    fill_engine(engine, world, random_pair(world, draws).first)
     facts = {
-        laid.name: find_facts(laid.table, laid.table.source, world.physical[laid.name], engine.ask)
-        for laid in world.public
+        laid.name: find_facts(laid.table, laid.table.source, world.physical_types[laid.name], engine.query_rows)
+        for laid in world.public_tables
     }
-    resolved = replace(world.resolved, public=facts)
-    settings = change(defaults(world.schema.privacy), world.schema.privacy, "noise", noise)
+    resolved = replace(world.resolved_schema, public=facts)
+    settings = change_setting(default_settings(world.schema.privacy), world.schema.privacy, "noise", noise)
     return Ground(resolved, engine, settings.statement), world
 
 
-def _with_null(column: Column, draws: Draws) -> Column:
-    listed = column.domain.values is not None or column.domain.bounded
-    return replace(column, null_group=True) if listed and draws.chance(0.6) else column
+def _with_null(column: Column, draws: ChoiceStream) -> Column:
+    listed = column.domain.values is not None or column.domain.is_bounded
+    return replace(column, null_group=True) if listed and draws.draw_bool(0.6) else column
 
 
 # --- comparing -------------------------------------------------------------------------------------------------------
 
 
-def derived(asked: ReleaseStep, stored: ReleaseStep, release: Release) -> Derived | None:
+def derived(asked: ReleaseStep, stored: ReleaseStep, release: Release) -> DerivedRelease | None:
     """By way of the text that a ledger keeps."""
     if asked.described is None or stored.described is None:
         return None
-    shape = from_text(to_text(stored.described.shape))
+    shape = shape_from_text(shape_to_text(stored.described.shape))
     assert shape == stored.described.shape
-    return derive(asked.described, asked.calibrated, shape, release)
+    return derive_release(asked.described, asked.calibrated, shape, release)
 
 
-def unlike(asked: ReleaseStep, fresh: Release, found: Derived, stored: ReleaseStep) -> str | None:
+def unlike(asked: ReleaseStep, fresh: Release, found: DerivedRelease, stored: ReleaseStep) -> str | None:
     """Where a derived cell is not what a fresh one is."""
     ours, theirs = set(map(repr, found.release.keys)), set(map(repr, fresh.keys))
     keener = asked.calibrated.selection is not None and ours > theirs  # the stored selection has the lower threshold
@@ -242,7 +242,7 @@ def _clipped_less(asked: ReleaseStep, stored: ReleaseStep, cell: str, told: Frac
     if asked.described is None or stored.described is None:
         return False
     own = next(c for c in asked.described.shape.cells if c is not None and c.name == cell)
-    if own.kind is not Kind.WEIGHED or _norm_keys(asked) == _norm_keys(stored):
+    if own.kind is not CellKind.WEIGHED or _norm_keys(asked) == _norm_keys(stored):
         return False
     counts = len(own.form) == 1 and not {"rows", "count"}.isdisjoint(own.form[0][0].split(" ")[:4])
     return told >= real or not counts

@@ -11,8 +11,8 @@ from dpsql.engines import duckdb as engine
 
 def connect(threads: int = 1) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(":memory:")
-    for name, value in engine._PINNED:
-        connection.execute(f"SET GLOBAL {name} = {engine.literal(value)}")
+    for name, value in engine._PINNED_SETTINGS:
+        connection.execute(f"SET GLOBAL {name} = {engine.quote_literal(value)}")
     connection.execute(f"SET GLOBAL threads = {threads}")
     return connection
 

@@ -11,15 +11,15 @@ from random import Random
 import duckdb
 import sqlglot
 
-from dpsql.analysis.narrow import Enforced
+from dpsql.analysis.narrow import EnforcedDomains
 from dpsql.analysis.values import domain_of
 from dpsql.plan.expr import Column, Expr
 from dpsql.plan.walk import map_expr
-from dpsql.rewrite.make_total import _total as total
+from dpsql.rewrite.make_total import _make_expr_total as total
 from dpsql.schema.domain import Domain, boolean_domain, to_number
 from dpsql.sql.bind_expr import bind_expr
-from dpsql.sql.dialect import Reader
-from dpsql.sql.literals import type_name
+from dpsql.sql.dialect import AnalystDialect
+from dpsql.sql.literals import render_type_name
 from dpsql.sql.names import BoundColumn, Scope, SourceScope
 from dpsql.sql.render_expr import render_expr
 from dpsql.types import (
@@ -34,7 +34,7 @@ from dpsql.types import (
     TIMESTAMP,
     TIMESTAMPTZ,
     UUID,
-    decimal,
+    decimal_type,
 )
 
 LONGEST = 12
@@ -81,7 +81,7 @@ POOLS: dict[str, Pool] = {
     "y": Pool(_bounded(DOUBLE, 0, 10), tuple(f"CAST('{v}' AS DOUBLE)" for v in (0, 10, 0.1, 3.5, 9.999999999))),
     "z": Pool(_bounded(DOUBLE, -2, "0.5"), tuple(f"CAST('{v}' AS DOUBLE)" for v in (-2, 0.5, 0, -0.25, -1.999))),
     "r": Pool(Domain(REAL), tuple(f"CAST('{v}' AS REAL)" for v in (0, 1.5, -2.25, 3.4e38, 1e-45))),
-    "c": Pool(_bounded(decimal(10, 2), "-3.25", "100.50"), tuple(f"CAST({v} AS DECIMAL(10,2))" for v in
+    "c": Pool(_bounded(decimal_type(10, 2), "-3.25", "100.50"), tuple(f"CAST({v} AS DECIMAL(10,2))" for v in
               ("-3.25", "100.50", "0", "7.77"))),
     "t": Pool(Domain(TEXT, length=LONGEST), (*(f"'{v}'" for v in TEXTS), "chr(0) || 'a'", "'a' || chr(13) || chr(10)",
               "chr(9) || 'a'", "'a' || chr(10) || 'b'", "chr(160) || 'a'")),
@@ -105,7 +105,7 @@ POOLS: dict[str, Pool] = {
 def load(connection: duckdb.DuckDBPyConnection, rows: int = 300) -> None:
     """Every value of every column, in random company; every tenth is NULL."""
     rng = Random(7)
-    columns = ", ".join(f'"{name}" {type_name(pool.domain.type)}' for name, pool in POOLS.items())
+    columns = ", ".join(f'"{name}" {render_type_name(pool.domain.type)}' for name, pool in POOLS.items())
     connection.execute(f"CREATE OR REPLACE TABLE worst ({columns})")
     shuffled = {name: _shuffled(pool, rows, rng) for name, pool in POOLS.items()}
     lines = [f"({', '.join(shuffled[name][row] for name in POOLS)})" for row in range(rows)]
@@ -125,8 +125,8 @@ ENVIRONMENT = {name: pool.domain for name, pool in POOLS.items()}
 
 def bound(sql: str) -> Expr:
     """The expression as it would be rendered for an engine."""
-    node = sqlglot.parse_one(f"SELECT {sql}", dialect=Reader).expressions[0]
-    return total(bind_expr(node, Scope((SourceScope("worst", COLUMNS),))), Enforced(ENVIRONMENT))
+    node = sqlglot.parse_one(f"SELECT {sql}", dialect=AnalystDialect).expressions[0]
+    return total(bind_expr(node, Scope((SourceScope("worst", COLUMNS),))), EnforcedDomains(ENVIRONMENT))
 
 
 def claimed(expr: Expr) -> Domain:

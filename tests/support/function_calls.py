@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from random import Random
 
-from dpsql.functions.calendar import EXTRACTIONS, TIMES_OF_DAY, TRUNCATIONS
+from dpsql.functions.calendar import EXTRACTIONS, TIME_PARTS, TRUNCATIONS
 from dpsql.functions.formats import DIRECTIVES
 from tests.support.expressions import POOLS
 
@@ -57,7 +57,7 @@ EXPRESSIONS = [
     *(f"regexp_substr({x}, '{p}')" for x in ("t", "k") for p in PATTERNS),
     "regexp_extract(t, '([a-z]+)-([a-z]+)', 2)", "substring(t FROM '[a-z]+')", "substring(t FROM '(.)-')",
     *(f"extract({part} FROM {x})" for part in EXTRACTIONS for x in DATES),
-    *(f"extract({part} FROM h)" for part in TIMES_OF_DAY),
+    *(f"extract({part} FROM h)" for part in TIME_PARTS),
     *(f"date_trunc('{part}', {x})" for part in TRUNCATIONS for x in DATES),
     *(f"{f}({x})" for f in ("dayname", "monthname", "last_day", "year", "dayofweek", "epoch") for x in DATES),
     *(f"to_char({x}, '{f}')" for f in FORMATS for x in DATES),

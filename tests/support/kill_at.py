@@ -13,9 +13,9 @@ from typing import Any
 from dpsql import runs
 from dpsql.dataset import open_dataset
 from dpsql.engines.duckdb import DuckDBEngine
-from dpsql.ledger.books import Books
+from dpsql.ledger.books import SqlLedger
 from dpsql.ledger.postgres import PostgresDatabase
-from dpsql.ledger.sqlite import LedgerFile
+from dpsql.ledger.sqlite import SqliteDatabase
 from dpsql.post import sandbox
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.session import Session
@@ -33,7 +33,7 @@ def around(step: str, stop: Callable[[], None], patch: Callable[[Any, str, Any],
     """Arrange for `stop` at that step, after `skip` times; `patch` sets an attribute."""
     when, _, name = step.partition(" ")
     if name == "write":
-        for database in (LedgerFile, PostgresDatabase):
+        for database in (SqliteDatabase, PostgresDatabase):
             patch(database, name, _write(database.write, when, stop, skip))
         return
     if step == "noise":
@@ -41,7 +41,7 @@ def around(step: str, stop: Callable[[], None], patch: Callable[[Any, str, Any],
     elif step == "post":
         owner, name, when = sandbox, "run", "before"
     else:
-        owner = DuckDBEngine if name == "execute" else Books
+        owner = DuckDBEngine if name == "execute" else SqlLedger
     real, left = getattr(owner, name), [skip]
 
     def watched(*args: Any, **named: Any) -> Any:
@@ -74,7 +74,7 @@ def _write(real: Callable[[Any], Any], when: str, stop: Callable[[], None], skip
 
 if __name__ == "__main__":
     path, step, sql, skip = Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
-    runs.LEASE = 0.2  # nobody else runs what it runs; who asks after it was killed need not wait for long
+    runs.LEASE_SECONDS = 0.2  # nobody else runs what it runs; who asks after it was killed need not wait for long
     session = Session(open_dataset(path))
     around(step, stop, setattr, skip)
     session.execute(sql)

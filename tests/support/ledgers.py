@@ -12,18 +12,18 @@ from typing import Any
 
 import psycopg
 
-from dpsql.ledger.base import Account, Binding, Entry, Kind, Ledger
-from dpsql.ledger.books import Books
-from dpsql.ledger.database import KEPT
+from dpsql.ledger.base import Account, Binding, LedgerEntry, EntryKind, Ledger
+from dpsql.ledger.books import SqlLedger
+from dpsql.ledger.database import APPEND_ONLY_TABLES
 from dpsql.ledger.open import open_ledger
-from dpsql.ledger.postgres_url import read_url
-from dpsql.ledger.sqlite import path_of
+from dpsql.ledger.postgres_url import parse_ledger_url
+from dpsql.ledger.sqlite import path_from_url
 from tests.support.postgres import Server
 
 
-def charges(ledger: Ledger, account: Account) -> tuple[Entry, ...]:
+def charges(ledger: Ledger, account: Account) -> tuple[LedgerEntry, ...]:
     """The entries of an account that are charges."""
-    return tuple(entry for entry in ledger.entries(account.name) if entry.kind is Kind.CHARGE)
+    return tuple(entry for entry in ledger.list_entries(account.name) if entry.kind is EntryKind.CHARGE)
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Shelf:
     folder: Path
     server: Server | None = None
     urls: dict[str, str] = field(default_factory=dict)
-    opened: list[Books] = field(default_factory=list)
+    opened: list[SqlLedger] = field(default_factory=list)
 
     def url(self, name: str = "a") -> str:
         if name not in self.urls:
@@ -41,7 +41,7 @@ class Shelf:
             self.urls[name] = file if self.server is None else self.server.new_schema()
         return self.urls[name]
 
-    def open(self, binding: Binding, dataset: Account, name: str = "a", **settings: Any) -> Books:
+    def open(self, binding: Binding, dataset: Account, name: str = "a", **settings: Any) -> SqlLedger:
         """Closed at the end of the test."""
         self.opened.append(open_ledger(self.url(name), binding, dataset, **settings))
         return self.opened[-1]
@@ -57,7 +57,7 @@ class Shelf:
 
     def tamper(self, *statements: str, name: str = "a") -> None:
         """As someone who knows the tables: first away with what stops a slip of the hand."""
-        triggers = [(table, f"{table}_{event}") for table in KEPT for event in ("UPDATE", "DELETE")]
+        triggers = [(table, f"{table}_{event}") for table in APPEND_ONLY_TABLES for event in ("UPDATE", "DELETE")]
         for table, trigger in triggers:
             self.alter(f"DROP TRIGGER IF EXISTS {trigger}{'' if self.server is None else f' ON {table}'}", name=name)
         for statement, touched in zip(statements, self.alter(*statements, name=name), strict=True):
@@ -68,10 +68,10 @@ class Shelf:
 def raw(url: str) -> Iterator[Any]:
     """The database itself: a sqlite3 or a psycopg connection, which commits at each statement."""
     if url.startswith("sqlite:"):
-        with closing(sqlite3.connect(path_of(url), isolation_level=None)) as db:
+        with closing(sqlite3.connect(path_from_url(url), isolation_level=None)) as db:
             yield db
         return
-    place = read_url(url)
+    place = parse_ledger_url(url)
     with psycopg.connect(place.conninfo, autocommit=True) as session:
         session.execute(f"SET search_path = {place.schema}".encode())
         yield session

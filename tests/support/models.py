@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from dpsql.privacy.design import Categories, Design, Scale
+from dpsql.privacy.design import CategoricalAxis, FeatureDesign, NumericAxis
 from dpsql.privacy.sampling import Integers
-from dpsql.privacy.tally import Axes, Tally, UnitMass
+from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
 
-DESIGN = Design((Scale(5), Categories(3)))
+DESIGN = FeatureDesign((NumericAxis(5), CategoricalAxis(3)))
 AXES = Axes((0, 0, 0), (2, 5, 3))
 LINEAR_AXES = Axes((0, 0, 0), (9, 5, 3))
 Unit = dict[tuple[int, ...], int]
@@ -44,7 +44,7 @@ class Wrong(Silent):
         return np.zeros(n, np.int64)
 
 
-def tally(*units: Unit, axes: Axes = AXES) -> Tally:
+def tally(*units: Unit, axes: Axes = AXES) -> WeightedRows:
     """What several units add up to."""
     sums: Unit = {}
     for unit in units:
@@ -52,7 +52,7 @@ def tally(*units: Unit, axes: Axes = AXES) -> Tally:
             sums[code] = sums.get(code, 0) + weight
     codes = sorted(code for code, weight in sums.items() if weight)
     width = len(codes[0]) if codes else len(axes.sizes)
-    return Tally(np.array(codes, np.int64).reshape(-1, width), np.array([sums[c] for c in codes], np.int64))
+    return WeightedRows(np.array(codes, np.int64).reshape(-1, width), np.array([sums[c] for c in codes], np.int64))
 
 
 def unit(rng: Random, mass: UnitMass, axes: Axes = AXES) -> Unit:

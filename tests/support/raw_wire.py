@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Self
 
 from dpsql.pgwire import client
-from dpsql.pgwire.client import Authentication, BackendKeyData, ErrorResponse, ReadyForQuery, Replies, Reply
+from dpsql.pgwire.client import Authentication, BackendKeyData, ErrorResponse, ReadyForQuery, BackendDecoder, BackendReply
 
 NONCE = "fyko+d2lbbFgONRv9qkxdawL"
 SSL_REQUEST, GSS_REQUEST = b"\0\0\0\x08\x04\xd2\x16\x2f", b"\0\0\0\x08\x04\xd2\x16\x30"
@@ -39,7 +39,7 @@ class Closed(Exception):
 class Raw:
     def __init__(self, host: str, port: int, seconds: float = 30.0) -> None:
         self.socket = socket.create_connection((host, port), seconds)
-        self._replies = Replies()
+        self._replies = BackendDecoder()
         self.key: BackendKeyData | None = None
         self.parameters: dict[str, str] = {}
 
@@ -69,23 +69,23 @@ class Raw:
             found += data
         return found
 
-    def reply(self) -> Reply:
+    def reply(self) -> BackendReply:
         while (found := self._replies.next_reply()) is None:
             data = self.read()
             if not data:
                 raise Closed
-            self._replies.receive(data)
+            self._replies.receive_data(data)
         return found
 
-    def until_ready(self) -> list[Reply]:
+    def until_ready(self) -> list[BackendReply]:
         """All replies up to ReadyForQuery, which is the last."""
-        found: list[Reply] = []
+        found: list[BackendReply] = []
         while not found or not isinstance(found[-1], ReadyForQuery):
             found.append(self.reply())
         return found
 
-    def ask(self, sql: str) -> list[Reply]:
-        self.send(client.query(sql))
+    def ask(self, sql: str) -> list[BackendReply]:
+        self.send(client.encode_query(sql))
         return self.until_ready()
 
     def states(self, sql: str) -> list[str]:
@@ -104,14 +104,14 @@ class Raw:
 
     def begin(self, user: str, database: str, **parameters: str) -> Authentication:
         """The startup message; what the server offers."""
-        self.send(client.startup({"user": user, "database": database, **parameters}))
+        self.send(client.encode_startup({"user": user, "database": database, **parameters}))
         return self._authentication()
 
-    def log_in(self, user: str, password: str, database: str, **parameters: str) -> list[Reply]:
+    def log_in(self, user: str, password: str, database: str, **parameters: str) -> list[BackendReply]:
         """By SCRAM-SHA-256 without binding; raises Refused."""
         self.begin(user, database, **parameters)
         self.prove(user, password)
-        found: list[Reply] = []
+        found: list[BackendReply] = []
         while not found or not isinstance(found[-1], ReadyForQuery):
             found.append(self._checked())
             if isinstance(found[-1], BackendKeyData):
@@ -121,13 +121,13 @@ class Raw:
         return found
 
     def challenge(self, user: str) -> str:
-        self.send(client.sasl_initial("SCRAM-SHA-256", f"n,,n=,r={NONCE}".encode()))
+        self.send(client.encode_sasl_initial("SCRAM-SHA-256", f"n,,n=,r={NONCE}".encode()))
         return self._authentication().data.decode()
 
     def prove(self, user: str, password: str) -> Authentication:
         """Up to what says that the proof is right."""
         challenge = self.challenge(user)
-        self.send(client.sasl_response(proof(password, challenge).encode()))
+        self.send(client.encode_sasl_response(proof(password, challenge).encode()))
         return self._authentication()
 
     def _authentication(self) -> Authentication:
@@ -135,7 +135,7 @@ class Raw:
         assert isinstance(found, Authentication), found
         return found
 
-    def _checked(self) -> Reply:
+    def _checked(self) -> BackendReply:
         found = self.reply()
         if isinstance(found, ErrorResponse):
             raise Refused(dict(found.fields))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpsql import errors
-from dpsql.sql.refused import FAMILIES
+from dpsql.sql.refused import REFUSED_STATEMENTS
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENT = ROOT / "docs" / "sql.md"
@@ -82,7 +82,7 @@ def _in_file(path: Path) -> Iterator[Refusal]:
 def _messages(node: ast.expr, path: Path) -> list[str]:
     text = shape(node)
     if path.name == "refused.py":
-        return [text.replace("…: …", f"…: {family.why}") for family in FAMILIES]
+        return [text.replace("…: …", f"…: {family.why}") for family in REFUSED_STATEMENTS]
     return [text]
 
 

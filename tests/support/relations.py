@@ -27,7 +27,7 @@ from dpsql.plan.expr import (
     Or,
 )
 from dpsql.plan.relations import (
-    SET,
+    SET_COLUMN,
     Expand,
     Field,
     Filter,
@@ -53,9 +53,9 @@ from dpsql.plan.relations import (
 )
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import EngineTable
-from dpsql.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, TEXT, Type, decimal, sum_type
+from dpsql.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, TEXT, Type, decimal_type, sum_type
 
-MONEY = decimal(10, 2)
+MONEY = decimal_type(10, 2)
 COLUMNS: dict[str, Domain] = {
     "i": Domain(INTEGER, True, Fraction(-3), Fraction(4)),
     "n": Domain(BIGINT),
@@ -131,7 +131,7 @@ class Builder:
     # --- expressions -------------------------------------------------------------------------------------------------
 
     def columns(self, fields: tuple[Field, ...], *types: Type) -> list[Column]:
-        return [Column(f.name, f.type) for f in fields if f.name not in (UID, SET) and (not types or f.type in types)]
+        return [Column(f.name, f.type) for f in fields if f.name not in (UID, SET_COLUMN) and (not types or f.type in types)]
 
     def number(self, fields: tuple[Field, ...], depth: int) -> Expr:
         """A whole number or a double."""
@@ -197,7 +197,7 @@ class Builder:
             Compare("=", Column(a.name, a.type), Column(b.name, b.type))
             for a in row_fields(left)
             for b in row_fields(right)
-            if UID not in (a.name, b.name) and a.type == b.type and SET not in (a.name, b.name)
+            if UID not in (a.name, b.name) and a.type == b.type and SET_COLUMN not in (a.name, b.name)
         ]
         parts: list[Expr] = [rng.choice(pairs)] if pairs and rng.random() < 0.7 else []
         if not parts or rng.random() < 0.5:

@@ -17,16 +17,16 @@ import numpy as np
 from dpsql import runs as runs_room
 from dpsql.dataset import Dataset
 from dpsql.exact import Exact
-from dpsql.ledger.base import Account, Running
+from dpsql.ledger.base import Account, RunLease
 from dpsql.privacy.mechanisms import Laplace
-from dpsql.privacy.release import Bundle, Spec
-from dpsql.runs import SECOND, Clock, Job, Runs
+from dpsql.privacy.release import NoiseBundle, ReleaseSpec
+from dpsql.runs import NANOSECONDS_PER_SECOND, Clock, ReleaseJob, Runs
 from dpsql.session import Session
 from tests.support.shop import Silence, open_shop
 
 SECRET = "Ms Rossi, ward 4"
 ANA, BOB = (Account(name, Fraction(1), Fraction(0)) for name in ("ana", "bob"))
-SPEC = Spec((Fraction(1),), (Bundle((0,), Laplace(Fraction(1))),))
+SPEC = ReleaseSpec((Fraction(1),), (NoiseBundle((0,), Laplace(Fraction(1))),))
 COUNT = "SELECT COUNT(*) AS n FROM orders"
 PATIENCE = 20  # seconds that a test waits for what must happen
 
@@ -40,7 +40,7 @@ class Time:
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
-        self.now += round(seconds * SECOND)
+        self.now += round(seconds * NANOSECONDS_PER_SECOND)
 
     @property
     def clock(self) -> Clock:
@@ -84,12 +84,12 @@ class FakeData:
             raise self.full
         return self.bodies.setdefault(release, body)
 
-    def begin_run(self, release: int, holder: str, seconds: float) -> Running:
+    def begin_run(self, release: int, holder: str, seconds: float) -> RunLease:
         if self.stored(release) is not None:
-            return Running("", 0, 0, 0)
-        return Running(holder, 0, None, round(seconds * 10**6))
+            return RunLease("", 0, 0, 0)
+        return RunLease(holder, 0, None, round(seconds * 10**6))
 
-    def run_of(self, release: int) -> Running | None:
+    def run_of(self, release: int) -> RunLease | None:
         return None
 
     def keep_run(self, release: int, holder: str, seconds: float) -> None: ...
@@ -100,8 +100,8 @@ class FakeData:
         self.failures.append(account.name)
 
 
-def job(release: int = 1) -> Job:
-    return Job(release, "SELECT 1", 1, {}, SPEC, (), Silence())
+def job(release: int = 1) -> ReleaseJob:
+    return ReleaseJob(release, "SELECT 1", 1, {}, SPEC, (), Silence())
 
 
 def raises(error: BaseException) -> Callable[[], None]:
@@ -150,7 +150,7 @@ def press_ctrl_c(after: Callable[[], object]) -> threading.Thread:
 
 def askers(runs: Runs, release: int = 1) -> int:
     """How many have asked for the run that is under way."""
-    return len(runs_room._here.runs[runs._ledger, release].asked)
+    return len(runs_room._registry.runs[runs._ledger, release].asked)
 
 
 @dataclass

@@ -26,7 +26,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from dpsql.cli.hospital import make_hospital
-from dpsql.owner.users import add_user, give_password, user_named
+from dpsql.owner.users import add_user, set_user_password, find_user
 from tests.support.needed import program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -138,10 +138,10 @@ def make_certificate(folder: Path, name: str = "server") -> Path:
 
 def give_passwords(schema: Path, passwords: Mapping[str, str]) -> None:
     for name, password in passwords.items():
-        if user_named(schema, name) is None:
+        if find_user(schema, name) is None:
             add_user(schema, name, *BUDGET, password, os.urandom)
         else:
-            give_password(schema, name, password, os.urandom)
+            set_user_password(schema, name, password, os.urandom)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsql.dataset import Dataset, open_dataset
-from dpsql.privacy.sampling import Integers, likeliest
+from dpsql.privacy.sampling import Integers, likeliest_index
 from dpsql.session import Session
 
 SCHEMA = """
@@ -98,7 +98,7 @@ class Silence:
         return np.zeros(n, np.int64)
 
     def choose(self, penalties: npt.NDArray[Any], scale: Fraction) -> Integers:
-        return likeliest(penalties)
+        return likeliest_index(penalties)
 
     def flip(self, penalties: npt.NDArray[Any], scale: Fraction) -> Integers:
         return self.choose(penalties, scale)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from dpsql.calibrate import Share
+from dpsql.calibrate import LossShare
 from dpsql.exact import Cells
 from dpsql.plan.stages import Axis
 from dpsql.privacy.loss import Loss
-from dpsql.privacy.mechanisms import Laplace, Sensitivity, loss, scale_at_least
+from dpsql.privacy.mechanisms import Laplace, Sensitivity, noise_loss, round_up_scale
 from dpsql.privacy.sampling import Sampler
-from dpsql.privacy.tally import Axes, Tally, UnitMass
+from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
 
 
 @dataclass(frozen=True)
@@ -30,28 +30,28 @@ class Counts:
 
     @property
     def loss(self) -> Loss:
-        return loss(Laplace(self.scale), Sensitivity(self.mass.l1, self.mass.l2_squared, self.mass.moved))
+        return noise_loss(Laplace(self.scale), Sensitivity(self.mass.l1, self.mass.l2_squared, self.mass.max_move))
 
-    def perform(self, tally: Tally, sampler: Sampler) -> tuple[Cells, ...]:
+    def perform(self, tally: WeightedRows, sampler: Sampler) -> tuple[Cells, ...]:
         size = self.axes.sizes[0]
         counts = np.bincount(tally.codes[:, 0], tally.weights, minlength=size).astype(np.int64)
         return np.arange(size), counts + sampler.laplace(size, self.scale)
 
-    def told(self) -> tuple[str, ...]:
+    def explain_lines(self) -> tuple[str, ...]:
         return ("counts of the first column",)
 
-    def record(self) -> dict[str, Any]:
+    def to_audit_record(self) -> dict[str, Any]:
         return {"scale": str(self.scale)}
 
-    def written(self) -> dict[str, Any]:
-        return {"lowers": list(self.axes.lowers), "sizes": list(self.axes.sizes), "mass": self.mass.written(),
+    def to_json(self) -> dict[str, Any]:
+        return {"lowers": list(self.axes.lowers), "sizes": list(self.axes.sizes), "mass": self.mass.to_json(),
                 "scale": str(self.scale)}  # fmt: skip
 
 
 def read_counts(part: dict[str, Any]) -> Counts:
     axes = Axes(tuple(part["lowers"]), tuple(part["sizes"]))
-    return Counts(axes, UnitMass.read(part["mass"]), Fraction(part["scale"]))
+    return Counts(axes, UnitMass.from_json(part["mass"]), Fraction(part["scale"]))
 
 
-def counts(axes: tuple[Axis, ...], ranges: Axes, mass: UnitMass, share: Share) -> Counts:
-    return Counts(ranges, mass, scale_at_least(mass.l1 / share.epsilon))
+def counts(axes: tuple[Axis, ...], ranges: Axes, mass: UnitMass, share: LossShare) -> Counts:
+    return Counts(ranges, mass, round_up_scale(mass.l1 / share.epsilon))

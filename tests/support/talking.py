@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from dpsql.pgwire import client
-from dpsql.pgwire.conversation import Conversation
+from dpsql.pgwire.conversation import ProtocolHandler
 from dpsql.pgwire.messages import (
     Bind,
     Close,
@@ -16,29 +16,29 @@ from dpsql.pgwire.messages import (
     Execute,
     Flush,
     FunctionCall,
-    Message,
+    FrontendMessage,
     Parse,
-    Query,
+    SimpleQuery,
     Sync,
     Terminate,
 )
 
 
-def to_bytes(message: Message) -> bytes:
+def to_bytes(message: FrontendMessage) -> bytes:
     """As a client sends it."""
     match message:
-        case Query(sql):
-            return client.query(sql)
+        case SimpleQuery(sql):
+            return client.encode_query(sql)
         case Parse(name, sql, types):
-            return client.parse(name, sql, types)
+            return client.encode_parse(name, sql, types)
         case Bind(portal, statement, formats, values, results):
-            return client.bind(portal, statement, values, formats, results)
+            return client.encode_bind(portal, statement, values, formats, results)
         case Describe(kind, name):
-            return client.describe(kind, name)
+            return client.encode_describe(kind, name)
         case Execute(portal, limit):
-            return client.execute(portal, limit)
+            return client.encode_execute(portal, limit)
         case Close(kind, name):
-            return client.close(kind, name)
+            return client.encode_close(kind, name)
         case Flush():
             return client.FLUSH
         case Sync():
@@ -48,23 +48,23 @@ def to_bytes(message: Message) -> bytes:
         case CopyDone():
             return client.COPY_DONE
         case FunctionCall():
-            return client.framed(b"F", b"\0\0\0\1\0\0\0\0\0\0")
+            return client.frame_message(b"F", b"\0\0\0\1\0\0\0\0\0\0")
         case _:
             raise AssertionError(message)
 
 
-def read_all(data: bytes) -> list[client.Reply]:
-    replies = client.Replies()
-    replies.receive(data)
+def read_all(data: bytes) -> list[client.BackendReply]:
+    replies = client.BackendDecoder()
+    replies.receive_data(data)
     found = []
     while (reply := replies.next_reply()) is not None:
         found.append(reply)
-    assert replies.waiting == 0
+    assert replies.buffered_bytes == 0
     return found
 
 
-def say(conversation: Conversation, *messages: Message) -> list[client.Reply]:
-    return read_all(b"".join(part for message in messages for part in conversation.answer(message)))
+def say(conversation: ProtocolHandler, *messages: FrontendMessage) -> list[client.BackendReply]:
+    return read_all(b"".join(part for message in messages for part in conversation.handle_message(message)))
 
 
 class Real:
@@ -74,23 +74,23 @@ class Real:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(20)
         self._socket.connect(str(folder / ".s.PGSQL.5432"))
-        self._replies = client.Replies()
-        self._socket.sendall(client.startup({"user": user, "database": database}))
+        self._replies = client.BackendDecoder()
+        self._socket.sendall(client.encode_startup({"user": user, "database": database}))
         self.greeting = self._until_ready()
 
-    def say(self, *messages: Message) -> list[client.Reply]:
+    def say(self, *messages: FrontendMessage) -> list[client.BackendReply]:
         """Up to as many ReadyForQuery as these messages earn."""
         self._socket.sendall(b"".join(map(to_bytes, messages)))
-        skipped = sum(isinstance(one, Query | Sync | FunctionCall) for one in messages)
+        skipped = sum(isinstance(one, SimpleQuery | Sync | FunctionCall) for one in messages)
         return [reply for _ in range(skipped) for reply in self._until_ready()]
 
-    def _until_ready(self) -> list[client.Reply]:
-        found: list[client.Reply] = []
+    def _until_ready(self) -> list[client.BackendReply]:
+        found: list[client.BackendReply] = []
         while not found or not isinstance(found[-1], client.ReadyForQuery):
             while (reply := self._replies.next_reply()) is None:
                 data = self._socket.recv(65536)
                 assert data, found
-                self._replies.receive(data)
+                self._replies.receive_data(data)
             found.append(reply)
         return found
 
@@ -98,7 +98,7 @@ class Real:
         self._socket.close()
 
 
-def told(replies: Iterable[client.Reply], positions: bool = True) -> list[object]:
+def told(replies: Iterable[client.BackendReply], positions: bool = True) -> list[object]:
     """What matters of replies: all but words for people."""
     found: list[object] = []
     for reply in replies:

@@ -13,20 +13,20 @@ import pytest
 
 from dpsql.exact import Cells
 from dpsql.privacy import synthesis
-from dpsql.privacy.looks import Contest, Floats, Looks, Marginal
+from dpsql.privacy.looks import MarginalSelector, Floats, MarginalMeasurer, Marginal
 from dpsql.privacy.mechanisms import Laplace, Mechanism, scale_of
-from dpsql.privacy.sampling import ExactSampler, Integers, Sampler, likeliest
+from dpsql.privacy.sampling import ExactSampler, Integers, Sampler, likeliest_index
 from dpsql.privacy.synthesis import Synthesis
-from dpsql.privacy.tally import Axes, Tally
+from dpsql.privacy.tally import Axes, WeightedRows
 
 Unit = Sequence[tuple[tuple[int, ...], int]]
 """What one unit adds: tuples of codes, each with a weight."""
 
 
-def tally_of(units: Sequence[Unit], sizes: tuple[int, ...]) -> Tally:
+def tally_of(units: Sequence[Unit], sizes: tuple[int, ...]) -> WeightedRows:
     rows = [row for unit in units for row in unit]
     columns = [np.array([codes[axis] for codes, _ in rows], np.int64) for axis in range(len(sizes))]
-    return Axes((0,) * len(sizes), sizes).tally((*columns, np.array([weight for _, weight in rows], np.int64)))
+    return Axes((0,) * len(sizes), sizes).to_weighted_rows((*columns, np.array([weight for _, weight in rows], np.int64)))
 
 
 class Still:
@@ -38,7 +38,7 @@ class Still:
     gaussian = laplace
 
     def choose(self, penalties: Any, scale: Fraction) -> Integers:
-        return likeliest(penalties)
+        return likeliest_index(penalties)
 
 
 class _Penalties(Still):
@@ -97,46 +97,46 @@ class Twin:
     What follows is the same as if the second had given the same: record and replay.
     """
 
-    pair: tuple[Tally, Tally]
+    pair: tuple[WeightedRows, WeightedRows]
     looked: list[Looked] = field(default_factory=list)
 
-    def __call__(self, tally: Tally, sizes: tuple[int, ...], sampler: Sampler) -> Twin:
-        self.sizes, self.real = sizes, Looks(tally, sizes, sampler)
+    def __call__(self, tally: WeightedRows, sizes: tuple[int, ...], sampler: Sampler) -> Twin:
+        self.sizes, self.real = sizes, MarginalMeasurer(tally, sizes, sampler)
         return self
 
     def measure(self, marginal: Marginal, mechanism: Mechanism) -> Cells:
-        one, other = (Looks(tally, self.sizes, Still()).measure(marginal, mechanism) for tally in self.pair)
-        given = self.real.measure(marginal, mechanism)
+        one, other = (MarginalMeasurer(tally, self.sizes, Still()).measure_marginal(marginal, mechanism) for tally in self.pair)
+        given = self.real.measure_marginal(marginal, mechanism)
         self.looked.append(Looked("marginal" if marginal else "total", mechanism, one, other, given))
         return given
 
     def contest(self, estimates: Mapping[Marginal, Floats], handicaps: Mapping[Marginal, int]) -> TwinContest:
         spies = (_Penalties(), _Penalties())
-        contests = [Looks(tally, self.sizes, spy).contest(estimates, handicaps)
+        contests = [MarginalMeasurer(tally, self.sizes, spy).compare_marginals(estimates, handicaps)
                     for tally, spy in zip(self.pair, spies, strict=True)]  # fmt: skip
-        return TwinContest(self, self.real.contest(estimates, handicaps), contests, spies)
+        return TwinContest(self, self.real.compare_marginals(estimates, handicaps), contests, spies)
 
 
 @dataclass
 class TwinContest:
     twin: Twin
-    real: Contest
-    contests: list[Contest]
+    real: MarginalSelector
+    contests: list[MarginalSelector]
     spies: tuple[_Penalties, _Penalties]
 
     def furthest(self, candidates: Sequence[Marginal], scale: Fraction) -> Marginal:
         for contest in self.contests:
-            contest.furthest(candidates, scale)
-        chosen = self.real.furthest(candidates, scale)
+            contest.choose_furthest(candidates, scale)
+        chosen = self.real.choose_furthest(candidates, scale)
         one, other = (spy.seen[-1] for spy in self.spies)
         self.twin.looked.append(Looked("furthest", scale, one, other, candidates.index(chosen)))
         return chosen
 
 
-def looks_at(study: Synthesis, one: Tally, other: Tally, sampler: Sampler | None = None) -> list[Looked]:
+def looks_at(study: Synthesis, one: WeightedRows, other: WeightedRows, sampler: Sampler | None = None) -> list[Looked]:
     """All looks of one run on the first tally, with what the second would have shown."""
     twin = Twin((one, other))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(synthesis, "Looks", twin)
+        patch.setattr(synthesis, "MarginalMeasurer", twin)
         study.perform(one, sampler or ExactSampler())
     return twin.looked

@@ -216,6 +216,6 @@ def assert_refused(both: Neighbors, sql: str, parameters: tuple[Parameter, ...] 
 
 def exact(session: Session, sql: str) -> dict[tuple[object, ...], tuple[int, ...]]:
     """The cells of a statement's one release, before noise."""
-    (step,) = session.compiled(sql, ()).steps
+    (step,) = session.compile_statement(sql, ()).steps
     revealed = session.dataset.engine.execute(step.sql, len(step.keys), {}).reveal()
     return {key: tuple(int(cell[row]) for cell in revealed.cells) for row, key in enumerate(revealed.keys)}

@@ -12,25 +12,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsql.accuracy import (
-    PLACES,
-    Noise,
+    EPSILON_STEPS,
+    NoiseTerms,
     epsilon_at,
-    half_width,
+    interval_half_width,
     least_epsilon,
-    missed,
-    noise_of,
-    rounding,
-    unrounded,
+    miss_probability,
+    calibrated_noise,
+    rounding_error,
+    error_before_rounding,
 )
-from dpsql.calibrate import Noise as Kind
+from dpsql.calibrate import NoiseKind as Kind
 from dpsql.compile import Compiled, compile_query
-from dpsql.compiled import Counted
+from dpsql.compiled import CountedValues
 from dpsql.errors import Error, InvalidParameter, Unsupported
 from dpsql.plan.recipes import Linear
 from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism, standard_error
 from dpsql.schema.model import Resolved
-from dpsql.settings import Settings, defaults
-from dpsql.types import BIGINT, DOUBLE, decimal
+from dpsql.settings import Settings, default_settings
+from dpsql.types import BIGINT, DOUBLE, decimal_type
 
 COUNT = "SELECT COUNT(*) FROM patients"
 STATEMENTS = [
@@ -48,7 +48,7 @@ STATEMENTS = [
 
 @pytest.fixture()
 def usual(clinic: Resolved) -> Settings:
-    return defaults(clinic.schema.privacy).statement
+    return default_settings(clinic.schema.privacy).statement
 
 
 def pmf(mechanism: Mechanism, x: int) -> float:
@@ -57,7 +57,7 @@ def pmf(mechanism: Mechanism, x: int) -> float:
     return math.exp(-abs(x) / float(mechanism.scale))
 
 
-def truly_missed(noise: Noise, most: Fraction) -> float:
+def truly_missed(noise: NoiseTerms, most: Fraction) -> float:
     """Summed term by term over all draws that matter, without any of the code that is tried."""
     lines = []
     for worth, mechanism in noise:
@@ -95,7 +95,7 @@ def test_the_chance_to_miss_is_never_understated_and_hardly_overstated(
     noise = tuple(terms)
     spread = math.hypot(*(float(worth) * standard_error(mechanism) for worth, mechanism in noise))
     most = Fraction(factor * spread)
-    truth, said = truly_missed(noise, most), float(missed(noise, most))
+    truth, said = truly_missed(noise, most), float(miss_probability(noise, most))
     assert said >= truth - 1e-9
     # Discrete sums jump: within the slack of the lattice the claim is that of a slightly smaller bound.
     assert said <= truly_missed(noise, most - Fraction(spread * 0.005)) + 1e-6
@@ -106,57 +106,57 @@ def test_noise_of_many_steps_is_as_continuous_noise(mechanism: Mechanism) -> Non
     """Two equal draws: Gaussian ones add up to a Gaussian, Laplace ones have the tail (1 + t/2) exp(-t)."""
     scale = Fraction(1 << 20)
     for factor in (1.0, 2.0, 3.0, 5.0):
-        said = float(missed(((Fraction(1), mechanism), (Fraction(1), mechanism)), scale * Fraction(factor)))
+        said = float(miss_probability(((Fraction(1), mechanism), (Fraction(1), mechanism)), scale * Fraction(factor)))
         truth = math.erfc(factor / 2) if isinstance(mechanism, Gaussian) else (1 + factor / 2) * math.exp(-factor)
         assert truth <= said <= truth * 1.01
 
 
 @given(st.sampled_from([Fraction(1, 20), Fraction(1, 100), Fraction(1, 3)]), st.integers(0, 5))
 def test_half_widths_are_missed_as_seldom_as_asked(miss: Fraction, which: int) -> None:
-    single: Noise = ((Fraction(1, 3), Laplace(Fraction(7))),)
-    fine: Noise = ((Fraction(1, 1 << 16), Gaussian(Fraction(1 << 18))),)
+    single: NoiseTerms = ((Fraction(1, 3), Laplace(Fraction(7))),)
+    fine: NoiseTerms = ((Fraction(1, 1 << 16), Gaussian(Fraction(1 << 18))),)
     noise = [single, fine, single + single, fine + fine, single + fine, fine + fine + single][which]
-    half = half_width(noise, miss)
-    assert missed(noise, half) <= miss < missed(noise, half * Fraction(96, 100))
+    half = interval_half_width(noise, miss)
+    assert miss_probability(noise, half) <= miss < miss_probability(noise, half * Fraction(96, 100))
 
 
 def test_nothing_noisy_is_never_off() -> None:
-    assert missed((), Fraction(0)) == half_width((), Fraction(1, 20)) == 0
+    assert miss_probability((), Fraction(0)) == interval_half_width((), Fraction(1, 20)) == 0
 
 
 @pytest.mark.parametrize(("most", "type_", "noise"), [
     ("5", BIGINT, "5"), ("5.3", BIGINT, "5.3"), ("5.7", BIGINT, "5.5"), ("0.9", BIGINT, "0.5"), ("5.7", DOUBLE, "5.7"),
-    ("0.019", decimal(9, 2), "0.015"),
+    ("0.019", decimal_type(9, 2), "0.015"),
 ])  # fmt: skip
 def test_rounding_to_the_type_is_part_of_the_error(most: str, type_, noise: str) -> None:  # type: ignore[no-untyped-def]
-    assert unrounded(Fraction(most), type_) == Fraction(noise)
-    assert rounding(BIGINT) == Fraction(1, 2) and rounding(DOUBLE) == 0
+    assert error_before_rounding(Fraction(most), type_) == Fraction(noise)
+    assert rounding_error(BIGINT) == Fraction(1, 2) and rounding_error(DOUBLE) == 0
 
 
 # --- the least epsilon -----------------------------------------------------------------------------------------------
 
 
 def test_the_grid_holds_all_numbers_of_three_digits() -> None:
-    grid = [epsilon_at(place) for place in range(PLACES + 1)]
+    grid = [epsilon_at(place) for place in range(EPSILON_STEPS + 1)]
     assert grid == sorted(set(grid)) and grid[0] == Fraction(1, 10**6) and grid[-1] == 10**6
     assert {Fraction("0.123"), Fraction("4.56"), Fraction("78.9"), Fraction(1)} <= set(grid)
 
 
-def answers(compiled: Compiled) -> list[tuple[Noise, Fraction]]:
+def answers(compiled: Compiled) -> list[tuple[NoiseTerms, Fraction]]:
     """The noise of every answer, and what it may be at most, read from the calibrated mechanisms."""
     most = compiled.settings.max_error
     assert most is not None
     found = []
     for table in compiled.tables:
         for answer in table.measures:
-            recipe = answer.recipe.recipe if isinstance(answer.recipe, Counted) else answer.recipe
+            recipe = answer.recipe.recipe if isinstance(answer.recipe, CountedValues) else answer.recipe
             assert isinstance(recipe, Linear)
-            found.append((noise_of(recipe, compiled.steps[answer.step].calibrated), unrounded(most, recipe.type)))
+            found.append((calibrated_noise(recipe, compiled.steps[answer.step].calibrated), error_before_rounding(most, recipe.type)))
     return found
 
 
 def keeps(compiled: Compiled) -> bool:
-    return all(missed(noise, most) <= 1 - compiled.settings.confidence for noise, most in answers(compiled))
+    return all(miss_probability(noise, most) <= 1 - compiled.settings.confidence for noise, most in answers(compiled))
 
 
 @pytest.mark.parametrize("kind", [Kind.GAUSSIAN, Kind.LAPLACE])
@@ -168,7 +168,7 @@ def test_the_error_is_kept_and_by_no_smaller_epsilon(sql: str, kind: Kind, clini
             continue  # no epsilon gives that
         compiled = compile_query(sql, clinic, asked)
         assert keeps(compiled)
-        place = next(p for p in range(PLACES) if epsilon_at(p) == compiled.settings.epsilon)
+        place = next(p for p in range(EPSILON_STEPS) if epsilon_at(p) == compiled.settings.epsilon)
         for smaller in [p for p in (place - 1, place - 2, place - 7, place - 60, place - 900) if p >= 0]:
             plain = replace(asked, max_error=None, epsilon=epsilon_at(smaller))
             other = compile_query(sql, clinic, plain)

@@ -4,13 +4,13 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.calibrate import SELECTION_SHARE, Calibrated, Noise, Takes, shares
+from dpsql.calibrate import SELECTION_SHARE, CalibratedPlan, NoiseKind, LossNeed, split_loss
 from dpsql.compile import Compiled, Settings, compile_query
 from dpsql.errors import InvalidParameter
 from dpsql.plan.nodes import Sum
-from dpsql.privacy.accounting import rho_from
-from dpsql.privacy.mechanisms import Gaussian, Laplace, loss
-from dpsql.privacy.scores import FINE, Drawing, score_loss
+from dpsql.privacy.accounting import epsilon_to_rho
+from dpsql.privacy.mechanisms import Gaussian, Laplace, noise_loss
+from dpsql.privacy.scores import LIKELIHOOD_STEPS, PosteriorDraws, score_loss
 from dpsql.schema.model import Resolved
 
 EPSILON, DELTA = Fraction(1, 3), Fraction(1, 10**7)
@@ -25,7 +25,7 @@ STATEMENTS = [
 ]
 
 
-def settings(noise: Noise, epsilon: Fraction = EPSILON, delta: Fraction = DELTA) -> Settings:
+def settings(noise: NoiseKind, epsilon: Fraction = EPSILON, delta: Fraction = DELTA) -> Settings:
     return Settings(epsilon, delta, 8, 4, noise)
 
 
@@ -38,17 +38,17 @@ def compiled(sql: str, resolved: Resolved, chosen: Settings) -> Compiled:
 def test_a_gaussian_statement_is_charged_at_most_its_rho_and_delta(
     sql: str, epsilon: Fraction, clinic: Resolved
 ) -> None:
-    total = compiled(sql, clinic, settings(Noise.GAUSSIAN, epsilon)).loss
-    selects = any(step.calibrated.selection for step in compiled(sql, clinic, settings(Noise.GAUSSIAN)).steps)
+    total = compiled(sql, clinic, settings(NoiseKind.GAUSSIAN, epsilon)).loss
+    selects = any(step.calibrated.selection for step in compiled(sql, clinic, settings(NoiseKind.GAUSSIAN)).steps)
     conversion = DELTA * 9 / 10 if selects else DELTA
-    assert total.rho <= rho_from(epsilon, conversion)
+    assert total.rho <= epsilon_to_rho(epsilon, conversion)
     assert total.delta <= DELTA - conversion
-    assert total.rho > rho_from(epsilon, conversion) * Fraction(99, 100)  # and not much is left over
+    assert total.rho > epsilon_to_rho(epsilon, conversion) * Fraction(99, 100)  # and not much is left over
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)
 def test_a_laplace_statement_is_charged_at_most_its_epsilon_and_delta(sql: str, clinic: Resolved) -> None:
-    statement = compiled(sql, clinic, settings(Noise.LAPLACE))
+    statement = compiled(sql, clinic, settings(NoiseKind.LAPLACE))
     values = [bundle.loss for step in statement.steps for bundle in step.calibrated.bundles]
     assert all(value.epsilon is not None and value.delta == 0 for value in values)
     spent = sum((value.epsilon for value in values if value.epsilon is not None), Fraction(0))
@@ -60,27 +60,27 @@ def test_a_laplace_statement_is_charged_at_most_its_epsilon_and_delta(sql: str, 
 
 
 def test_pure_statements_stay_pure(clinic: Resolved) -> None:
-    total = compiled(STATEMENTS[1], clinic, settings(Noise.LAPLACE)).loss
+    total = compiled(STATEMENTS[1], clinic, settings(NoiseKind.LAPLACE)).loss
     assert total.epsilon is not None and total.epsilon <= EPSILON and total.delta == 0
 
 
 def test_delta_is_for_the_conversion_alone_where_nothing_is_selected() -> None:
-    (share,) = shares(Noise.GAUSSIAN, EPSILON, DELTA, (Takes.EPSILON,))
-    assert share.rho == rho_from(EPSILON, DELTA) and (share.delta, share.delta_conv) == (0, 0)
+    (share,) = split_loss(NoiseKind.GAUSSIAN, EPSILON, DELTA, (LossNeed.EPSILON,))
+    assert share.rho == epsilon_to_rho(EPSILON, DELTA) and (share.delta, share.delta_conv) == (0, 0)
 
 
 def test_a_tenth_of_delta_is_shared_by_the_selections() -> None:
-    one, other, third = shares(Noise.GAUSSIAN, EPSILON, DELTA, (Takes.DELTA, Takes.EPSILON, Takes.DELTA))
+    one, other, third = split_loss(NoiseKind.GAUSSIAN, EPSILON, DELTA, (LossNeed.DELTA, LossNeed.EPSILON, LossNeed.DELTA))
     assert one.delta == third.delta == DELTA / 20 and other.delta == 0
     assert one.delta_conv == DELTA * 9 / 20
-    assert one.rho == other.rho == rho_from(EPSILON, DELTA * 9 / 10) / 3
+    assert one.rho == other.rho == epsilon_to_rho(EPSILON, DELTA * 9 / 10) / 3
     assert one.epsilon == EPSILON / 3
 
 
 def test_a_selection_takes_a_fifth_and_bundles_share_the_rest(clinic: Resolved) -> None:
     (step,) = compiled("SELECT ward, AVG(cost), AVG(paid) FROM visits GROUP BY ward", clinic,
-                       settings(Noise.GAUSSIAN)).steps  # fmt: skip
-    whole = rho_from(EPSILON, DELTA * 9 / 10)
+                       settings(NoiseKind.GAUSSIAN)).steps  # fmt: skip
+    whole = epsilon_to_rho(EPSILON, DELTA * 9 / 10)
     assert step.calibrated.selection is not None
     parts = [step.calibrated.selection.loss.rho, *(bundle.loss.rho for bundle in step.calibrated.bundles)]
     for rho, part in zip(parts, (Fraction(1, 5), Fraction(2, 5), Fraction(2, 5)), strict=True):
@@ -88,45 +88,45 @@ def test_a_selection_takes_a_fifth_and_bundles_share_the_rest(clinic: Resolved) 
 
 
 def test_a_selection_alone_takes_all(clinic: Resolved) -> None:
-    (step,) = compiled("SELECT DISTINCT ward FROM visits", clinic, settings(Noise.GAUSSIAN)).steps
-    whole = rho_from(EPSILON, DELTA * 9 / 10)
+    (step,) = compiled("SELECT DISTINCT ward FROM visits", clinic, settings(NoiseKind.GAUSSIAN)).steps
+    whole = epsilon_to_rho(EPSILON, DELTA * 9 / 10)
     assert whole * Fraction(99, 100) < step.loss.rho <= whole
 
 
-@pytest.mark.parametrize("noise", list(Noise))
-def test_each_bundle_is_charged_for_the_sensitivity_of_the_plan_that_runs(noise: Noise, clinic: Resolved) -> None:
+@pytest.mark.parametrize("noise", list(NoiseKind))
+def test_each_bundle_is_charged_for_the_sensitivity_of_the_plan_that_runs(noise: NoiseKind, clinic: Resolved) -> None:
     for sql in STATEMENTS:
         for step in compiled(sql, clinic, settings(noise)).steps:
             for bundle in step.calibrated.bundles:
-                assert bundle.loss == loss(bundle.mechanism, bundle.claim.sensitivity)
-                assert isinstance(bundle.mechanism, Gaussian if noise is Noise.GAUSSIAN else Laplace)
+                assert bundle.loss == noise_loss(bundle.mechanism, bundle.claim.sensitivity)
+                assert isinstance(bundle.mechanism, Gaussian if noise is NoiseKind.GAUSSIAN else Laplace)
 
 
-def only(statement: Compiled) -> Calibrated:
+def only(statement: Compiled) -> CalibratedPlan:
     (step,) = statement.steps
     return step.calibrated
 
 
 def test_every_column_has_a_grid_and_belongs_to_one_mechanism(clinic: Resolved) -> None:
     for sql in STATEMENTS:
-        for step in compiled(sql, clinic, settings(Noise.GAUSSIAN)).steps:
+        for step in compiled(sql, clinic, settings(NoiseKind.GAUSSIAN)).steps:
             spec = step.calibrated.spec  # its constructor refuses a column without a mechanism
             assert len(spec.grids) == len(step.calibrated.columns) and all(grid > 0 for grid in spec.grids)
 
 
 def test_a_grid_counts_weight_value_and_shift(clinic: Resolved) -> None:
-    calibrated = only(compiled("SELECT SUM(cost) FROM visits", clinic, settings(Noise.GAUSSIAN)))
+    calibrated = only(compiled("SELECT SUM(cost) FROM visits", clinic, settings(NoiseKind.GAUSSIAN)))
     (part,) = calibrated.gather.parts
     assert isinstance(part, Sum)
     assert calibrated.grids == (Fraction(1, 2) / 2**16 * 2 ** part.bundles[0].shift,)
-    assert only(compiled("SELECT COUNT(*) FROM patients", clinic, settings(Noise.GAUSSIAN))).grids == (1,)
+    assert only(compiled("SELECT COUNT(*) FROM patients", clinic, settings(NoiseKind.GAUSSIAN))).grids == (1,)
 
 
 def test_less_epsilon_is_more_error_in_the_units_of_the_values(clinic: Resolved) -> None:
     """Errors compare stored releases, whatever the resolution of each."""
     sql = "SELECT ward, SUM(cost), COUNT(*) FROM visits GROUP BY ward"
     errors = [
-        only(compiled(sql, clinic, settings(Noise.GAUSSIAN, epsilon))).errors
+        only(compiled(sql, clinic, settings(NoiseKind.GAUSSIAN, epsilon))).errors
         for epsilon in (Fraction(4), Fraction(1), Fraction(1, 100))
     ]
     assert all(a < b < c for a, b, c in zip(*errors, strict=True))
@@ -134,7 +134,7 @@ def test_less_epsilon_is_more_error_in_the_units_of_the_values(clinic: Resolved)
 
 def test_a_mixed_key_is_drawn_once_for_each_block(clinic: Resolved) -> None:
     spec = only(compiled("SELECT ward, kind, COUNT(*) FROM visits GROUP BY 1, 2", clinic,
-                         settings(Noise.GAUSSIAN))).spec  # fmt: skip
+                         settings(NoiseKind.GAUSSIAN))).spec  # fmt: skip
     assert spec.selection is not None and spec.selection.keys == 1
 
 
@@ -152,10 +152,10 @@ MOVES = [  # what is asked, whether no row adds less than nothing, and whether t
 ]
 
 
-@pytest.mark.parametrize("noise", list(Noise))
+@pytest.mark.parametrize("noise", list(NoiseKind))
 @pytest.mark.parametrize(("sql", "non_negative", "single"), MOVES)
 def test_scores_move_as_the_plan_that_runs_says(
-    sql: str, non_negative: bool, single: bool, noise: Noise, clinic: Resolved
+    sql: str, non_negative: bool, single: bool, noise: NoiseKind, clinic: Resolved
 ) -> None:
     calibrated = compiled(sql, clinic, settings(noise)).steps[-1].calibrated
     moves, scores, counted = calibrated.moves, calibrated.scores, calibrated.counted
@@ -165,8 +165,8 @@ def test_scores_move_as_the_plan_that_runs_says(
     assert calibrated.loss.rho == score_loss(scores, moves).rho
 
 
-@pytest.mark.parametrize("noise", list(Noise))
-def test_a_signed_score_in_many_groups_is_charged_for_both_its_sides(noise: Noise, clinic: Resolved) -> None:
+@pytest.mark.parametrize("noise", list(NoiseKind))
+def test_a_signed_score_in_many_groups_is_charged_for_both_its_sides(noise: NoiseKind, clinic: Resolved) -> None:
     """In squares 2 l2^2; in one group of a count l2^2, and not more than its largest cell."""
     found = [compiled(sql, clinic, settings(noise)).steps[-1].calibrated.moves for sql, *_ in MOVES]
     signed, counts, one = found[5], found[4], found[0]
@@ -181,27 +181,27 @@ def test_a_signed_score_in_many_groups_is_charged_for_both_its_sides(noise: Nois
     ("SELECT POSTERIOR_SAMPLE(birth_year > 1970) FROM patients", 1),
 ])  # fmt: skip
 def test_the_temper_of_a_posterior_is_that_of_a_whole_row(sql: str, whole: int, clinic: Resolved) -> None:
-    scores = only(compiled(sql, clinic, settings(Noise.LAPLACE))).scores
-    assert isinstance(scores, Drawing)
-    assert scores.whole == whole and scores.temper == FINE * whole / scores.scale
-    rich = only(compiled(sql, clinic, settings(Noise.LAPLACE, Fraction(1000)))).scores
-    assert isinstance(rich, Drawing) and rich.temper == 1
+    scores = only(compiled(sql, clinic, settings(NoiseKind.LAPLACE))).scores
+    assert isinstance(scores, PosteriorDraws)
+    assert scores.whole == whole and scores.likelihood_power == LIKELIHOOD_STEPS * whole / scores.scale
+    rich = only(compiled(sql, clinic, settings(NoiseKind.LAPLACE, Fraction(1000)))).scores
+    assert isinstance(rich, PosteriorDraws) and rich.likelihood_power == 1
 
 
 @pytest.mark.parametrize(
     ("noise", "epsilon", "delta", "sql"),
     [
-        (Noise.GAUSSIAN, "1", "0", "SELECT COUNT(*) FROM visits"),
-        (Noise.LAPLACE, "1", "0", "SELECT ward, COUNT(*) FROM visits GROUP BY ward"),
-        (Noise.GAUSSIAN, "1", "0", "SELECT ward, COUNT(*) FROM visits GROUP BY ward"),
-        (Noise.LAPLACE, "1e-13", "0", "SELECT COUNT(*) FROM visits"),
-        (Noise.LAPLACE, "1e-30", "0", "SELECT COUNT(*) FROM visits"),
-        (Noise.GAUSSIAN, "1e-30", "1e-30", "SELECT COUNT(*) FROM visits"),
-        (Noise.GAUSSIAN, "1", "1e-30", "SELECT ward, COUNT(*) FROM visits GROUP BY ward"),
+        (NoiseKind.GAUSSIAN, "1", "0", "SELECT COUNT(*) FROM visits"),
+        (NoiseKind.LAPLACE, "1", "0", "SELECT ward, COUNT(*) FROM visits GROUP BY ward"),
+        (NoiseKind.GAUSSIAN, "1", "0", "SELECT ward, COUNT(*) FROM visits GROUP BY ward"),
+        (NoiseKind.LAPLACE, "1e-13", "0", "SELECT COUNT(*) FROM visits"),
+        (NoiseKind.LAPLACE, "1e-30", "0", "SELECT COUNT(*) FROM visits"),
+        (NoiseKind.GAUSSIAN, "1e-30", "1e-30", "SELECT COUNT(*) FROM visits"),
+        (NoiseKind.GAUSSIAN, "1", "1e-30", "SELECT ward, COUNT(*) FROM visits GROUP BY ward"),
     ],
 )
 def test_what_cannot_be_drawn_or_charged_is_refused(
-    noise: Noise, epsilon: str, delta: str, sql: str, clinic: Resolved
+    noise: NoiseKind, epsilon: str, delta: str, sql: str, clinic: Resolved
 ) -> None:
     with pytest.raises(InvalidParameter):
         compiled(sql, clinic, settings(noise, Fraction(epsilon), Fraction(delta)))

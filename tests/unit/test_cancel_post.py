@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.engines.watch import cancelable, stopped_by_cancel
+from dpsql.engines.watch import cancelable_statement, stop_on_cancel
 from dpsql.errors import QueryCanceled
 from dpsql.post import sandbox
-from dpsql.post.children import Children
+from dpsql.post.children import WorkerPool
 from dpsql.session import Session
-from dpsql.ticket import Ticket
+from dpsql.ticket import StatementHandle
 from tests.support.running import until
 from tests.support.shop import open_shop
 
@@ -35,15 +35,15 @@ def place(request: pytest.FixtureRequest) -> Iterator[str]:
     if request.param == "here":
         yield "here"
         return
-    children = Children(most=2)
-    sandbox.run_elsewhere(children)
+    children = WorkerPool(max_workers=2)
+    sandbox.set_executor(children)
     yield "children"
     children.close()
 
 
-def canceled(session: Session, sql: str, end: Callable[[Ticket], None]) -> float:
+def canceled(session: Session, sql: str, end: Callable[[StatementHandle], None]) -> float:
     """The seconds from the cancel to its end; post-processing alone would take its whole minute."""
-    ticket, ended = Ticket(), []
+    ticket, ended = StatementHandle(), []
 
     def soon() -> None:
         until(lambda: ticket.interrupt is not None and (sql != CHARGED or ticket.delivered))
@@ -76,13 +76,13 @@ def test_a_timeout_ends_post_processing(session: Session, place: str) -> None:
 
 
 def test_what_has_ended_is_not_stopped() -> None:
-    ticket, stopped = Ticket(), []
-    with cancelable(ticket):
-        with stopped_by_cancel(lambda: stopped.append(1)):
+    ticket, stopped = StatementHandle(), []
+    with cancelable_statement(ticket):
+        with stop_on_cancel(lambda: stopped.append(1)):
             late = ticket.interrupt
         assert ticket.interrupt is None and late is not None
         late()
         assert stopped == []
         ticket.canceled = True
-        with stopped_by_cancel(lambda: stopped.append(2)):
+        with stop_on_cancel(lambda: stopped.append(2)):
             assert stopped == [2]

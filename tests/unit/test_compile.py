@@ -8,7 +8,7 @@ import pytest
 from dpsql.compile import Compiled, Settings, compile_query
 from dpsql.errors import Error, LimitExceeded, Unsupported
 from dpsql.schema.model import Resolved
-from dpsql.settings import defaults
+from dpsql.settings import default_settings
 
 SQL = "SELECT ward, COUNT(*), AVG(cost) FROM visits WHERE score > 1 GROUP BY ward ORDER BY 2"
 NOW = dt.datetime(2024, 5, 6, 7, 8, tzinfo=dt.UTC)
@@ -16,7 +16,7 @@ NOW = dt.datetime(2024, 5, 6, 7, 8, tzinfo=dt.UTC)
 
 @pytest.fixture()
 def settings(clinic: Resolved) -> Settings:
-    return defaults(clinic.schema.privacy).statement
+    return default_settings(clinic.schema.privacy).statement
 
 
 def test_the_same_statement_compiles_to_the_same(clinic: Resolved, settings: Settings) -> None:

@@ -16,8 +16,8 @@ from dpsql.compile import compile_query
 from dpsql.errors import LimitExceeded, QueryCanceled
 from dpsql.schema.model import Resolved
 from dpsql.session import Session
-from dpsql.settings import defaults
-from dpsql.turns import Turns
+from dpsql.settings import default_settings
+from dpsql.turns import FairSemaphore
 from tests.support.running import until
 from tests.support.shop import open_shop
 
@@ -59,8 +59,8 @@ def test_it_ends_at_its_deadline_and_nothing_is_charged(bomb: str, session: Sess
 def test_it_looks_often_whether_it_is_to_end(bomb: str, session: Session) -> None:
     looks = [time.thread_time()]
     resolved = session.dataset.resolved
-    with pulse.ended_by(lambda: looks.append(time.thread_time())), contextlib.suppress(LimitExceeded):
-        compile_query(BOMBS[bomb], resolved, defaults(resolved.schema.privacy).statement)
+    with pulse.cancel_scope(lambda: looks.append(time.thread_time())), contextlib.suppress(LimitExceeded):
+        compile_query(BOMBS[bomb], resolved, default_settings(resolved.schema.privacy).statement)
     looks.append(time.thread_time())
     assert max(after - before for before, after in itertools.pairwise(looks)) < 1.5
 
@@ -75,8 +75,8 @@ def test_a_cancel_ends_it(session: Session) -> None:
             ended.append(error)
 
     held = threading.Event()
-    with session.memory.turns.of(session._account.name, lambda: None), \
-            session.memory.turns.of(session._account.name, lambda: None):  # fmt: skip
+    with session.memory.turns.acquire(session._account.name, lambda: None), \
+            session.memory.turns.acquire(session._account.name, lambda: None):  # fmt: skip
         thread = threading.Thread(target=ask)
         thread.start()
         held.wait(0.1)
@@ -89,7 +89,7 @@ def test_many_conditions_take_time_as_their_number(clinic: Resolved) -> None:
     def seconds(count: int) -> float:
         sql = f"SELECT COUNT(*) FROM visits WHERE {' OR '.join(f'cost = {i}' for i in range(count))}"
         started = time.thread_time()
-        compile_query(sql, clinic, defaults(clinic.schema.privacy).statement)
+        compile_query(sql, clinic, default_settings(clinic.schema.privacy).statement)
         return time.thread_time() - started
 
     seconds(10)
@@ -104,11 +104,11 @@ def test_a_case_of_very_many_branches_is_refused(session: Session) -> None:
 
 class TestTurns:
     def test_two_of_a_name_are_within_and_others_do_not_wait(self) -> None:
-        turns, within, most, leave = Turns(2), [0], [0], threading.Event()
+        turns, within, most, leave = FairSemaphore(2), [0], [0], threading.Event()
         lock = threading.Lock()
 
         def work() -> None:
-            with turns.of("ana", lambda: None):
+            with turns.acquire("ana", lambda: None):
                 with lock:
                     within[0] += 1
                     most[0] = max(most[0], within[0])
@@ -120,7 +120,7 @@ class TestTurns:
         for thread in threads:
             thread.start()
         until(lambda: within[0] == 2)
-        with turns.of("bob", lambda: None):
+        with turns.acquire("bob", lambda: None):
             assert within[0] == 2
         leave.set()
         for thread in threads:
@@ -128,12 +128,12 @@ class TestTurns:
         assert (most[0], within[0], turns._lines) == (2, 0, {})
 
     def test_who_waits_may_be_told_to_end(self) -> None:
-        turns = Turns(1)
+        turns = FairSemaphore(1)
 
         def over() -> None:
             raise QueryCanceled("over")
 
-        with turns.of("ana", lambda: None), pytest.raises(QueryCanceled), turns.of("ana", over):
+        with turns.acquire("ana", lambda: None), pytest.raises(QueryCanceled), turns.acquire("ana", over):
             pass
-        with turns.of("ana", over):  # there is a turn at once
+        with turns.acquire("ana", over):  # there is a turn at once
             pass

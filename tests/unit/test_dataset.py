@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 
 from dpsql.dataset import open_dataset
-from dpsql.owner.books import register_changed
+from dpsql.owner.books import register_data_version
 from dpsql.session import Session
 from tests.support.shop import DATA, SCHEMA, Silence
 
@@ -24,9 +24,9 @@ def test_answers_past_their_retention_are_dropped_when_the_schema_is_opened(tmp_
     session.execute("SELECT COUNT(*) FROM people")
     session.clock = lambda: long_ago
     session.execute("SELECT COUNT(*) FROM orders")
-    assert [one.state for one in dataset.ledger.answers()] == ["stored", "stored"]
+    assert [one.state for one in dataset.ledger.list_releases()] == ["stored", "stored"]
     dataset.close()
-    assert register_changed(path) == 2
+    assert register_data_version(path) == 2
     dataset = open_dataset(path)
-    assert [one.state for one in dataset.ledger.answers()] == ["stored", "void"]
+    assert [one.state for one in dataset.ledger.list_releases()] == ["stored", "void"]
     dataset.close()

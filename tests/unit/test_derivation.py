@@ -14,11 +14,11 @@ import pytest
 
 import dpsql
 from dpsql.dataset import open_dataset
-from dpsql.derivation import Source, Told
-from dpsql.ledger.base import Asked
-from dpsql.owner.books import register_changed
+from dpsql.derivation import ReuseSource, ReusePlan
+from dpsql.ledger.base import ReleaseRequest
+from dpsql.owner.books import register_data_version
 from dpsql.privacy.loss import NO_LOSS
-from dpsql.session import Answer, Session
+from dpsql.session import StatementResult, Session
 from tests.support.shop import DATA, SCHEMA, Silence
 
 ANALYSTS = """
@@ -55,7 +55,7 @@ def rows() -> Iterator[duckdb.DuckDBPyConnection]:
     connection.close()
 
 
-def asked(session: Session, sql: str, epsilon: str) -> Answer:
+def asked(session: Session, sql: str, epsilon: str) -> StatementResult:
     session.set("epsilon", epsilon)
     return session.execute(sql)
 
@@ -223,7 +223,7 @@ def test_a_statement_may_be_told_in_part(shop: Session) -> None:
     asked(shop, "SELECT region, COUNT(*) FROM people GROUP BY region", FINE)
     both = "SELECT (SELECT COUNT(*) FROM people) AS n, (SELECT COUNT(*) FROM orders) AS m"
     shop.set("epsilon", COARSE)
-    steps = {step.plan_hash: step.loss for step in shop.compiled(both).steps}
+    steps = {step.plan_hash: step.loss for step in shop.compile_statement(both).steps}
     before = shop.budget().spent_rho
     answer = shop.execute(both)
     assert answer.rows == [(240, 2390)] or answer.rows[0][0] == 240
@@ -241,9 +241,9 @@ def test_a_release_that_others_read_is_bought(shop: Session) -> None:
 
 
 def test_places_are_counted_among_what_is_bought() -> None:
-    asked_for = [Asked("a", 1, NO_LOSS, ()), Asked("b", 1, NO_LOSS, ()), Asked("c", 1, NO_LOSS, (), (1,))]
-    told = Told(None, {0: Source(None, None, None)})  # type: ignore[arg-type]
-    bought = [(place, one.plan, one.after) for place, one in told.bought(asked_for).items()]
+    asked_for = [ReleaseRequest("a", 1, NO_LOSS, ()), ReleaseRequest("b", 1, NO_LOSS, ()), ReleaseRequest("c", 1, NO_LOSS, (), (1,))]
+    told = ReusePlan(None, {0: ReuseSource(None, None, None)})  # type: ignore[arg-type]
+    bought = [(place, one.plan, one.after) for place, one in told.requests_to_charge(asked_for).items()]
     assert bought == [(1, "b", ()), (2, "c", (0,))]
 
 
@@ -330,7 +330,7 @@ def test_a_release_of_an_older_version_tells_nothing(tmp_path: Path) -> None:
         dataset.close()
         with duckdb.connect(str(tmp_path / "shop.duckdb")) as connection:
             connection.execute("DELETE FROM people WHERE uid < 100")
-        register_changed(schema)
+        register_data_version(schema)
         dataset = open_dataset(schema)
         answer = asked(Session(dataset, sampler=Silence()), TOTAL, COARSE)
         assert answer.loss.rho > 0 and answer.rows == [(140,)]

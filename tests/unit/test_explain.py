@@ -9,13 +9,13 @@ import pytest
 from dpsql.compile import Compiled, compile_query
 from dpsql.explain import ExplainedBundle, ExplainedColumn, ExplainedRelease, Explanation, explain
 from dpsql.schema.model import Resolved
-from dpsql.settings import change, defaults
+from dpsql.settings import change_setting, default_settings
 
 
 def compiled(sql: str, resolved: Resolved, **settings: str) -> Compiled:
-    chosen = defaults(resolved.schema.privacy)
+    chosen = default_settings(resolved.schema.privacy)
     for name, value in settings.items():
-        chosen = change(chosen, resolved.schema.privacy, name, value)
+        chosen = change_setting(chosen, resolved.schema.privacy, name, value)
     return compile_query(sql, resolved, chosen.statement)
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from dpsql import held
 from dpsql.errors import Error, InvalidSyntax, LimitExceeded, OperationalError, ProgrammingError, Unsupported
-from dpsql.held import _way
+from dpsql.held import _fetch_range
 from dpsql.session import Session
-from dpsql.sql.held_commands import FetchCommand, Way
+from dpsql.sql.held_commands import FetchCommand, FetchDirection
 from tests.support.shop import open_shop
 
 SERIES = "SELECT x FROM generate_series(1, 5) AS t(x) ORDER BY x"
@@ -26,7 +26,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
 
 
 def charges(session: Session) -> int:
-    return len(session.dataset.ledger.entries(session._account.name))
+    return len(session.dataset.ledger.list_entries(session._account.name))
 
 
 def test_a_prepared_statement_is_free_and_executing_it_is_charged(session: Session) -> None:
@@ -43,7 +43,7 @@ def test_a_prepared_statement_is_free_and_executing_it_is_charged(session: Sessi
 
 
 def test_texts_of_prepared_statements_are_bounded(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(held, "MAX_PREPARED_BYTES", 100_000)
     long = f"SELECT '{'x' * 8_000}'"
     for number in range(3):
         session.execute(f"PREPARE s{number} AS {long}")
@@ -117,8 +117,8 @@ def test_a_cursor_is_charged_once_where_it_is_declared(session: Session) -> None
 
 
 def test_names_are_bounded(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpsql.held.MOST", 2)
-    monkeypatch.setattr("dpsql.held.MOST_ROWS", 8)
+    monkeypatch.setattr("dpsql.held.MAX_NAMES", 2)
+    monkeypatch.setattr("dpsql.held.MAX_CURSOR_ROWS", 8)
     for number in range(2):
         session.execute(f"PREPARE s{number} AS SELECT 1")
     with pytest.raises(LimitExceeded):
@@ -140,11 +140,11 @@ def test_copy_is_for_a_server(session: Session) -> None:
 @pytest.mark.parametrize("rows", [0, 1, 3])
 def test_a_cursor_never_leaves_its_rows(rows: int) -> None:
     for at in range(rows + 2):
-        for way in Way:
+        for way in FetchDirection:
             for count in (None, 0, 1, 2, 7, -1, -7):
-                if count is not None and count < 0 and way in (Way.FORWARD, Way.BACKWARD):
+                if count is not None and count < 0 and way in (FetchDirection.FORWARD, FetchDirection.BACKWARD):
                     continue
-                places, end = _way(FetchCommand("c", way, count), at, rows)
+                places, end = _fetch_range(FetchCommand("c", way, count), at, rows)
                 assert all(1 <= place <= rows for place in places) and 0 <= end <= rows + 1
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import OperationalError
-from dpsql.holding import HOLDING, SMALL, Holding
+from dpsql.holding import RESULT_QUOTA, UNCOUNTED_BYTES, MemoryQuota
 from dpsql.session import Session
 from tests.support.shop import open_shop
 
@@ -22,40 +22,40 @@ def rows(size: int) -> list[tuple[str]]:
 
 
 def test_rows_are_counted_until_nobody_has_them() -> None:
-    holding = Holding(8 * MB)
-    small = rows(SMALL // 2)
-    assert holding.counted("ana", small) is small and holding.held == 0
-    kept = holding.counted("ana", rows(2 * MB))
-    assert kept == rows(2 * MB) and 2 * MB <= holding.held < 2.2 * MB
+    holding = MemoryQuota(8 * MB)
+    small = rows(UNCOUNTED_BYTES // 2)
+    assert holding.count_rows("ana", small) is small and holding.used_bytes == 0
+    kept = holding.count_rows("ana", rows(2 * MB))
+    assert kept == rows(2 * MB) and 2 * MB <= holding.used_bytes < 2.2 * MB
     del kept
     gc.collect()
-    assert holding.held == 0 and not holding._held
+    assert holding.used_bytes == 0 and not holding._held
 
 
 def test_an_account_has_half_of_what_others_leave() -> None:
-    holding = Holding(8 * MB)
-    kept = [holding.counted("ana", rows(MB)) for _ in range(3)]
+    holding = MemoryQuota(8 * MB)
+    kept = [holding.count_rows("ana", rows(MB)) for _ in range(3)]
     with pytest.raises(OperationalError, match="not read to their end") as caught:
-        holding.counted("ana", rows(MB))
+        holding.count_rows("ana", rows(MB))
     assert caught.value.sqlstate == "53200"
-    others = [holding.counted("bob", rows(MB)) for _ in range(2)]
+    others = [holding.count_rows("bob", rows(MB)) for _ in range(2)]
     with pytest.raises(OperationalError):
-        holding.counted("bob", rows(MB))
+        holding.count_rows("bob", rows(MB))
     del kept[1:]
-    assert holding.counted("ana", rows(MB)) and len(others) == 2
+    assert holding.count_rows("ana", rows(MB)) and len(others) == 2
 
 
 def test_without_a_limit_nothing_is_counted() -> None:
-    holding, large = Holding(), rows(MB)
-    assert holding.counted("ana", large) is large and holding.held == 0
+    holding, large = MemoryQuota(), rows(MB)
+    assert holding.count_rows("ana", large) is large and holding.used_bytes == 0
 
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
     opened = open_shop(tmp_path)[0]
-    HOLDING.most = 20 * MB
+    RESULT_QUOTA.most = 20 * MB
     yield opened
-    HOLDING.most = None
+    RESULT_QUOTA.most = None
     opened.close()
 
 
@@ -63,10 +63,10 @@ def test_cursors_cannot_take_all_memory(session: Session) -> None:
     with pytest.raises(OperationalError) as caught:
         for number in range(20):
             session.execute(f"DECLARE c{number} CURSOR WITH HOLD FOR {WIDE}")
-    assert caught.value.sqlstate == "53200" and 4 * MB < HOLDING.held <= 10 * MB
+    assert caught.value.sqlstate == "53200" and 4 * MB < RESULT_QUOTA.used_bytes <= 10 * MB
     session.execute("CLOSE ALL")
     gc.collect()
-    assert HOLDING.held == 0
+    assert RESULT_QUOTA.used_bytes == 0
     assert len(session.execute(WIDE).rows) == 20
 
 

@@ -29,7 +29,7 @@ from dpsql.errors import (
     Unsupported,
 )
 from dpsql.interactive.interaction import Interaction
-from dpsql.ledger.audit import audit
+from dpsql.ledger.audit import run_audit
 from dpsql.session import Session
 from tests.support.running import PATIENCE, SECRET, House, gated_house, in_thread, until
 from tests.support.shop import SCHEMA, Silence, open_shop
@@ -61,7 +61,7 @@ def dataset_of(connection: Connection) -> Dataset:
 def held_by(connection: Connection, asked: AboveThreshold) -> Interaction:
     session = connection._session
     assert isinstance(session, Session)
-    return session._held.mechanisms.of(asked._name.strip('"'))
+    return session._held.mechanisms.get_mechanism(asked._name.strip('"'))
 
 
 # --- threshold queries -----------------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ def test_what_the_budget_does_not_cover_is_not_asked(tmp_path: Path) -> None:
             asked.ask(COUNT)
         with pytest.raises(BudgetExceeded):
             poor.above_threshold(10**9, epsilon=1).ask(COUNT)
-        assert audit(dataset_of(poor).ledger).well
+        assert run_audit(dataset_of(poor).ledger).is_clean
 
 
 # --- what ends it ----------------------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def test_a_new_process_redeems_nothing(shop: Connection, tmp_path: Path) -> None
     with Connection(Session(open_dataset(tmp_path / "shop.yaml"), sampler=Silence())) as again:
         assert again.budget().charges == 1
         again.above_threshold(10**6, epsilon=1).ask(COUNT)
-        assert again.budget().charges == 2 and audit(dataset_of(again).ledger).well
+        assert again.budget().charges == 2 and run_audit(dataset_of(again).ledger).is_clean
 
 
 def test_an_answer_that_could_not_be_stored_ends_it(shop: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,7 +265,7 @@ def test_a_copy_of_the_process_gets_no_second_answer(shop: Connection) -> None:
     asked.ask(COUNT)
     state = held_by(shop, asked)
     assert state._claim is not None and state._watch is not None
-    dataset_of(shop).ledger.tell(state._claim.release, state._watch.asked + 1, b"{}")  # as the other one would
+    dataset_of(shop).ledger.store_answer(state._claim.release, state._watch.queries_evaluated + 1, b"{}")  # as the other one would
     with pytest.raises(IntegrityError, match="another process went on with it"):
         asked.ask(COUNT)
     with pytest.raises(OperationalError, match="has ended"):

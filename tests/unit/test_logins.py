@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import SchemaError
-from dpsql.logins import logins_of
-from dpsql.passwords import verifier
+from dpsql.logins import load_logins
+from dpsql.passwords import make_verifier_text
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Schema
 
@@ -26,51 +26,51 @@ def schema(**passwords: str | None) -> Schema:
 
 
 def test_verifiers_come_from_the_schema_and_the_environment() -> None:
-    logins = logins_of(schema(ana=verifier("pencil", SALT)), "id", {"DPSQL_BI_PASSWORD": "s3cret"})
+    logins = load_logins(schema(ana=make_verifier_text("pencil", SALT)), "id", {"DPSQL_BI_PASSWORD": "s3cret"})
     assert logins.known.keys() == {"ana", "bi"} and logins.without == ()
-    assert str(logins.known["ana"]) == verifier("pencil", SALT)
-    assert str(logins.known["bi"]) == verifier("s3cret", logins.known["bi"].salt)
+    assert str(logins.known["ana"]) == make_verifier_text("pencil", SALT)
+    assert str(logins.known["bi"]) == make_verifier_text("s3cret", logins.known["bi"].salt)
     assert "s3cret" not in repr(logins) and "pencil" not in repr(logins)
 
 
 def test_who_has_no_password_cannot_log_in_and_the_owner_is_told() -> None:
-    logins = logins_of(schema(ana=verifier("pencil", SALT)), "id", {})
+    logins = load_logins(schema(ana=make_verifier_text("pencil", SALT)), "id", {})
     assert logins.known.keys() == {"ana"}
     assert "DPSQL_BI_PASSWORD" in logins.without[0]
-    assert not logins.verifier("bi")[1]
+    assert not logins.find_verifier("bi")[1]
 
 
 def test_a_schema_that_nobody_could_log_in_to_is_refused_with_a_way_out() -> None:
     with pytest.raises(SchemaError, match="no analysts") as none:
-        logins_of(replace(CLINIC, analysts=()), "id", {})
+        load_logins(replace(CLINIC, analysts=()), "id", {})
     assert "dpsql user add" in str(none.value.hint)
     with pytest.raises(SchemaError, match="has a password") as nobody:
-        logins_of(schema(ana=None), "id", {"DPSQL_BI_PASSWORD": ""})
+        load_logins(schema(ana=None), "id", {"DPSQL_BI_PASSWORD": ""})
     assert "dpsql user add" in str(nobody.value.hint)
 
 
 def test_a_verifier_that_no_client_could_use_is_refused() -> None:
     with pytest.raises(SchemaError, match="verifier"):
-        logins_of(schema(ana="SCRAM-SHA-256$4096:eA==$eA==:eA=="), "id", {})
+        load_logins(schema(ana="SCRAM-SHA-256$4096:eA==$eA==:eA=="), "id", {})
 
 
 def test_a_name_that_nobody_has_gets_a_verifier_of_the_same_make() -> None:
-    kept = verifier("pencil", bytes(20), 8192)
-    logins = logins_of(schema(ana=kept), "id", {})
-    made, known = logins.verifier("mallory")
+    kept = make_verifier_text("pencil", bytes(20), 8192)
+    logins = load_logins(schema(ana=kept), "id", {})
+    made, known = logins.find_verifier("mallory")
     assert not known and (made.iterations, len(made.salt)) == (8192, 20)
     assert made.stored_key != made.server_key and len(made.stored_key) == len(made.server_key) == 32
 
 
 def test_its_salt_lasts_over_starts_and_is_its_own() -> None:
-    first, again = (logins_of(schema(ana=verifier("pencil", SALT)), "id", {}) for _ in range(2))
-    assert first.verifier("mallory") == again.verifier("mallory") != first.verifier("malory")
-    other = logins_of(schema(ana=verifier("pencil", SALT)), "another ledger", {})
-    assert other.verifier("mallory")[0].salt != first.verifier("mallory")[0].salt
+    first, again = (load_logins(schema(ana=make_verifier_text("pencil", SALT)), "id", {}) for _ in range(2))
+    assert first.find_verifier("mallory") == again.find_verifier("mallory") != first.find_verifier("malory")
+    other = load_logins(schema(ana=make_verifier_text("pencil", SALT)), "another ledger", {})
+    assert other.find_verifier("mallory")[0].salt != first.find_verifier("mallory")[0].salt
 
 
 def test_a_new_password_of_another_changes_no_salt() -> None:
-    first = logins_of(schema(ana=verifier("pencil", SALT)), "id", {"DPSQL_BI_PASSWORD": "a"})
-    then = logins_of(schema(ana=verifier("pen", bytes(16))), "id", {"DPSQL_BI_PASSWORD": "b"})
-    assert first.verifier("mallory")[0].salt == then.verifier("mallory")[0].salt
-    assert first.verifier("bi")[0].salt == then.verifier("bi")[0].salt
+    first = load_logins(schema(ana=make_verifier_text("pencil", SALT)), "id", {"DPSQL_BI_PASSWORD": "a"})
+    then = load_logins(schema(ana=make_verifier_text("pen", bytes(16))), "id", {"DPSQL_BI_PASSWORD": "b"})
+    assert first.find_verifier("mallory")[0].salt == then.find_verifier("mallory")[0].salt
+    assert first.find_verifier("bi")[0].salt == then.find_verifier("bi")[0].salt

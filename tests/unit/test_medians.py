@@ -12,16 +12,16 @@ import dpsql
 from dpsql.compile import Compiled, compile_query
 from dpsql.errors import InvalidParameter, Unsupported
 from dpsql.explain import explain
-from dpsql.ledger.checker import Unreadable, covers, recompute
-from dpsql.medians import reached_by
+from dpsql.ledger.checker import UnreadableRecord, covers_loss, recompute_loss
+from dpsql.medians import neighbor_reach
 from dpsql.plan.measures import Local, MedianBy, Quantile
-from dpsql.privacy.accounting import rho_from
-from dpsql.privacy.choice import MEDIAN, Contribution, Extreme, Pick
-from dpsql.privacy.ptr import Proposed, calibrate_proposed
-from dpsql.privacy.records import write_record
-from dpsql.privacy.smooth import Reached, Smooth, calibrate_smooth
+from dpsql.privacy.accounting import epsilon_to_rho
+from dpsql.privacy.choice import MEDIAN, UnitContribution, ExtremeTarget, Pick
+from dpsql.privacy.ptr import ProposeTestRelease, calibrate_propose_test_release
+from dpsql.privacy.records import write_release_record
+from dpsql.privacy.smooth import BlockReach, SmoothMedian, calibrate_smooth_median
 from dpsql.schema.model import Resolved
-from dpsql.settings import change, defaults
+from dpsql.settings import change_setting, default_settings
 from tests.support.checking import agree
 
 PATIENTS = "SELECT MEDIAN(birth_year) FROM patients"
@@ -31,17 +31,17 @@ LOCAL = ("smooth", "ptr")
 
 
 def compiled(sql: str, resolved: Resolved, **settings: str) -> Compiled:
-    chosen = defaults(resolved.schema.privacy)
+    chosen = default_settings(resolved.schema.privacy)
     for name, value in settings.items():
-        chosen = change(chosen, resolved.schema.privacy, name, value)
+        chosen = change_setting(chosen, resolved.schema.privacy, name, value)
     return compile_query(sql, resolved, chosen.statement)
 
 
-def pick_of(sql: str, resolved: Resolved, **settings: str) -> Smooth | Proposed:
+def pick_of(sql: str, resolved: Resolved, **settings: str) -> SmoothMedian | ProposeTestRelease:
     (step,) = compiled(sql, resolved, **settings).steps
     assert step.calibrated.choice is not None
     (pick,) = step.calibrated.choice.picks
-    assert isinstance(pick.mechanism, Smooth | Proposed)
+    assert isinstance(pick.mechanism, SmoothMedian | ProposeTestRelease)
     return pick.mechanism
 
 
@@ -51,7 +51,7 @@ def pick_of(sql: str, resolved: Resolved, **settings: str) -> Smooth | Proposed:
 @pytest.mark.parametrize("by", LOCAL)
 @pytest.mark.parametrize("sql", [PATIENTS, PER_UNIT, HALF])
 def test_one_value_for_each_unit_is_answered(by: str, sql: str, clinic: Resolved) -> None:
-    assert pick_of(sql, clinic, mechanism=by).reached == Reached(1, 1)
+    assert pick_of(sql, clinic, mechanism=by).reached == BlockReach(1, 1)
 
 
 @pytest.mark.parametrize("by", LOCAL)
@@ -115,25 +115,25 @@ def test_the_charge_is_within_what_was_asked_and_the_checker_finds_it(
     statement = compiled(sql, known, mechanism=by, noise=noise, epsilon="1", delta="1e-7")
     step = statement.steps[-1]
     (pick,) = step.calibrated.choice.picks if step.calibrated.choice is not None else ()
-    assert isinstance(pick.mechanism, Smooth | Proposed) and pick.mechanism.reached.blocks == blocks
+    assert isinstance(pick.mechanism, SmoothMedian | ProposeTestRelease) and pick.mechanism.reached.blocks == blocks
     tenth = F(1, 10**8)
     assert step.loss.epsilon is None and tenth * F(9, 10) < step.loss.delta <= tenth + blocks * F(1, 1 << 79)
-    assert step.loss.rho <= (F(1, 2) if noise == "laplace" else rho_from(F(1), 9 * tenth))
-    lost = recompute(step.calibrated.record)
+    assert step.loss.rho <= (F(1, 2) if noise == "laplace" else epsilon_to_rho(F(1), 9 * tenth))
+    lost = recompute_loss(step.calibrated.record)
     agree(step.loss, lost)
     assert statement.conversion == F(9, 10) * F(1, 10**7)
 
 
 @pytest.mark.parametrize("mechanism", [
-    calibrate_smooth(F(1, 3), F(1, 10**7), Reached(2, 2), 300),
-    calibrate_proposed(F(1, 3), F(1, 10**7), 4, Reached(2, 2)),
+    calibrate_smooth_median(F(1, 3), F(1, 10**7), BlockReach(2, 2), 300),
+    calibrate_propose_test_release(F(1, 3), F(1, 10**7), 4, BlockReach(2, 2)),
 ], ids=LOCAL)  # fmt: skip
-def test_a_record_that_says_less_is_caught(mechanism: Smooth | Proposed) -> None:
-    weights = Contribution(1, True, False, 1, True)
-    record = write_record([], None, (Pick(MEDIAN, mechanism),), weights)
-    assert covers(mechanism.loss, recompute(record))
+def test_a_record_that_says_less_is_caught(mechanism: SmoothMedian | ProposeTestRelease) -> None:
+    weights = UnitContribution(1, True, False, 1, True)
+    record = write_release_record([], None, (Pick(MEDIAN, mechanism),), weights)
+    assert covers_loss(mechanism.loss, recompute_loss(record))
     more = record.replace('"epsilon":"', '"epsilon":"1')
-    assert not covers(mechanism.loss, recompute(more))
+    assert not covers_loss(mechanism.loss, recompute_loss(more))
     for damaged in (
         record.replace('"steps":"2"', '"steps":"1"'),
         record.replace('"blocks":"2"', '"blocks":"1"'),
@@ -141,28 +141,28 @@ def test_a_record_that_says_less_is_caught(mechanism: Smooth | Proposed) -> None
         record.replace('"blocks":"2"', '"blocks":"5/2"'),
         record.replace('"epsilon":"', '"epsilon":"-'),
     ):
-        with pytest.raises(Unreadable):
-            recompute(damaged)
+        with pytest.raises(UnreadableRecord):
+            recompute_loss(damaged)
 
 
 @pytest.mark.parametrize(("weights", "reached"), [
-    (Contribution(1, True, True), Reached(1, 1)), (Contribution(1, True), Reached(1, 1)),
-    (Contribution(1, True, True, 3, True), Reached(6, 1)), (Contribution(1, True, False, 1, True), Reached(2, 2)),
-    (Contribution(5, True), Reached(1, 5)),
+    (UnitContribution(1, True, True), BlockReach(1, 1)), (UnitContribution(1, True), BlockReach(1, 1)),
+    (UnitContribution(1, True, True, 3, True), BlockReach(6, 1)), (UnitContribution(1, True, False, 1, True), BlockReach(2, 2)),
+    (UnitContribution(5, True), BlockReach(1, 5)),
 ])  # fmt: skip
-def test_where_neighbors_differ(weights: Contribution, reached: Reached) -> None:
-    assert reached_by(weights) == reached
+def test_where_neighbors_differ(weights: UnitContribution, reached: BlockReach) -> None:
+    assert neighbor_reach(weights) == reached
 
 
 def test_wrong_values_cannot_be_built() -> None:
-    reached = Reached(1, 1)
+    reached = BlockReach(1, 1)
     for build in (
-        lambda: Reached(0, 1),
-        lambda: Smooth(F(1), F(2), reached),  # its delta would be above one half
-        lambda: Proposed(F(1), 0, 3, reached),
-        lambda: Pick(Extreme(True), calibrate_smooth(F(1), F(1, 1000), reached, 10)),
+        lambda: BlockReach(0, 1),
+        lambda: SmoothMedian(F(1), F(2), reached),  # its delta would be above one half
+        lambda: ProposeTestRelease(F(1), 0, 3, reached),
+        lambda: Pick(ExtremeTarget(True), calibrate_smooth_median(F(1), F(1, 1000), reached, 10)),
         lambda: Local(MedianBy.SMOOTH, F(1)),
-        lambda: calibrate_smooth(F(1), F(0), reached, 10),
+        lambda: calibrate_smooth_median(F(1), F(0), reached, 10),
     ):
         with pytest.raises(ValueError):
             build()

@@ -9,7 +9,7 @@ import pytest
 import dpsql
 from dpsql import outlook
 from dpsql.errors import AccessDenied
-from dpsql.outlook import look
+from dpsql.outlook import preview_status
 
 SCHEMA = """
 dpsql: 1
@@ -37,16 +37,16 @@ def test_who_is_no_analyst_is_refused_at_once(
 ) -> None:
     if opened:
         dpsql.connect(path, user="ana").close()
-    monkeypatch.setattr(outlook, "ledger_of", lambda *_, **__: pytest.fail("the ledger was opened for a stranger"))
+    monkeypatch.setattr(outlook, "open_declared_ledger", lambda *_, **__: pytest.fail("the ledger was opened for a stranger"))
     with pytest.raises(AccessDenied):
-        look(path, user)
+        preview_status(path, user)
 
 
 def test_the_balance_is_that_of_who_asks(path: Path) -> None:
-    assert look(path, "ana") is None, "nothing is registered yet"
+    assert preview_status(path, "ana") is None, "nothing is registered yet"
     assert not list(path.parent.glob("*.ledger*")), "and no ledger was made"
     with dpsql.connect(path, user="bob") as bob, dpsql.connect(path, user="ana") as ana:
         ana.cursor().execute("SELECT COUNT(*) FROM people")
         for connection, name, charges in ((ana, "ana", 1), (bob, "bob", 0)):
-            shown = look(path, name)
+            shown = preview_status(path, name)
             assert shown is not None and shown.balance == connection.budget() and shown.balance.charges == charges

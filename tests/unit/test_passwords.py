@@ -11,7 +11,7 @@ import time
 import psycopg
 import pytest
 
-from dpsql.passwords import prepared, verifier
+from dpsql.passwords import saslprep, make_verifier_text
 from dpsql.schema.keys import VERIFIER
 from tests.support.postgres import Server
 
@@ -25,7 +25,7 @@ PROOF, SIGNATURE = "dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=", "6rriTRBi23Wp
 
 
 def test_the_exchange_of_the_rfc_is_the_verifiers() -> None:
-    kept = verifier("pencil", base64.b64decode(SALT))
+    kept = make_verifier_text("pencil", base64.b64decode(SALT))
     found = re.fullmatch(r"SCRAM-SHA-256\$4096:(.*)\$(.*):(.*)", kept)
     assert found is not None and found[1] == SALT
     stored, server = base64.b64decode(found[2]), base64.b64decode(found[3])
@@ -36,9 +36,9 @@ def test_the_exchange_of_the_rfc_is_the_verifiers() -> None:
 
 
 def test_the_schema_takes_it_and_the_password_is_not_in_it() -> None:
-    kept = verifier("correct horse", b"0123456789abcdef")
+    kept = make_verifier_text("correct horse", b"0123456789abcdef")
     assert re.fullmatch(VERIFIER, kept) and "horse" not in kept
-    assert kept != verifier("correct horse", b"0123456789abcdeg") != verifier("correct hors", b"0123456789abcdeg")
+    assert kept != make_verifier_text("correct horse", b"0123456789abcdeg") != make_verifier_text("correct hors", b"0123456789abcdeg")
 
 
 # RFC 4013, 3, and what PostgreSQL does where SASLprep has no answer: the password as it stands.
@@ -49,7 +49,7 @@ def test_the_schema_takes_it_and_the_password_is_not_in_it() -> None:
      ("\u0627a\u0627", "\u0627a\u0627"), ("\u00ad", "\u00ad"), ("\U0001f511", "\U0001f511")],
 )  # fmt: skip
 def test_saslprep(password: str, is_: str) -> None:
-    assert prepared(password) == is_
+    assert saslprep(password) == is_
 
 
 # RFC 3454, 6: text with letters from right to left begins and ends with one, and has none from left to right. What
@@ -70,7 +70,7 @@ RIGHT_TO_LEFT = {
 
 @pytest.mark.parametrize("password", RIGHT_TO_LEFT)
 def test_saslprep_of_text_from_right_to_left(password: str) -> None:
-    assert prepared(password) == (RIGHT_TO_LEFT[password] or password)
+    assert saslprep(password) == (RIGHT_TO_LEFT[password] or password)
 
 
 ROLE = "asked_for_a_password"
@@ -99,7 +99,7 @@ def asking(postgres: Server) -> Server:
      *RIGHT_TO_LEFT],
 )  # fmt: skip
 def test_a_real_server_lets_in_who_knows_the_password(asking: Server, password: str) -> None:
-    kept = verifier(password, b"\x00\xff" * 8)
+    kept = make_verifier_text(password, b"\x00\xff" * 8)
     asking.execute(f"DROP ROLE IF EXISTS {ROLE}")
     asking.execute(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{kept}'")
     with psycopg.connect(asking.database()) as db:

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpsql.accuracy import half_width, missed, noise_of
+from dpsql.accuracy import interval_half_width, miss_probability, calibrated_noise
 from dpsql.dataset import Dataset
 from dpsql.errors import BudgetExceeded, InvalidParameter
-from dpsql.pilot import aims_of
+from dpsql.pilot import aims_from_pilot
 from dpsql.plan.recipes import Linear
 from dpsql.privacy.sampling import Integers
 from dpsql.session import Session
@@ -138,22 +138,22 @@ def test_a_pilot_after_which_the_statement_is_refused_is_told(ana: Session) -> N
 def test_the_receipts_are_those_of_the_pilot_and_of_the_statement(ana: Session) -> None:
     sql = option("max_relative_error = 0.2", BY_VIP)
     answer = ana.execute(sql)
-    pilot, real = (entry.receipt for entry in ana.dataset.ledger.entries("ana") if entry.charges)
+    pilot, real = (entry.receipt for entry in ana.dataset.ledger.list_entries("ana") if entry.charges)
     assert answer.receipts == (pilot, real) == ana.execute(sql).receipts
 
 
 def test_a_pilot_that_is_rounded_is_known_less_exactly(ana: Session) -> None:
     """A count of 240 that is shown may have been 239.5 before it was rounded."""
-    pilot = ana.compiled(option("max_relative_error = 0.05"))
-    aims = aims_of(pilot, ana.execute(COUNT))
+    pilot = ana.compile_statement(option("max_relative_error = 0.05"))
+    aims = aims_from_pilot(pilot, ana.execute(COUNT))
     recipe = pilot.tables[0].measures[0].recipe
     assert aims is not None and isinstance(recipe, Linear)
-    half = half_width(noise_of(recipe, pilot.steps[0].calibrated), Fraction(1, 40)) + Fraction(1, 2)
+    half = interval_half_width(calibrated_noise(recipe, pilot.steps[0].calibrated), Fraction(1, 40)) + Fraction(1, 2)
     assert [most for _, most in aims.errors] == [Fraction(5, 100) * (240 - half)]
 
 
 def dataset_entries(session: Session) -> list[Fraction]:
-    entries = session.dataset.ledger.entries("ana")
+    entries = session.dataset.ledger.list_entries("ana")
     return [sum((loss.rho for loss in entry.losses), Fraction(0)) for entry in entries if entry.charges]
 
 
@@ -187,17 +187,17 @@ def test_each_error_is_within_its_part_of_the_value(shift: int, dataset: Dataset
     """As the theorem has it: the pilot is off by no more than its half-width, and so is the answer."""
     session = Session(dataset, "ana", Shifted(shift))
     sql = option("max_relative_error = 0.05, epsilon = 0.5")
-    answer, pilot = session.execute(sql), session.compiled(sql)
+    answer, pilot = session.execute(sql), session.compile_statement(sql)
     assert answer.settings is not None
     recipe = pilot.tables[0].measures[0].recipe
     assert isinstance(recipe, Linear)
-    within = half_width(noise_of(recipe, pilot.steps[0].calibrated), Fraction(1, 40))
+    within = interval_half_width(calibrated_noise(recipe, pilot.steps[0].calibrated), Fraction(1, 40))
     assert abs(shift) <= within, "this shift is one of those that the claim is about"
     followed = session.execute(option(f"epsilon = {float(answer.settings.epsilon)}"))
     assert followed.loss.rho == 0
-    plain = session.compiled(option(f"epsilon = {float(answer.settings.epsilon)}"))
-    noise = noise_of(recipe, plain.steps[0].calibrated)
-    assert missed(noise, Fraction(5, 100) * 240) <= Fraction(1, 40)
+    plain = session.compile_statement(option(f"epsilon = {float(answer.settings.epsilon)}"))
+    noise = calibrated_noise(recipe, plain.steps[0].calibrated)
+    assert miss_probability(noise, Fraction(5, 100) * 240) <= Fraction(1, 40)
 
 
 def test_values_beside_their_noise_are_refused_with_the_price_so_far(ana: Session) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import dpsql
 from dpsql.errors import StaleData
-from dpsql.pins import expand_sources, identify
+from dpsql.pins import expand_sources, identify_files
 from dpsql.schema.load import load_schema
 
 SCHEMA = """
@@ -64,7 +64,7 @@ def path(tmp_path: Path) -> Path:
 
 def identity(path: Path) -> str:
     schema = load_schema(path)
-    return identify(schema, expand_sources(schema))
+    return identify_files(schema, expand_sources(schema))
 
 
 def insert_beside(path: Path) -> None:

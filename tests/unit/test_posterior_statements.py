@@ -233,11 +233,11 @@ def test_arguments_have_their_names_with_either_sign(unpaid: Session) -> None:
              "BLOCKWISE(avg({}::int), 0, 1, blocks {} 10, combine {} 'median')")  # fmt: skip
     for one in asked:
         written = [f"SELECT {one.format('vip', sign, sign)} FROM people" for sign in ("=>", ":=")]
-        arrow, equals = (unpaid.compiled(sql, ()) for sql in written)
+        arrow, equals = (unpaid.compile_statement(sql, ()) for sql in written)
         assert [step.plan_hash for step in arrow.steps] == [step.plan_hash for step in equals.steps]
         assert arrow.post_sql == equals.post_sql
 
 
 def test_a_flag_is_a_truth_value_or_0_and_1_for_both(unpaid: Session) -> None:
     for called in ("BETA_POSTERIOR_MEAN", "POSTERIOR_SAMPLE"):
-        unpaid.compiled(f"SELECT {called}(vip::int), {called}(CASE WHEN age > 40 THEN 1 ELSE 0 END) FROM people", ())
+        unpaid.compile_statement(f"SELECT {called}(vip::int), {called}(CASE WHEN age > 40 THEN 1 ELSE 0 END) FROM people", ())

@@ -13,8 +13,8 @@ import pytest
 from dpsql.dataset import Dataset
 from dpsql.errors import AccessDenied, BudgetExceeded
 from dpsql.explain import Offer
-from dpsql.ledger.how_many import MANY, how_many
-from dpsql.payers import DATASET, dataset_account, payers_of
+from dpsql.ledger.how_many import MAX_COUNTED, count_admitted
+from dpsql.payers import DATASET, dataset_account, paying_accounts
 from dpsql.session import Session
 from tests.support import shop
 from tests.support.shop import Silence
@@ -51,9 +51,9 @@ def offers(session: Session, sql: str) -> dict[str, Offer]:
     return {offer.noise: offer for offer in session.explain(sql).offers}
 
 
-@pytest.mark.parametrize("most", [0, 1, 2, 3, 7, 8, 99, 1000, MANY - 1, MANY, MANY + 5])
+@pytest.mark.parametrize("most", [0, 1, 2, 3, 7, 8, 99, 1000, MAX_COUNTED - 1, MAX_COUNTED, MAX_COUNTED + 5])
 def test_how_many_finds_the_last_one(most: int) -> None:
-    assert how_many(lambda number: number <= most) == min(most, MANY)
+    assert count_admitted(lambda number: number <= most) == min(most, MAX_COUNTED)
 
 
 def test_laplace_is_the_more_accurate_and_gaussian_the_cheaper(ana: Session) -> None:
@@ -72,11 +72,11 @@ def test_as_many_more_can_be_asked_as_it_says(user: str, noise: str, dataset: Da
     session = Session(dataset, user, Silence())
     session.execute(f"SET noise = {noise}")
     before = offers(session, "SELECT COUNT(*) FROM people WHERE age < 1000")[noise]
-    for number in range(before.covered):
+    for number in range(before.affordable_count):
         session.execute(f"SELECT COUNT(*) FROM people WHERE age < {number}")
         left = offers(session, "SELECT COUNT(*) FROM people WHERE age < 1000")[noise]
-        assert left.covered == before.covered - number - 1
-        if number > 3 and before.covered > 30:  # one by one to the end where they are few
+        assert left.affordable_count == before.affordable_count - number - 1
+        if number > 3 and before.affordable_count > 30:  # one by one to the end where they are few
             return
     with pytest.raises(BudgetExceeded):
         session.execute("SELECT COUNT(*) FROM people WHERE age < 1000")
@@ -88,7 +88,7 @@ def test_the_words(ana: Session) -> None:
     gaussian = offers(ana, COUNT)["gaussian"]
     assert text[1] == "Price: the whole loss"
     assert text[2].startswith("  with gaussian noise: standard error 11.3, epsilon 0.5, rho ")
-    assert text[2].endswith(f"; you could ask {gaussian.covered - 1} more like this")
+    assert text[2].endswith(f"; you could ask {gaussian.affordable_count - 1} more like this")
     assert text[3].startswith("  or with laplace noise: standard error ")
 
 
@@ -227,7 +227,7 @@ def test_pure_accounts_have_one_kind(dataset: Dataset) -> None:
     bob = Session(dataset, "bob", Silence())
     bob.execute("SET delta = 0")
     found = offers(bob, COUNT)
-    assert list(found) == ["laplace"] and found["laplace"].covered == 10 and found["laplace"].more == 9
+    assert list(found) == ["laplace"] and found["laplace"].affordable_count == 10 and found["laplace"].more == 9
 
 
 def refusal(session: Session, sql: str) -> str:
@@ -240,7 +240,7 @@ def refusal(session: Session, sql: str) -> str:
 
 def test_beyond_the_policy_nothing_is_covered(ana: Session) -> None:
     ana.execute("SET epsilon = 3")
-    assert {(offer.covered, offer.more, offer.refused) for offer in ana.explain(COUNT).offers} == {(0, 0, True)}
+    assert {(offer.affordable_count, offer.more, offer.refused) for offer in ana.explain(COUNT).offers} == {(0, 0, True)}
     lines = str(ana.explain(COUNT)).splitlines()
     assert lines[2].endswith(f"it would be refused, and you could ask 0 more like this: {refusal(ana, COUNT)}")
     assert "may ask for at most 2" in lines[2] and "your budget" not in lines[2]
@@ -248,13 +248,13 @@ def test_beyond_the_policy_nothing_is_covered(ana: Session) -> None:
 
 def test_the_policies_of_all_who_pay_count(dataset: Dataset) -> None:
     joe = Session(dataset, "joe", Silence())
-    schema, own = dataset.schema, dataset.account("ana")
-    assert [one.name for one in payers_of(schema, dataset.account("joe"))] == ["joe", "team", "house", DATASET]
-    assert payers_of(schema, own) == (own, dataset_account(schema)) != payers_of(schema, dataset_account(schema))
-    assert payers_of(schema, dataset_account(schema)) == (dataset_account(schema),)
+    schema, own = dataset.schema, dataset.find_account("ana")
+    assert [one.name for one in paying_accounts(schema, dataset.find_account("joe"))] == ["joe", "team", "house", DATASET]
+    assert paying_accounts(schema, own) == (own, dataset_account(schema)) != paying_accounts(schema, dataset_account(schema))
+    assert paying_accounts(schema, dataset_account(schema)) == (dataset_account(schema),)
     joe.execute("SET epsilon = 0.16")
     offer = joe.explain(COUNT).offers[0]
-    assert (offer.covered, offer.more, offer.refused) == (0, 0, True)
+    assert (offer.affordable_count, offer.more, offer.refused) == (0, 0, True)
     assert offer.reason == refusal(joe, COUNT) and '"house" may ask for at most 0.15' in offer.reason
     joe.execute("SET epsilon = 0.15")
     assert joe.explain(COUNT).offers[0].more > 0
@@ -280,7 +280,7 @@ def test_what_is_free_stays_free_where_no_more_is_allowed(dataset: Dataset) -> N
 def test_an_account_that_expired_may_ask_nothing(dataset: Dataset) -> None:
     old = Session(dataset, "old", Silence())
     offer = old.explain(COUNT).offers[0]
-    assert (offer.covered, offer.more, offer.refused) == (0, 0, True)
+    assert (offer.affordable_count, offer.more, offer.refused) == (0, 0, True)
     assert offer.reason == 'the account "old" expired on 2020-01-01' == refusal(old, COUNT)
     then = Session(dataset, "old", Silence(), lambda: datetime(2019, 12, 31, tzinfo=UTC))
     assert then.explain(COUNT).offers[0].more > 0
@@ -293,7 +293,7 @@ def test_an_account_that_expired_may_ask_nothing(dataset: Dataset) -> None:
 def test_an_account_that_is_suspended_may_ask_nothing(dataset: Dataset, ana: Session) -> None:
     ana.execute(COUNT)
     for _ in range(dataset.schema.limits.failures):
-        dataset.ledger.failed(dataset.account("ana"), 1)
+        dataset.ledger.count_failure(dataset.find_account("ana"), 1)
     offer = ana.explain(COUNT).offers[0]
     assert offer.refused and offer.more == 0 and offer.reason is not None and "suspended" in offer.reason
 

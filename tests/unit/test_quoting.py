@@ -7,14 +7,14 @@ import datetime as dt
 import duckdb
 import pytest
 
-from dpsql.catalog.names import named_tables
+from dpsql.catalog.names import reflect_tables
 from dpsql.compile import Compiled, compile_query
-from dpsql.quoting import quoted
-from dpsql.repl.commands import COMMANDS
-from dpsql.repl.complete import Names, complete
-from dpsql.schema.load import schema_of
+from dpsql.quoting import quote_name
+from dpsql.repl.commands import META_COMMANDS
+from dpsql.repl.complete import CompletionNames, complete
+from dpsql.schema.load import schema_from_text
 from dpsql.schema.model import Resolved
-from dpsql.settings import defaults
+from dpsql.settings import default_settings
 
 SCHEMA = """
 dpsql: 1
@@ -46,7 +46,7 @@ def words() -> list[str]:
 
 
 def resolved(table: str, column: str) -> Resolved:
-    schema = schema_of(SCHEMA.replace("TABLE.id", f"'{table}.id'").replace("TABLE", f"'{table}'")
+    schema = schema_from_text(SCHEMA.replace("TABLE.id", f"'{table}.id'").replace("TABLE", f"'{table}'")
                        .replace("COLUMN", f"'{column}'"), "x.yaml")  # fmt: skip
     types = {one.name: {column.name: column.type for column in one.columns} for one in schema.tables}
     return Resolved(schema, 1, {one.name: one.source for one in schema.tables}, types, "x", {})
@@ -67,13 +67,13 @@ def same(one: Compiled, other: Compiled) -> bool:
 
 @pytest.mark.parametrize("word", words())
 def test_a_word_that_is_offered_as_a_name_means_it(word: str, sandbox: duckdb.DuckDBPyConnection) -> None:
-    always = quoted(word, always=True)
-    if quoted(word) == always:
+    always = quote_name(word, always=True)
+    if quote_name(word) == always:
         return
     for forms, data in ((COLUMNS, resolved("t", word)), (TABLES, resolved(word, "v"))):
-        settings = defaults(data.schema.privacy).statement
+        settings = default_settings(data.schema.privacy).statement
         for form in forms:
-            plain, sure = (compile_query(form.format(w), data, settings, (), NOW) for w in (quoted(word), always))
+            plain, sure = (compile_query(form.format(w), data, settings, (), NOW) for w in (quote_name(word), always))
             assert same(plain, sure), form
             if word in plain.post_sql:
                 answers = [sandbox.execute(one.post_sql).fetchall() for one in (plain, sure)]
@@ -81,11 +81,11 @@ def test_a_word_that_is_offered_as_a_name_means_it(word: str, sandbox: duckdb.Du
 
 
 def test_tab_offers_what_means_the_column() -> None:
-    names = Names(named_tables(resolved("t", "current_user").schema))
+    names = CompletionNames(reflect_tables(resolved("t", "current_user").schema))
     text = "SELECT COUNT(*) FROM t WHERE curr"
-    assert '"current_user"' in [one.text for one in complete(text, len(text), names, COMMANDS) if one.kind == "column"]
+    assert '"current_user"' in [one.text for one in complete(text, len(text), names, META_COMMANDS) if one.kind == "column"]
 
 
 def test_plain_names_stay_plain() -> None:
     for name in ("ward", "at", "date", "day", "first", "name", "rows", "time", "type", "value", "year", "Ward"):
-        assert quoted(name) == name
+        assert quote_name(name) == name

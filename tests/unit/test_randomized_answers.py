@@ -13,10 +13,10 @@ import pytest
 
 from dpsql.errors import Unsupported
 from dpsql.plan.recipes import Debiased, DebiasedMean, Linear, Mean, map_terms
-from dpsql.post.estimates import estimate
-from dpsql.post.randomized import undoing
+from dpsql.post.estimates import estimate_measure
+from dpsql.post.randomized import invert_response
 from dpsql.privacy.mechanisms import Gaussian
-from dpsql.privacy.release import Bundle, Release, Spec
+from dpsql.privacy.release import NoiseBundle, Release, ReleaseSpec
 from dpsql.schema.model import Randomized
 from dpsql.session import Session
 from dpsql.types import BIGINT
@@ -42,28 +42,28 @@ def said(session: Session, sql: str) -> tuple[bool, bool]:
 
 
 def test_probabilities() -> None:
-    assert (COIN.kept, COIN.other, COIN.told) == pytest.approx((0.75, 0.25, 0.5))
-    assert (FOUR.kept, FOUR.other) == pytest.approx((0.475367, 0.174878), abs=1e-6)
-    assert FOUR.told == pytest.approx(FOUR.kept - FOUR.other)
+    assert (COIN.keep_probability, COIN.other_probability, COIN.signal_weight) == pytest.approx((0.75, 0.25, 0.5))
+    assert (FOUR.keep_probability, FOUR.other_probability) == pytest.approx((0.475367, 0.174878), abs=1e-6)
+    assert FOUR.signal_weight == pytest.approx(FOUR.keep_probability - FOUR.other_probability)
     certain = Randomized(Fraction(10**6), ("yes", "no"))
-    assert (certain.kept, certain.other, certain.told) == (1.0, 0.0, 1.0)
+    assert (certain.keep_probability, certain.other_probability, certain.signal_weight) == (1.0, 0.0, 1.0)
 
 
 def test_known_counts() -> None:
-    undo = undoing([("yes",), ("no",)], [(0, COIN)])
-    assert undo.sums(np.array([600.0, 400.0])) == pytest.approx([700.0, 300.0])
-    undo = undoing([(value,) for value in "abcd"], [(0, FOUR)])
-    assert undo.sums(np.array([400.0, 300.0, 200.0, 100.0]))[0] == pytest.approx(749.186, abs=1e-3)
+    undo = invert_response([("yes",), ("no",)], [(0, COIN)])
+    assert undo.debias_sums(np.array([600.0, 400.0])) == pytest.approx([700.0, 300.0])
+    undo = invert_response([(value,) for value in "abcd"], [(0, FOUR)])
+    assert undo.debias_sums(np.array([400.0, 300.0, 200.0, 100.0]))[0] == pytest.approx(749.186, abs=1e-3)
 
 
 def test_the_chance_of_the_randomizing_is_that_of_the_formula() -> None:
     """Y p(1-p) + (n-Y) q(1-q), over (p-q)^2, at the counts that are expected."""
-    truth, n, p, q = np.array([500.0, 300.0, 150.0, 50.0]), 1000.0, FOUR.kept, FOUR.other
+    truth, n, p, q = np.array([500.0, 300.0, 150.0, 50.0]), 1000.0, FOUR.keep_probability, FOUR.other_probability
     seen = q * n + (p - q) * truth
-    undo = undoing([(value,) for value in "abcd"], [(0, FOUR)])
+    undo = invert_response([(value,) for value in "abcd"], [(0, FOUR)])
     expected = (truth * p * (1 - p) + (n - truth) * q * (1 - q)) / (p - q) ** 2
-    assert undo.sums(seen) == pytest.approx(truth)
-    assert undo.chance(seen) == pytest.approx(expected)
+    assert undo.debias_sums(seen) == pytest.approx(truth)
+    assert undo.response_variance(seen) == pytest.approx(expected)
 
 
 def test_the_chance_of_two_randomized_keys_is_that_of_the_product(rounds: int = 4000) -> None:
@@ -71,28 +71,28 @@ def test_the_chance_of_two_randomized_keys_is_that_of_the_product(rounds: int = 
     rng = np.random.default_rng(7)
     groups = [(one, other) for one in ("yes", "no") for other in "abcd"]
     truth = np.array([100, 80, 60, 10, 20, 40, 90, 0])
-    undo = undoing(groups, [(0, COIN), (1, FOUR)])
+    undo = invert_response(groups, [(0, COIN), (1, FOUR)])
     chances = np.kron(_matrix(COIN), _matrix(FOUR))
     recorded = sum(rng.multinomial(count, chances[place], rounds) for place, count in enumerate(truth))
-    found = np.array([undo.sums(row.astype(float)) for row in np.asarray(recorded)])
+    found = np.array([undo.debias_sums(row.astype(float)) for row in np.asarray(recorded)])
     assert found.mean(axis=0) == pytest.approx(truth, abs=6 * found.std(axis=0).max() / math.sqrt(rounds))
-    estimated = np.mean([undo.chance(row.astype(float)) for row in np.asarray(recorded)[:500]], axis=0)
+    estimated = np.mean([undo.response_variance(row.astype(float)) for row in np.asarray(recorded)[:500]], axis=0)
     assert estimated == pytest.approx(found.var(axis=0), rel=0.15)
 
 
 def _matrix(how: Randomized) -> np.ndarray:
     size = len(how.values)
-    return np.full((size, size), how.other) + np.eye(size) * how.told
+    return np.full((size, size), how.other_probability) + np.eye(size) * how.signal_weight
 
 
 def released(counts: list[list[int]], keys: list[tuple[str | None, ...]], sigma: int = 5) -> Release:
     columns = tuple(np.array(column, np.int64) for column in counts)
-    noise = Bundle(tuple(range(len(columns))), Gaussian(Fraction(sigma)))
-    return Release(tuple(keys), columns, Spec((Fraction(1),) * len(columns), (noise,)))
+    noise = NoiseBundle(tuple(range(len(columns))), Gaussian(Fraction(sigma)))
+    return Release(tuple(keys), columns, ReleaseSpec((Fraction(1),) * len(columns), (noise,)))
 
 
 def test_noise_and_chance_add_up_in_the_error() -> None:
-    found = estimate(
+    found = estimate_measure(
         Debiased(Linear((("c", Fraction(1)),), BIGINT), ((0, COIN),), BIGINT),
         released([[600, 400, 20]], [("yes",), ("no",), (None,)]),
         ("c",),
@@ -105,8 +105,8 @@ def test_noise_and_chance_add_up_in_the_error() -> None:
 def test_a_share_of_many_answers_is_debiased_with_its_chance() -> None:
     mean = Mean((("n", Fraction(1)),), (("s", Fraction(1)),), Fraction(0), Fraction(0), Fraction(1))
     recipe = DebiasedMean(mean, FOUR, Fraction(1), Fraction(1))
-    found = estimate(recipe, released([[1000], [400]], [()], sigma=1), ("n", "s"))
-    share, p, q = 0.749186, FOUR.kept, FOUR.other
+    found = estimate_measure(recipe, released([[1000], [400]], [()], sigma=1), ("n", "s"))
+    share, p, q = 0.749186, FOUR.keep_probability, FOUR.other_probability
     assert found.values[0] == pytest.approx(share, abs=1e-6)
     chance = (share * p * (1 - p) + (1 - share) * q * (1 - q)) / 1000 / (p - q) ** 2
     noise = (1 + 0.4**2) / 1000**2 / (p - q) ** 2
@@ -157,7 +157,7 @@ def test_means_of_groups_are_debiased() -> None:
     mean = Mean((("n", Fraction(1)),), (("s", Fraction(1)),), Fraction(0), Fraction(0), Fraction(100))
     truth = np.array([[400.0, 600.0], [400 * 20.0, 600 * 60.0]])
     seen = (truth @ _matrix(COIN)).round().astype(int).tolist()
-    found = estimate(Debiased(mean, ((0, COIN),), mean.type), released(seen, [("yes",), ("no",)]), ("n", "s"))
+    found = estimate_measure(Debiased(mean, ((0, COIN),), mean.type), released(seen, [("yes",), ("no",)]), ("n", "s"))
     assert found.values == pytest.approx([20.0, 60.0])
     assert all(error > 0 for error in found.stderr)
 

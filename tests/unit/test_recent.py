@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dpsql.recent import Recent
+from dpsql.recent import LruCache
 
 
-def full() -> Recent[int]:
-    recent: Recent[int] = Recent(2)
+def full() -> LruCache[int]:
+    recent: LruCache[int] = LruCache(2)
     recent.put("a", 1)
     recent.put("b", 2)
     return recent

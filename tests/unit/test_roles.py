@@ -42,7 +42,7 @@ def dataset(tmp_path: Path) -> Dataset:
 
 
 def charges(dataset: Dataset) -> dict[str, int]:
-    return {name: len(dataset.ledger.entries(name)) for name in ("bi", "ana", "bob")}
+    return {name: len(dataset.ledger.list_entries(name)) for name in ("bi", "ana", "bob")}
 
 
 def test_who_is_acted_for_pays(dataset: Dataset) -> None:
@@ -77,7 +77,7 @@ def test_the_policy_of_who_is_acted_for_binds(dataset: Dataset) -> None:
     session.execute("SET epsilon = 0.5")
     with pytest.raises(BudgetExceeded):
         session.execute(COUNT)
-    assert charges(dataset)["ana"] == len(dataset.ledger.entries("ana"))
+    assert charges(dataset)["ana"] == len(dataset.ledger.list_entries("ana"))
 
 
 def test_nobody_learns_who_has_which_role(dataset: Dataset) -> None:

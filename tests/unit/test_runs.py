@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsql.engines.base import FAILED, FAILED_HINT
+from dpsql.engines.base import ENGINE_FAILED, ENGINE_FAILED_HINT
 from dpsql.errors import EngineFailed, Error, OperationalError, QueryCanceled, StaleData
 from dpsql.exact import Exact
-from dpsql.privacy.release import from_bytes
-from dpsql.runs import CLOSED, DETACHED, QUEUED, SECOND, Clock, Runs, Ticket
+from dpsql.privacy.release import release_from_bytes
+from dpsql.runs import CLOSED_MESSAGE, DETACHED_HINT, QUEUED_HINT, NANOSECONDS_PER_SECOND, Clock, Runs, StatementHandle
 from tests.support.running import (
     ANA,
     BOB,
@@ -57,7 +57,7 @@ OUTCOMES: list[Callable[[FakeData], None]] = [
 
 @settings(max_examples=200, deadline=None)
 @given(
-    took=st.one_of(st.integers(0, 20 * SECOND), st.integers(0, 40).map(lambda n: n * SECOND // 2)),
+    took=st.one_of(st.integers(0, 20 * NANOSECONDS_PER_SECOND), st.integers(0, 40).map(lambda n: n * NANOSECONDS_PER_SECOND // 2)),
     grid=st.sampled_from([Fraction(1, 2), Fraction(1, 10), Fraction(1, 3), Fraction(7)]),
     outcome=st.integers(0, len(OUTCOMES) - 1),
 )
@@ -73,17 +73,17 @@ def test_a_run_takes_a_multiple_of_the_grid_whatever_it_took_and_however_it_ende
             raise error
 
     data.act = act
-    start, step = world.now, -(-grid.numerator * SECOND // grid.denominator)
+    start, step = world.now, -(-grid.numerator * NANOSECONDS_PER_SECOND // grid.denominator)
     runs = Runs(grid, world.clock)
     with suppress(Error):
-        runs.run(data, job(), ANA, runs.ticket(0))
+        runs.run_release(data, job(), ANA, runs.new_handle(0))
     elapsed = world.now - start
     assert elapsed % step == 0 and elapsed >= max(step, took if data.runs else 0) and elapsed < took + 2 * step
 
 
 def test_without_a_grid_nobody_sleeps() -> None:
     world, data = Time(), FakeData()
-    Runs(Fraction(0), world.clock).run(data, job(), ANA, Ticket())
+    Runs(Fraction(0), world.clock).run_release(data, job(), ANA, StatementHandle())
     assert world.slept == []
 
 
@@ -92,18 +92,18 @@ def test_who_asks_again_and_again_sees_the_end_no_sooner(request: pytest.Fixture
     held, data = threading.Event(), FakeData()
     request.addfinalizer(held.set)
     runs = Runs(Fraction(1), Clock(sleep=lambda seconds: held.wait(PATIENCE) and None))
-    first, got = in_thread(lambda: runs.run(data, job(), ANA, Ticket()))
+    first, got = in_thread(lambda: runs.run_release(data, job(), ANA, StatementHandle()))
     until(lambda: data.bodies)
     for _ in range(3):
         with pytest.raises(QueryCanceled):
-            runs.join(data, 1, ANA, runs.ticket(20))
+            runs.join_run(data, 1, ANA, runs.new_handle(20))
         with pytest.raises(QueryCanceled):
-            runs.run(data, job(), BOB, runs.ticket(20))
+            runs.run_release(data, job(), BOB, runs.new_handle(20))
     assert got == []
     held.set()
     first.join(PATIENCE)
     assert got == [data.bodies[1]] and data.runs == 1
-    assert runs.join(data, 1, ANA, Ticket()) is None
+    assert runs.join_run(data, 1, ANA, StatementHandle()) is None
 
 
 # --- one run for a charge ---------------------------------------------------------------------------------------------
@@ -112,10 +112,10 @@ def test_who_asks_again_and_again_sees_the_end_no_sooner(request: pytest.Fixture
 def test_who_asks_meanwhile_waits_for_the_same_run() -> None:
     gate, data, runs = threading.Event(), FakeData(), Runs()
     data.act = lambda: gate.wait(PATIENCE)
-    asked = [in_thread(lambda: runs.run(data, job(), ANA, Ticket())) for _ in range(4)]
+    asked = [in_thread(lambda: runs.run_release(data, job(), ANA, StatementHandle())) for _ in range(4)]
     until(lambda: data.runs)
-    asked.append(in_thread(lambda: runs.join(data, 1, BOB, Ticket())))
-    other = in_thread(lambda: runs.run(data, job(2), ANA, Ticket()))
+    asked.append(in_thread(lambda: runs.join_run(data, 1, BOB, StatementHandle())))
+    other = in_thread(lambda: runs.run_release(data, job(2), ANA, StatementHandle()))
     until(lambda: data.runs == 2)
     gate.set()
     for thread, _ in [*asked, other]:
@@ -126,16 +126,16 @@ def test_who_asks_meanwhile_waits_for_the_same_run() -> None:
 
 def test_what_was_stored_since_the_charge_is_not_run_again() -> None:
     data, runs = FakeData(bodies={1: b"by another run"}), Runs()
-    assert runs.run(data, job(), ANA, Ticket()) == b"by another run"
+    assert runs.run_release(data, job(), ANA, StatementHandle()) == b"by another run"
     assert data.runs == 0
 
 
 def test_after_a_failure_it_is_run_again() -> None:
     data, runs = FakeData(raises(EngineFailed("x"))), Runs()
     with pytest.raises(EngineFailed):
-        runs.run(data, job(), ANA, Ticket())
+        runs.run_release(data, job(), ANA, StatementHandle())
     data.act = lambda: None
-    assert from_bytes(runs.run(data, job(), ANA, Ticket())).cells[0].tolist() == [41]
+    assert release_from_bytes(runs.run_release(data, job(), ANA, StatementHandle())).cells[0].tolist() == [41]
     assert data.runs == 2
 
 
@@ -143,15 +143,15 @@ def test_after_a_failure_it_is_run_again() -> None:
 
 
 def test_a_cancel_lets_go_the_one_statement_and_the_run_goes_on(gated: Gated) -> None:
-    ticket, runs, data = Ticket(), gated.runs, gated.data
-    thread, got = in_thread(lambda: runs.run(data, job(), ANA, ticket))
-    other, other_got = in_thread(lambda: runs.run(data, job(), ANA, Ticket()))
+    ticket, runs, data = StatementHandle(), gated.runs, gated.data
+    thread, got = in_thread(lambda: runs.run_release(data, job(), ANA, ticket))
+    other, other_got = in_thread(lambda: runs.run_release(data, job(), ANA, StatementHandle()))
     until(lambda: data.runs)
-    runs.cancel(ticket)
+    runs.cancel_statement(ticket)
     thread.join(PATIENCE)
     (error,) = got
     assert isinstance(error, QueryCanceled) and error.sqlstate == "57014"
-    assert error.message == "canceling statement due to user request" and error.hint == DETACHED
+    assert error.message == "canceling statement due to user request" and error.hint == DETACHED_HINT
     assert other_got == [] and data.bodies == {}
     gated.gate.set()
     other.join(PATIENCE)
@@ -160,10 +160,10 @@ def test_a_cancel_lets_go_the_one_statement_and_the_run_goes_on(gated: Gated) ->
 
 def test_a_timeout_lets_go_too(gated: Gated) -> None:
     with pytest.raises(QueryCanceled, match="due to statement timeout") as caught:
-        gated.runs.run(gated.data, job(), ANA, gated.runs.ticket(30))
-    assert caught.value.hint == DETACHED
+        gated.runs.run_release(gated.data, job(), ANA, gated.runs.new_handle(30))
+    assert caught.value.hint == DETACHED_HINT
     gated.gate.set()
-    assert gated.runs.run(gated.data, job(), ANA, gated.runs.ticket(30_000)) == gated.data.bodies[1]
+    assert gated.runs.run_release(gated.data, job(), ANA, gated.runs.new_handle(30_000)) == gated.data.bodies[1]
     assert gated.data.runs == 1 and gated.data.failures == []
 
 
@@ -171,11 +171,11 @@ def test_a_timeout_lets_go_too(gated: Gated) -> None:
 def test_ctrl_c_lets_go_at_once(gated: Gated) -> None:
     pressing = press_ctrl_c(lambda: gated.data.runs)
     with pytest.raises(KeyboardInterrupt):
-        gated.runs.run(gated.data, job(), ANA, Ticket())
+        gated.runs.run_release(gated.data, job(), ANA, StatementHandle())
     pressing.join(PATIENCE)
     assert gated.data.bodies == {}
     gated.gate.set()
-    assert gated.runs.run(gated.data, job(), ANA, Ticket()) == gated.data.bodies[1]
+    assert gated.runs.run_release(gated.data, job(), ANA, StatementHandle()) == gated.data.bodies[1]
     assert gated.data.runs == 1 and gated.data.failures == []
 
 
@@ -190,8 +190,8 @@ def test_a_failure_counts_once_for_everyone_who_asked(gated: Gated) -> None:
     gated.data.act = act
     for _ in range(3):  # and leaves
         with pytest.raises(QueryCanceled):
-            gated.runs.run(gated.data, job(), ANA, gated.runs.ticket(10))
-    asked = [in_thread(lambda who=who: gated.runs.run(gated.data, job(), who, Ticket())) for who in (ANA, BOB, BOB)]
+            gated.runs.run_release(gated.data, job(), ANA, gated.runs.new_handle(10))
+    asked = [in_thread(lambda who=who: gated.runs.run_release(gated.data, job(), who, StatementHandle())) for who in (ANA, BOB, BOB)]
     until(lambda: askers(gated.runs) == 2)
     assert gated.data.failures == []
     gated.gate.set()
@@ -199,7 +199,7 @@ def test_a_failure_counts_once_for_everyone_who_asked(gated: Gated) -> None:
         thread.join(PATIENCE)
     assert gated.data.failures == ["ana", "bob"] and gated.data.runs == 1
     errors = [got[0] for _, got in asked]
-    assert {str(error) for error in errors} == {f"{FAILED}\nHINT:  {FAILED_HINT}"}
+    assert {str(error) for error in errors} == {f"{ENGINE_FAILED}\nHINT:  {ENGINE_FAILED_HINT}"}
     assert len({id(error) for error in errors}) == 3, "each has an error of its own"
 
 
@@ -207,9 +207,9 @@ def test_who_comes_between_a_failure_and_its_end_is_counted_too(request: pytest.
     held, data = threading.Event(), FakeData(raises(EngineFailed("x")))
     request.addfinalizer(held.set)
     runs = Runs(Fraction(1), Clock(sleep=lambda seconds: held.wait(PATIENCE) and None))
-    first, _ = in_thread(lambda: runs.run(data, job(), ANA, Ticket()))
+    first, _ = in_thread(lambda: runs.run_release(data, job(), ANA, StatementHandle()))
     until(lambda: data.failures == ["ana"])
-    second, got = in_thread(lambda: runs.run(data, job(), BOB, Ticket()))
+    second, got = in_thread(lambda: runs.run_release(data, job(), BOB, StatementHandle()))
     until(lambda: askers(runs) == 2)
     held.set()
     for thread in (first, second):
@@ -241,9 +241,9 @@ def test_an_error_has_one_text_and_carries_no_rows(
             raise LookupError("what the caller does is no context either")
         except LookupError:
             pass
-        runs.run(data, job(), ANA, Ticket())
+        runs.run_release(data, job(), ANA, StatementHandle())
     except Error as error:
-        assert str(error) == f"{FAILED}\nHINT:  {FAILED_HINT}" and type(error) is EngineFailed
+        assert str(error) == f"{ENGINE_FAILED}\nHINT:  {ENGINE_FAILED_HINT}" and type(error) is EngineFailed
         assert error.__cause__ is None and error.__context__ is None
         assert not any(isinstance(value, Exact) or SECRET in repr(value) for value in values_of(error))
     else:
@@ -254,8 +254,8 @@ def test_an_error_has_one_text_and_carries_no_rows(
 
 def test_what_comes_after_the_engine_has_its_limit_of_time_too() -> None:
     data = FakeData(seconds=-1)
-    with pytest.raises(EngineFailed, match=FAILED):
-        Runs().run(data, job(), ANA, Ticket())
+    with pytest.raises(EngineFailed, match=ENGINE_FAILED):
+        Runs().run_release(data, job(), ANA, StatementHandle())
     assert data.failures == ["ana"] and not data.bodies
 
 
@@ -267,24 +267,24 @@ def test_what_is_no_failure_is_told_and_not_counted(error: Error) -> None:
     else:
         data.full = error
     with pytest.raises(type(error), match=error.message) as caught:
-        runs.run(data, job(), ANA, Ticket())
+        runs.run_release(data, job(), ANA, StatementHandle())
     assert caught.value is not error and str(caught.value) == str(error)
     assert caught.value.__context__ is None and data.failures == []
 
 
 def test_a_run_whose_engine_was_closed_is_nobodys_failure(capfd: pytest.CaptureFixture[str]) -> None:
     data, runs = FakeData(raises(KeyboardInterrupt())), Runs()
-    with pytest.raises(QueryCanceled, match=CLOSED):
-        runs.run(data, job(), ANA, Ticket())
+    with pytest.raises(QueryCanceled, match=CLOSED_MESSAGE):
+        runs.run_release(data, job(), ANA, StatementHandle())
     assert data.failures == [] and capfd.readouterr() == ("", "")
 
 
 def test_a_store_that_breaks_in_an_unforeseen_way_leaves_nobody_waiting(capfd: pytest.CaptureFixture[str]) -> None:
     data, runs = FakeData(full=RuntimeError(SECRET)), Runs()
     with pytest.raises(EngineFailed) as caught:
-        runs.run(data, job(), ANA, Ticket())
+        runs.run_release(data, job(), ANA, StatementHandle())
     assert caught.value.__context__ is None and capfd.readouterr() == ("", "")
-    runs.finish()
+    runs.wait_until_idle()
 
 
 # --- no account takes all ---------------------------------------------------------------------------------------------
@@ -296,13 +296,13 @@ def test_an_account_has_so_many_runs_under_way_and_others_do_not_wait_for_it() -
     data.act = lambda: gate.wait(PATIENCE)
     for release in (1, 2):
         with pytest.raises(QueryCanceled) as caught:
-            runs.run(data, job(release), ANA, runs.ticket(20))
-        assert caught.value.hint == DETACHED
+            runs.run_release(data, job(release), ANA, runs.new_handle(20))
+        assert caught.value.hint == DETACHED_HINT
     with pytest.raises(QueryCanceled) as caught:
-        runs.run(data, job(3), ANA, runs.ticket(20))
-    assert caught.value.hint == QUEUED and data.runs == 2
-    third, got = in_thread(lambda: runs.run(data, job(3), ANA, Ticket()))
-    other, got_by_another = in_thread(lambda: runs.run(data, job(4), BOB, Ticket()))
+        runs.run_release(data, job(3), ANA, runs.new_handle(20))
+    assert caught.value.hint == QUEUED_HINT and data.runs == 2
+    third, got = in_thread(lambda: runs.run_release(data, job(3), ANA, StatementHandle()))
+    other, got_by_another = in_thread(lambda: runs.run_release(data, job(4), BOB, StatementHandle()))
     until(lambda: data.runs == 3)
     gate.set()
     third.join(PATIENCE)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dpsql.engines import duckdb as duckdb_engine
-from dpsql.engines.base import FAILED, FAILED_HINT
+from dpsql.engines.base import ENGINE_FAILED, ENGINE_FAILED_HINT
 from dpsql.errors import EngineFailed, QueryCanceled
 from dpsql.exact import Exact
 from tests.support.running import COUNT, PATIENCE, SECRET, House, gated_house, in_thread
@@ -72,16 +72,16 @@ def test_from_an_error_no_row_can_be_reached(
 
     match fails:
         case "in the driver":
-            monkeypatch.setattr(duckdb_engine, "types_of", fail)
+            monkeypatch.setattr(duckdb_engine, "column_types_of", fail)
         case "in reading":
-            monkeypatch.setattr(duckdb_engine, "_cells", fail)
+            monkeypatch.setattr(duckdb_engine, "_to_cells", fail)
         case "in the noise":
             house.session.sampler = type("Broken", (Silence,), {"gaussian": lambda self, n, sigma: fail(n)})()
         case "in the store":
             monkeypatch.setattr(type(house.dataset.ledger), "store", lambda self, release, body, errors: fail(body))
     with pytest.raises(EngineFailed) as caught:
         house.session.execute(COUNT)
-    assert str(caught.value) == f"{FAILED}\nHINT:  {FAILED_HINT}"
+    assert str(caught.value) == f"{ENGINE_FAILED}\nHINT:  {ENGINE_FAILED_HINT}"
     assert_no_rows(caught.value)
     assert capfd.readouterr() == ("", "")
 

@@ -14,7 +14,7 @@ import pytest
 from dpsql.dataset import Dataset, open_dataset
 from dpsql.errors import AccountSuspended, EngineFailed, Error, QueryCanceled
 from dpsql.exact import Exact
-from dpsql.runs import DETACHED
+from dpsql.runs import DETACHED_HINT
 from dpsql.session import Session
 from tests.support.running import (
     COUNT,
@@ -56,7 +56,7 @@ def test_statement_timeout(house: House) -> None:
     for _ in range(4):  # more than the failures that suspend
         with pytest.raises(QueryCanceled, match="due to statement timeout") as caught:
             house.session.execute(COUNT)
-        assert caught.value.hint == DETACHED
+        assert caught.value.hint == DETACHED_HINT
     house.engine.gate.set()
     house.session.execute("SET statement_timeout = 0")
     assert house.session.execute(COUNT).rows == [(2400,)]
@@ -92,7 +92,7 @@ def test_failures_of_runs_that_were_left_are_counted_once_each(house: House) -> 
         with pytest.raises(QueryCanceled):
             house.session.execute(COUNT)
     house.engine.gate.set()
-    house.dataset.runs.finish()
+    house.dataset.runs.wait_until_idle()
     house.session.execute("SET statement_timeout = 0")
     for _ in range(2):
         with pytest.raises(EngineFailed):
@@ -112,7 +112,7 @@ def test_closing_waits_for_what_runs(house: House) -> None:
     house.engine.gate.set()
     closing.join(PATIENCE)
     assert got == [None]
-    assert house.dataset.ledger.stored(1) is not None
+    assert house.dataset.ledger.read_body(1) is not None
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to threads here")
@@ -138,8 +138,8 @@ def test_ctrl_c_while_closing_gives_up(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         dataset.close()
     pressing.join(PATIENCE)
-    dataset.runs.finish()
-    assert dataset.ledger.stored(1) is None
+    dataset.runs.wait_until_idle()
+    assert dataset.ledger.read_body(1) is None
     again = Session(open_dataset(tmp_path / "shop.yaml"), sampler=Silence())
     assert again.execute(COUNT).rows == [(2400,)] and again.budget().charges == 1
     again.dataset.close()

@@ -21,10 +21,10 @@ from dpsql import runs as runs_room
 from dpsql.dataset import open_dataset
 from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.errors import EngineFailed, QueryCanceled
-from dpsql.ledger.base import Account, Asked, Binding, Statement
-from dpsql.ledger.books import Books
+from dpsql.ledger.base import Account, ReleaseRequest, Binding, ChargedStatement
+from dpsql.ledger.books import SqlLedger
 from dpsql.privacy.loss import Loss
-from dpsql.runs import Runs, Ticket
+from dpsql.runs import Runs, StatementHandle
 from dpsql.session import Session
 from tests.support.ledgers import Shelf, in_schema
 from tests.support.running import ANA, BOB, COUNT, PATIENCE, FakeData, in_thread, job, raises, until
@@ -41,19 +41,19 @@ class Data(FakeData):
     books: Any = None
 
     @property
-    def ledger(self) -> Books:
-        books: Books = self.books
+    def ledger(self) -> SqlLedger:
+        books: SqlLedger = self.books
         return books
 
 
 @pytest.fixture
-def books(shelf: Shelf) -> Books:
+def books(shelf: Shelf) -> SqlLedger:
     """A release that ana and bob have paid for, whose number is 1."""
     ledger = shelf.open(Binding("row", "add_remove", 1), OWNER)
     ledger.register_version("files", "facts")
     loss = Loss(Fraction(1, 2), Fraction(1, 8), Fraction(0))
     for account in (ANA, BOB):
-        ledger.purchase(account, [Asked("p", 1, loss, (Fraction(1),))], Statement("SELECT"), datetime.now(UTC))
+        ledger.purchase(account, [ReleaseRequest("p", 1, loss, (Fraction(1),))], ChargedStatement("SELECT"), datetime.now(UTC))
     return ledger
 
 
@@ -66,58 +66,58 @@ def gate() -> Iterator[threading.Event]:
 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs_room, "LEASE", 0.5)
-    monkeypatch.setattr(runs_room, "KEEPING", 0.1)
-    monkeypatch.setattr(runs_room, "POLLING", 0.02)
+    monkeypatch.setattr(runs_room, "LEASE_SECONDS", 0.5)
+    monkeypatch.setattr(runs_room, "HEARTBEAT_SECONDS", 0.1)
+    monkeypatch.setattr(runs_room, "POLL_SECONDS", 0.02)
 
 
-def test_one_runs_and_the_other_waits_for_it(books: Books, gate: threading.Event, brief: None) -> None:
+def test_one_runs_and_the_other_waits_for_it(books: SqlLedger, gate: threading.Event, brief: None) -> None:
     """For longer than a lease, which the one keeps."""
     one, other = Data(lambda: gate.wait(PATIENCE), books=books), Data(books=books)
-    asked = [in_thread(lambda: Runs().run(one, job(), ANA, Ticket()))]
+    asked = [in_thread(lambda: Runs().run_release(one, job(), ANA, StatementHandle()))]
     until(lambda: one.runs)
-    asked.append(in_thread(lambda: Runs().run(other, job(), BOB, Ticket())))
-    time.sleep(3 * runs_room.LEASE)
+    asked.append(in_thread(lambda: Runs().run_release(other, job(), BOB, StatementHandle())))
+    time.sleep(3 * runs_room.LEASE_SECONDS)
     assert other.runs == 0 and not asked[1][1]
     gate.set()
     for thread, _ in asked:
         thread.join(PATIENCE)
-    assert [got for _, got in asked] == [[books.stored(1)]] * 2 and (one.runs, other.runs) == (1, 0)
+    assert [got for _, got in asked] == [[books.read_body(1)]] * 2 and (one.runs, other.runs) == (1, 0)
 
 
-def test_who_waits_for_another_process_may_leave(books: Books, brief: None) -> None:
+def test_who_waits_for_another_process_may_leave(books: SqlLedger, brief: None) -> None:
     books.begin_run(1, "elsewhere", 60)
     data, runs = Data(books=books), Runs()
     with pytest.raises(QueryCanceled):
-        runs.run(data, job(), ANA, runs.ticket(50))
+        runs.run_release(data, job(), ANA, runs.new_handle(50))
     books.end_run(1, "elsewhere")
-    until(lambda: books.stored(1))
+    until(lambda: books.read_body(1))
     assert data.runs == 1, "the run went on, and was ours when the other had failed"
-    runs.finish()
+    runs.wait_until_idle()
 
 
-def test_one_that_was_killed_is_followed_when_its_time_is_over_and_not_before(books: Books, brief: None) -> None:
+def test_one_that_was_killed_is_followed_when_its_time_is_over_and_not_before(books: SqlLedger, brief: None) -> None:
     books.begin_run(1, "killed", 0.4)
     data, start = Data(books=books), time.monotonic()
-    assert Runs().run(data, job(), ANA, Ticket()) == books.stored(1)
+    assert Runs().run_release(data, job(), ANA, StatementHandle()) == books.read_body(1)
     assert data.runs == 1 and time.monotonic() - start > 0.3
 
 
 def test_a_failure_is_told_where_it_happened_and_the_other_runs_itself(
-    books: Books, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+    books: SqlLedger, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At once: a lease that was ended is not waited for."""
-    monkeypatch.setattr(runs_room, "LEASE", 10 * PATIENCE)
+    monkeypatch.setattr(runs_room, "LEASE_SECONDS", 10 * PATIENCE)
     one, other = Data(lambda: gate.wait(PATIENCE) and raises(EngineFailed("x"))(), books=books), Data(books=books)
-    asked = [in_thread(lambda: Runs().run(one, job(), ANA, Ticket()))]
+    asked = [in_thread(lambda: Runs().run_release(one, job(), ANA, StatementHandle()))]
     until(lambda: one.runs)
-    asked.append(in_thread(lambda: Runs().run(other, job(), BOB, Ticket())))
+    asked.append(in_thread(lambda: Runs().run_release(other, job(), BOB, StatementHandle())))
     time.sleep(0.1)
     gate.set()
     for thread, _ in asked:
         thread.join(PATIENCE)
     (failed,), (body,) = (got for _, got in asked)
-    assert isinstance(failed, EngineFailed) and body == books.stored(1) and (one.runs, other.runs) == (1, 1)
+    assert isinstance(failed, EngineFailed) and body == books.read_body(1) and (one.runs, other.runs) == (1, 1)
     assert (books.failures_of(ANA).counted, books.failures_of(BOB).counted) == (1, 0)
 
 
@@ -126,36 +126,36 @@ class TestGrid:
 
     GRID = Fraction(1)
 
-    def began(self, books: Books) -> float:
+    def began(self, books: SqlLedger) -> float:
         start = time.monotonic()
         books.begin_run(1, "elsewhere", 60)
         time.sleep(0.1)
-        books.store(1, b"rows")
+        books.store_body(1, b"rows")
         return start
 
-    def test_a_body_that_another_process_has_stored_is_shown_on_the_grid(self, books: Books) -> None:
+    def test_a_body_that_another_process_has_stored_is_shown_on_the_grid(self, books: SqlLedger) -> None:
         start = self.began(books)
         runs = Runs(self.GRID)
         with pytest.raises(QueryCanceled):
-            runs.join(Data(books=books), 1, ANA, runs.ticket(50))
-        assert runs.join(Data(books=books), 1, ANA, Ticket()) is None  # now its claim's body may be used
+            runs.join_run(Data(books=books), 1, ANA, runs.new_handle(50))
+        assert runs.join_run(Data(books=books), 1, ANA, StatementHandle()) is None  # now its claim's body may be used
         assert 0.95 < time.monotonic() - start < 5
         again = time.monotonic()
-        runs.join(Data(books=books), 1, ANA, Ticket())
+        runs.join_run(Data(books=books), 1, ANA, StatementHandle())
         assert time.monotonic() - again < 0.5, "what was seen once is seen"
 
-    def test_who_asks_for_the_run_is_told_on_the_grid(self, books: Books) -> None:
+    def test_who_asks_for_the_run_is_told_on_the_grid(self, books: SqlLedger) -> None:
         start = self.began(books)
         data = Data(books=books)
-        assert Runs(self.GRID).run(data, job(), ANA, Ticket()) == b"rows" and data.runs == 0
+        assert Runs(self.GRID).run_release(data, job(), ANA, StatementHandle()) == b"rows" and data.runs == 0
         assert time.monotonic() - start > 0.95
 
-    def test_who_waits_for_it_too(self, books: Books, gate: threading.Event, brief: None) -> None:
+    def test_who_waits_for_it_too(self, books: SqlLedger, gate: threading.Event, brief: None) -> None:
         one, other = Data(lambda: gate.wait(PATIENCE), books=books), Data(books=books)
         start = time.monotonic()
-        asked = [in_thread(lambda: (Runs(self.GRID).run(one, job(), ANA, Ticket()), time.monotonic()))]
+        asked = [in_thread(lambda: (Runs(self.GRID).run_release(one, job(), ANA, StatementHandle()), time.monotonic()))]
         until(lambda: one.runs)
-        asked.append(in_thread(lambda: (Runs(self.GRID).run(other, job(), BOB, Ticket()), time.monotonic())))
+        asked.append(in_thread(lambda: (Runs(self.GRID).run_release(other, job(), BOB, StatementHandle()), time.monotonic())))
         time.sleep(0.2)
         gate.set()
         for thread, _ in asked:
@@ -163,13 +163,13 @@ class TestGrid:
         ends = [got[0][1] - start for _, got in asked]
         assert all(0.95 < end < 10 for end in ends) and abs(ends[0] - ends[1]) < 0.9 and other.runs == 0
 
-    def test_a_failure_elsewhere_is_not_seen_before_either(self, books: Books, brief: None) -> None:
+    def test_a_failure_elsewhere_is_not_seen_before_either(self, books: SqlLedger, brief: None) -> None:
         start = time.monotonic()
         books.begin_run(1, "elsewhere", 60)
         books.end_run(1, "elsewhere")
         began: list[float] = []
         data = Data(lambda: began.append(time.monotonic()), books=books)
-        Runs(self.GRID).run(data, job(), ANA, Ticket())
+        Runs(self.GRID).run_release(data, job(), ANA, StatementHandle())
         assert began[0] - start > 0.95
 
 

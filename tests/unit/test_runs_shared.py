@@ -22,10 +22,10 @@ from dpsql.dataset import open_dataset
 from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.errors import AccountSuspended, EngineFailed, OperationalError, QueryCanceled
 from dpsql.exact import Exact
-from dpsql.ledger.base import Account, Binding, Claim, Receipt
+from dpsql.ledger.base import Account, Binding, Entitlement, Receipt
 from dpsql.ledger.open import open_ledger
 from dpsql.privacy.loss import NO_LOSS
-from dpsql.runs import DETACHED, MOST, QUEUED, Clock, Runs, Ticket
+from dpsql.runs import DETACHED_HINT, MAX_RUNS, QUEUED_HINT, Clock, Runs, StatementHandle
 from dpsql.session import Session
 from tests.support.running import ANA, BOB, COUNT, PATIENCE, FakeData, askers, in_thread, job, raises, until
 from tests.support.shop import Silence, open_shop
@@ -46,11 +46,11 @@ PAID = Receipt("ana", 1, "hash")
 def test_runs_of_one_ledger_are_joined_and_others_are_not(gate: threading.Event) -> None:
     data, other = FakeData(lambda: gate.wait(PATIENCE)), FakeData(lambda: gate.wait(PATIENCE))
     one, same, else_ = Runs(ledger="a"), Runs(ledger="a"), Runs(ledger="b")
-    asked = [in_thread(lambda: one.run(data, job(), ANA, Ticket()))]
+    asked = [in_thread(lambda: one.run_release(data, job(), ANA, StatementHandle()))]
     until(lambda: data.runs)
-    asked.append(in_thread(lambda: same.run(other, job(), BOB, Ticket())))
-    asked.append(in_thread(lambda: same.join(other, 1, BOB, Ticket())))
-    assert else_.join(other, 1, BOB, Ticket()) is None and Runs().join(other, 1, BOB, Ticket()) is None
+    asked.append(in_thread(lambda: same.run_release(other, job(), BOB, StatementHandle())))
+    asked.append(in_thread(lambda: same.join_run(other, 1, BOB, StatementHandle())))
+    assert else_.join_run(other, 1, BOB, StatementHandle()) is None and Runs().join_run(other, 1, BOB, StatementHandle()) is None
     until(lambda: askers(one) == 2)
     gate.set()
     for thread, _ in asked:
@@ -63,9 +63,9 @@ def test_a_failure_is_counted_in_the_ledger_of_whom_it_is_told(gate: threading.E
     data, other = FakeData(), FakeData()
     data.act = lambda: gate.wait(PATIENCE) and raises(EngineFailed("x"))()
     one, same = Runs(ledger="a"), Runs(ledger="a")
-    asked = [in_thread(lambda: one.run(data, job(), ANA, Ticket()))]
+    asked = [in_thread(lambda: one.run_release(data, job(), ANA, StatementHandle()))]
     until(lambda: data.runs)
-    asked.append(in_thread(lambda: same.run(other, job(), BOB, Ticket())))
+    asked.append(in_thread(lambda: same.run_release(other, job(), BOB, StatementHandle())))
     until(lambda: askers(one) == 2)
     gate.set()
     for thread, _ in asked:
@@ -110,7 +110,7 @@ class Shop:
         until(lambda: self.began)
         session.cancel()
         thread.join(PATIENCE)
-        assert isinstance(got[0], QueryCanceled) and got[0].hint == DETACHED
+        assert isinstance(got[0], QueryCanceled) and got[0].hint == DETACHED_HINT
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_failures_of_a_run_that_two_connections_joined_are_counted_once(shop: Sh
         asked = [in_thread(lambda: one.execute(COUNT))]
         until(lambda: shop.began)
         asked.append(in_thread(lambda: other.execute(COUNT)))
-        until(lambda: len(next(iter(runs_room._here.runs.values())).followed) == 2)
+        until(lambda: len(next(iter(runs_room._registry.runs.values())).followed) == 2)
         shop.gate.set()
         for thread, got in asked:
             thread.join(PATIENCE)
@@ -215,7 +215,7 @@ def test_nothing_is_kept_of_runs_that_have_ended(shop: Shop) -> None:
     session = shop.session()
     session.execute(COUNT)
     session.dataset.close()
-    assert not any(session.dataset.runs in run.followed for run in runs_room._here.runs.values())
+    assert not any(session.dataset.runs in run.followed for run in runs_room._registry.runs.values())
 
 
 # --- a forked child --------------------------------------------------------------------------------------------------
@@ -232,17 +232,17 @@ def test_a_forked_child_waits_for_no_run_of_its_parent(
     spills = list(tmp_path.glob("dpsql-spill-*"))
     shop.leave(session)
     if locked:
-        runs_room._here.changed.acquire()
+        runs_room._registry.changed.acquire()
     child = os.fork()
     if child == 0:  # nothing of pytest may run here
         status = 1
         try:
             session.dataset.close()
-            status = 0 if session.dataset.runs.join(FakeData(), 1, ANA, Ticket()) is None else 2
+            status = 0 if session.dataset.runs.join_run(FakeData(), 1, ANA, StatementHandle()) is None else 2
         finally:
             os._exit(status)
     if locked:
-        runs_room._here.changed.release()
+        runs_room._registry.changed.release()
     ended: list[Any] = []
 
     def has_ended() -> bool:
@@ -282,11 +282,11 @@ def crowd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Crowd]:
 
     def end() -> None:
         gate.set()
-        runs.finish(PATIENCE)
+        runs.wait_until_idle(PATIENCE)
 
-    for release in range(MOST):
+    for release in range(MAX_RUNS):
         with pytest.raises(QueryCanceled):  # who leaves leaves a thread behind
-            runs.run(data, job(release), ANA, runs.ticket(1))
+            runs.run_release(data, job(release), ANA, runs.new_handle(1))
     yield Crowd(data, end)
     end()
 
@@ -300,7 +300,7 @@ def test_an_ask_that_needs_one_run_too_many_is_refused_before_the_charge(shop: S
     with pytest.raises(OperationalError, match="too many queries are running: 32") as caught:
         session.execute(COUNT)
     assert type(caught.value) is OperationalError and caught.value.sqlstate == "53300"
-    assert session.budget().charges == 0 and shop.began == [] and threads() == MOST
+    assert session.budget().charges == 0 and shop.began == [] and threads() == MAX_RUNS
     crowd.end()
     shop.gate.set()
     assert session.execute(COUNT).rows == [(2400,)] and session.budget().charges == 1
@@ -309,14 +309,14 @@ def test_an_ask_that_needs_one_run_too_many_is_refused_before_the_charge(shop: S
 
 def test_what_is_stored_or_under_way_needs_no_room(crowd: Crowd) -> None:
     runs, data = Runs(ledger="a"), FakeData(bodies={1: b"stored"})
-    runs.admit([Claim(1, b"stored", False, NO_LOSS, (), PAID)])
+    runs.admit_runs([Entitlement(1, b"stored", False, NO_LOSS, (), PAID)])
     with pytest.raises(OperationalError):
-        runs.admit([Claim(1, b"stored", False, NO_LOSS, (), PAID), Claim(2, None, True, NO_LOSS, (), PAID)])
-    runs_room._here.runs["a", 2] = runs_room._Run(0)
+        runs.admit_runs([Entitlement(1, b"stored", False, NO_LOSS, (), PAID), Entitlement(2, None, True, NO_LOSS, (), PAID)])
+    runs_room._registry.runs["a", 2] = runs_room._Run(0)
     try:
-        runs.admit([Claim(2, None, True, NO_LOSS, (), PAID)])
+        runs.admit_runs([Entitlement(2, None, True, NO_LOSS, (), PAID)])
     finally:
-        del runs_room._here.runs["a", 2]
+        del runs_room._registry.runs["a", 2]
     assert data.runs == 0
 
 
@@ -324,9 +324,9 @@ def test_what_was_paid_for_waits_for_room(crowd: Crowd) -> None:
     """Two charges may have been admitted to the last place."""
     runs, data = Runs(), FakeData()
     with pytest.raises(QueryCanceled) as caught:
-        runs.run(data, job(), ANA, runs.ticket(30))
-    assert caught.value.hint == QUEUED and data.runs == 0 and threads() == MOST
-    thread, got = in_thread(lambda: runs.run(data, job(), ANA, Ticket()))
+        runs.run_release(data, job(), ANA, runs.new_handle(30))
+    assert caught.value.hint == QUEUED_HINT and data.runs == 0 and threads() == MAX_RUNS
+    thread, got = in_thread(lambda: runs.run_release(data, job(), ANA, StatementHandle()))
     crowd.end()
     thread.join(PATIENCE)
     assert got == [data.bodies[1]] and data.runs == 1
@@ -336,11 +336,11 @@ def test_the_room_that_is_seen_follows_the_grid() -> None:
     """Else how many may still run would tell that a run has ended, before that is shown."""
     held, data = threading.Event(), FakeData()
     runs = Runs(Fraction(1), Clock(sleep=lambda seconds: held.wait(PATIENCE) and None))
-    before = len(runs_room._here.runs)
-    thread, _ = in_thread(lambda: runs.run(data, job(), ANA, Ticket()))
+    before = len(runs_room._registry.runs)
+    thread, _ = in_thread(lambda: runs.run_release(data, job(), ANA, StatementHandle()))
     until(lambda: data.bodies)
-    assert len(runs_room._here.runs) == before + 1
+    assert len(runs_room._registry.runs) == before + 1
     held.set()
     thread.join(PATIENCE)
-    runs.finish(PATIENCE)
-    assert len(runs_room._here.runs) == before
+    runs.wait_until_idle(PATIENCE)
+    assert len(runs_room._registry.runs) == before

@@ -29,23 +29,23 @@ from dpsql.errors import (
 from dpsql.exact import Exact, Row
 from dpsql.ledger.base import (
     Account,
-    Admit,
-    Asked,
+    AdmitCallback,
+    ReleaseRequest,
     Balance,
-    Claim,
+    Entitlement,
     OwnRelease,
-    Quote,
+    ReleaseQuote,
     Receipt,
-    Running,
-    Statement,
-    Terms,
+    RunLease,
+    ChargedStatement,
+    AccountTerms,
 )
 from dpsql.post import sandbox
-from dpsql.privacy.filters import Spent
+from dpsql.privacy.filters import CumulativeLoss
 from dpsql.runs import Clock, Runs
 from dpsql.schema.model import Resolved, Source, View
-from dpsql.session import Answer, Memory, Session
-from dpsql.settings import NAMES
+from dpsql.session import StatementResult, SessionCache, Session
+from dpsql.settings import SETTING_NAMES
 
 NOW = dt.datetime(2024, 5, 6, tzinfo=dt.UTC)
 COUNT = "SELECT COUNT(*) AS n FROM patients"
@@ -72,7 +72,7 @@ class FakeEngine:
         columns = sql.rsplit("\nFROM", 1)[0].rsplit("SELECT ", 1)[1].count(" AS BIGINT) AS ")
         return Exact(keys, [np.full(len(keys), 1000, np.int64) for _ in range(columns)])
 
-    def public(self, sql: str, holes: Mapping[str, object]) -> list[Row]:
+    def execute_public(self, sql: str, holes: Mapping[str, object]) -> list[Row]:
         raise AssertionError("nothing public is asked")
 
     def describe(self, source: Source) -> dict[str, str]:
@@ -97,13 +97,13 @@ class FakeLedger:
     refuses: Error | None = None
     bodies: dict[int, bytes | None] = field(default_factory=dict)
     sold: dict[tuple[str, tuple[Fraction, ...]], int] = field(default_factory=dict)
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[ReleaseRequest] = field(default_factory=list)
     failures: int = 0
     objects: NoObjects = field(default_factory=NoObjects)
 
     def purchase(
-        self, account: Account, asked: Sequence[Asked], statement: Statement, now: dt.datetime, admit: Admit
-    ) -> tuple[Claim, ...]:
+        self, account: Account, asked: Sequence[ReleaseRequest], statement: ChargedStatement, now: dt.datetime, admit: AdmitCallback
+    ) -> tuple[Entitlement, ...]:
         self.calls.append("purchase")
         assert account.name == "dataset" and now == NOW
         if self.refuses is not None:
@@ -111,34 +111,34 @@ class FakeLedger:
         self.asked += asked
         return tuple(self._claim(one) for one in asked)
 
-    def _claim(self, one: Asked) -> Claim:
+    def _claim(self, one: ReleaseRequest) -> Entitlement:
         key = (one.plan, one.errors)
         new = key not in self.sold
         release = self.sold.setdefault(key, len(self.sold) + 1)
         self.bodies.setdefault(release, None)
-        return Claim(release, self.bodies[release], new, one.loss, one.errors, Receipt("dataset", release, "hash"))
+        return Entitlement(release, self.bodies[release], new, one.loss, one.errors, Receipt("dataset", release, "hash"))
 
     def reading(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def served(self, account: Account, asked: Sequence[Asked], now: dt.datetime) -> tuple[Claim, ...] | None:
+    def served(self, account: Account, asked: Sequence[ReleaseRequest], now: dt.datetime) -> tuple[Entitlement, ...] | None:
         sold = [self.sold.get((one.plan, one.errors)) for one in asked]
         if not all(release is not None and self.bodies[release] is not None for release in sold):
             return None
         self.calls.append("served")
         return tuple(replace(self._claim(one), charged=False) for one in asked)
 
-    def begin_run(self, release: int, holder: str, seconds: float) -> Running:
-        return Running(holder, 0, None, 1)
+    def begin_run(self, release: int, holder: str, seconds: float) -> RunLease:
+        return RunLease(holder, 0, None, 1)
 
-    def run_of(self, release: int) -> Running | None:
+    def run_of(self, release: int) -> RunLease | None:
         return None
 
     def end_run(self, release: int, holder: str) -> None: ...
 
-    def quote(self, account: Account, asked: Sequence[Asked]) -> tuple[Quote, ...]:
+    def quote(self, account: Account, asked: Sequence[ReleaseRequest]) -> tuple[ReleaseQuote, ...]:
         paid = Receipt("dataset", 1, "hash")
-        return tuple(Quote(one.loss, paid if (one.plan, one.errors) in self.sold else None) for one in asked)
+        return tuple(ReleaseQuote(one.loss, paid if (one.plan, one.errors) in self.sold else None) for one in asked)
 
     def own_stored(self, account: Account, rows: Sequence[str], version: int) -> tuple[OwnRelease, ...]:
         return ()
@@ -161,7 +161,7 @@ class FakeLedger:
     def balance(self, account: Account) -> Balance:
         self.calls.append("balance")
         one = Fraction(1)
-        terms, spent = Terms(8 * one, one / 10**6), Spent(None, one, one * 0)
+        terms, spent = AccountTerms(8 * one, one / 10**6), CumulativeLoss(None, one, one * 0)
         return Balance(account.name, terms, spent, one, 7 * one, one / 2, 3)
 
     def close(self) -> None:
@@ -198,7 +198,7 @@ def world(clinic: Resolved, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(Dataset, "check_unchanged", lambda self: calls.append("check"))
     monkeypatch.setattr(Dataset, "check_read", lambda self: calls.append("read"))
     monkeypatch.setattr(Dataset, "check_current", lambda self: calls.append("current"))
-    run = sandbox.run
+    run = sandbox.run_query
     monkeypatch.setattr(
         queries_module.sandbox, "run", lambda *args: (calls.append("post"), run(*args))[1]
     )
@@ -412,7 +412,7 @@ def test_other_settings_are_another_charge(world: World) -> None:
 
 
 def test_an_answer_has_rows_columns_errors_and_loss(world: World) -> None:
-    answer: Answer = world.session.execute(BY_SEX)
+    answer: StatementResult = world.session.execute(BY_SEX)
     assert [column.name for column in answer.columns] == ["sex", "n", "y"]
     assert [row[0] for row in answer.rows] == ["f", "m", "x", None]
     for row, errors in zip(answer.rows, answer.errors, strict=True):
@@ -477,7 +477,7 @@ def test_a_refused_setting_changes_nothing(world: World) -> None:
 def test_show_all_lists_every_setting(world: World) -> None:
     rows = world.session.execute("SHOW ALL").rows
     assert ("contributions.rows", "8") in rows and ("noise", "auto") in rows and ("TimeZone", "UTC") in rows
-    assert [name for name, _ in rows] == [*NAMES, *(variable.name for variable in VARIABLES.values())]
+    assert [name for name, _ in rows] == [*SETTING_NAMES, *(variable.name for variable in VARIABLES.values())]
 
 
 def test_show_tables_tells_what_is_public(world: World) -> None:
@@ -559,7 +559,7 @@ def test_parameters_of_equal_value_and_other_type_are_compiled_apart(world: Worl
 
 
 def test_a_session_remembers_a_bounded_number_of_statements(world: World) -> None:
-    session = Session(world.session.dataset, memory=Memory(3))
+    session = Session(world.session.dataset, memory=SessionCache(3))
     for number in range(6):
         session.describe(f"SELECT COUNT(*) AS n{number} FROM patients")
     assert len(session.memory.compiled) == 3

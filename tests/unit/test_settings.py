@@ -5,10 +5,10 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.calibrate import Noise
+from dpsql.calibrate import NoiseKind
 from dpsql.errors import Error, InvalidParameter
 from dpsql.schema.model import Budget, Contributions, Neighbors, Privacy, Resolved
-from dpsql.settings import NAMES, SessionSettings, change, defaults, reset, show, with_options
+from dpsql.settings import SETTING_NAMES, SessionSettings, change_setting, default_settings, reset_setting, show_setting, apply_options
 from dpsql.span import Span
 from dpsql.sql.options import Option
 
@@ -23,11 +23,11 @@ UNCAPPED = replace(PRIVACY, contributions=Contributions())
 
 
 def changed(name: str, value: str, privacy: Privacy = PRIVACY) -> SessionSettings:
-    return change(defaults(privacy), privacy, name, value)
+    return change_setting(default_settings(privacy), privacy, name, value)
 
 
 def test_a_statement_starts_with_the_owners_values() -> None:
-    statement = defaults(PRIVACY).statement
+    statement = default_settings(PRIVACY).statement
     assert (statement.epsilon, statement.delta) == (Fraction(1, 10), Fraction(1, 10**9))
     assert (statement.rows, statement.groups, statement.noise) == (20, 5, None)
 
@@ -53,7 +53,7 @@ def test_a_statement_starts_with_the_owners_values() -> None:
     ],
 )
 def test_a_setting_is_shown_as_it_was_set(name: str, value: str, shown: str) -> None:
-    assert show(changed(name, value), name) == shown
+    assert show_setting(changed(name, value), name) == shown
 
 
 def test_numbers_are_exact() -> None:
@@ -84,31 +84,31 @@ def test_caps_that_the_owner_does_not_set_may_be_set() -> None:
         changed("contributions.rows", str(1 << 30), UNCAPPED)
 
 
-@pytest.mark.parametrize("act", [lambda: changed("colour", "1"), lambda: show(defaults(PRIVACY), "colour"),
-                                 lambda: reset(defaults(PRIVACY), PRIVACY, "colour", defaults(PRIVACY))])  # fmt: skip
+@pytest.mark.parametrize("act", [lambda: changed("colour", "1"), lambda: show_setting(default_settings(PRIVACY), "colour"),
+                                 lambda: reset_setting(default_settings(PRIVACY), PRIVACY, "colour", default_settings(PRIVACY))])  # fmt: skip
 def test_a_setting_that_does_not_exist_is_refused_with_those_that_do(act) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(InvalidParameter) as caught:
         act()
-    assert caught.value.sqlstate == "42704" and all(name in str(caught.value.hint) for name in NAMES)
+    assert caught.value.sqlstate == "42704" and all(name in str(caught.value.hint) for name in SETTING_NAMES)
 
 
 @pytest.mark.parametrize("privacy", [PRIVACY, UNCAPPED])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SETTING_NAMES)
 def test_reset_brings_one_setting_back_and_no_other(name: str, privacy: Privacy) -> None:
     values = {"epsilon": "3", "delta": "1e-8", "contributions.rows": "2", "contributions.groups": "2",
               "noise": "laplace", "nonnegative": "on"}  # fmt: skip
-    settings = defaults(privacy)
+    settings = default_settings(privacy)
     for other, value in values.items():
-        settings = change(settings, privacy, other, value)
-    back = reset(settings, privacy, name, defaults(privacy))
-    assert show(back, name) == show(defaults(privacy), name)
-    assert all(show(back, other) == show(settings, other) for other in NAMES if other != name)
+        settings = change_setting(settings, privacy, other, value)
+    back = reset_setting(settings, privacy, name, default_settings(privacy))
+    assert show_setting(back, name) == show_setting(default_settings(privacy), name)
+    assert all(show_setting(back, other) == show_setting(settings, other) for other in SETTING_NAMES if other != name)
 
 
 def test_noise_is_gaussian_where_there_is_a_delta_and_laplace_where_there_is_none() -> None:
-    assert defaults(PRIVACY).statement.chosen_noise is Noise.GAUSSIAN
-    assert changed("delta", "0").statement.chosen_noise is Noise.LAPLACE
-    assert changed("noise", "laplace").statement.chosen_noise is Noise.LAPLACE
+    assert default_settings(PRIVACY).statement.chosen_noise is NoiseKind.GAUSSIAN
+    assert changed("delta", "0").statement.chosen_noise is NoiseKind.LAPLACE
+    assert changed("noise", "laplace").statement.chosen_noise is NoiseKind.LAPLACE
 
 
 # --- options of a statement ------------------------------------------------------------------------------------------
@@ -119,13 +119,13 @@ def option(name: str, value: str) -> Option:
 
 
 def test_options_of_a_statement_are_settings_of_it(clinic: Resolved) -> None:
-    start = defaults(clinic.schema.privacy).statement
+    start = default_settings(clinic.schema.privacy).statement
     options = (option("epsilon", "0.5"), option("delta", "0"), option("max_rows_contributed", "2"),
                option("max_groups_contributed", "1"), option("privacy_unit_column", "v.Patient_id"))  # fmt: skip
-    asked = with_options(start, clinic.schema, options)
+    asked = apply_options(start, clinic.schema, options)
     assert (asked.epsilon, asked.delta, asked.rows, asked.groups) == (Fraction(1, 2), 0, 2, 1)
-    assert with_options(start, clinic.schema, (option("noise", "laplace"),)).noise is Noise.LAPLACE
-    assert with_options(start, clinic.schema, ()) == start
+    assert apply_options(start, clinic.schema, (option("noise", "laplace"),)).noise is NoiseKind.LAPLACE
+    assert apply_options(start, clinic.schema, ()) == start
 
 
 @pytest.mark.parametrize(
@@ -141,27 +141,27 @@ def test_options_of_a_statement_are_settings_of_it(clinic: Resolved) -> None:
 )  # fmt: skip
 def test_options_that_do_not_hold_here_are_pointed_at(clinic: Resolved, name: str, value: str, message: str) -> None:
     with pytest.raises(Error, match=message) as caught:
-        with_options(defaults(clinic.schema.privacy).statement, clinic.schema, (option(name, value),))
+        apply_options(default_settings(clinic.schema.privacy).statement, clinic.schema, (option(name, value),))
     assert caught.value.span == Span(3, 7)
 
 
 def test_an_error_is_asked_for_in_one_way_at_a_time(clinic: Resolved) -> None:
-    start = defaults(clinic.schema.privacy)
-    absolute = change(start, clinic.schema.privacy, "max_error", "5")
-    relative = change(absolute, clinic.schema.privacy, "max_relative_error", "0.05")
+    start = default_settings(clinic.schema.privacy)
+    absolute = change_setting(start, clinic.schema.privacy, "max_error", "5")
+    relative = change_setting(absolute, clinic.schema.privacy, "max_relative_error", "0.05")
     assert (absolute.statement.max_error, relative.statement.max_error) == (5, None)
     assert relative.statement.max_relative_error == Fraction(1, 20)
-    assert change(relative, clinic.schema.privacy, "max_error", "none") == relative
+    assert change_setting(relative, clinic.schema.privacy, "max_error", "none") == relative
     for one, other in (("epsilon", "max_error"), ("max_error", "max_relative_error")):
         with pytest.raises(Error, match=f"{one} or {other}, not both"):
-            with_options(start.statement, clinic.schema, (option(one, "0.1"), option(other, "0.1")))
+            apply_options(start.statement, clinic.schema, (option(one, "0.1"), option(other, "0.1")))
 
 
 def test_a_statements_own_epsilon_goes_before_the_sessions_aim(clinic: Resolved) -> None:
-    aiming = change(defaults(clinic.schema.privacy), clinic.schema.privacy, "max_error", "5").statement
-    assert with_options(aiming, clinic.schema, (option("epsilon", "0.5"),)).max_error is None
-    assert with_options(aiming, clinic.schema, (option("confidence", "0.9"),)).max_error == 5
-    both = with_options(aiming, clinic.schema, (option("max_relative_error", "0.1"), option("epsilon", "0.5")))
+    aiming = change_setting(default_settings(clinic.schema.privacy), clinic.schema.privacy, "max_error", "5").statement
+    assert apply_options(aiming, clinic.schema, (option("epsilon", "0.5"),)).max_error is None
+    assert apply_options(aiming, clinic.schema, (option("confidence", "0.9"),)).max_error == 5
+    both = apply_options(aiming, clinic.schema, (option("max_relative_error", "0.1"), option("epsilon", "0.5")))
     assert (both.epsilon, both.max_error, both.max_relative_error) == (Fraction(1, 2), None, Fraction(1, 10))
 
 

@@ -9,28 +9,28 @@ import pytest
 
 from dpsql.errors import Error, IntegrityError, InvalidSyntax, UnboundedContribution, UnboundedValues, Unsupported
 from dpsql.exact import Exact
-from dpsql.plan.show import show
+from dpsql.plan.show import show_plan
 from dpsql.privacy import studies
-from dpsql.privacy.release import from_bytes, perturb, to_bytes
+from dpsql.privacy.release import release_from_bytes, perturb, release_to_bytes
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.privacy.tally import Axes, UnitMass
-from dpsql.rewrite.tally import Coding
+from dpsql.rewrite.tally import ColumnCoding
 from dpsql.schema.model import Contributions, Resolved
-from dpsql.settings import Settings, defaults
-from dpsql.studying import Studied, compile_study, study_rows
+from dpsql.settings import Settings, default_settings
+from dpsql.studying import CompiledStudy, compile_study, compile_weighted_rows
 from tests.support.engine import connect, fill
 from tests.support.studies import counts, read_counts
 
-CODING = Coding(bins=16, listed={}, nulls=True)
+CODING = ColumnCoding(bins=16, listed={}, nulls=True)
 
 
 @pytest.fixture()
 def settings(clinic: Resolved) -> Settings:
-    return defaults(clinic.schema.privacy).statement
+    return default_settings(clinic.schema.privacy).statement
 
 
-def studied(sql: str, resolved: Resolved, coding: Coding = CODING) -> Studied:
-    return compile_study(study_rows(sql, sql, resolved, defaults(resolved.schema.privacy).statement), coding, counts)
+def studied(sql: str, resolved: Resolved, coding: ColumnCoding = CODING) -> CompiledStudy:
+    return compile_study(compile_weighted_rows(sql, sql, resolved, default_settings(resolved.schema.privacy).statement), coding, counts)
 
 
 def test_columns_have_public_codes(clinic: Resolved) -> None:
@@ -49,7 +49,7 @@ def test_rows_that_the_plan_proves_few_are_not_weighed_and_all_count(clinic: Res
     sql = "SELECT sex FROM (SELECT sex FROM patients UNION ALL SELECT sex FROM patients) AS t"
     found = studied(sql, clinic)
     assert found.study.mass == UnitMass(2, 1, False, 1, False)
-    assert "Weigh each unit" not in show(found.compiled.steps[0].calibrated.plan)
+    assert "Weigh each unit" not in show_plan(found.compiled.steps[0].calibrated.plan)
 
 
 def test_a_unit_of_many_rows_is_weighed(clinic: Resolved) -> None:
@@ -57,24 +57,24 @@ def test_a_unit_of_many_rows_is_weighed(clinic: Resolved) -> None:
     assert rows is not None
     found = studied("SELECT nights FROM visits", clinic)
     assert found.study.mass == UnitMass(rows << 16, 1 << 16, False, 1, False)
-    assert "Weigh each unit" in show(found.compiled.steps[0].calibrated.plan)
+    assert "Weigh each unit" in show_plan(found.compiled.steps[0].calibrated.plan)
 
 
 def test_neighbors_and_group_size_are_in_the_mass(survey: Resolved) -> None:
     table = survey.schema.tables[0]
-    column = next(c for c in table.columns if c.domain.bounded or c.domain.values)
+    column = next(c for c in table.columns if c.domain.is_bounded or c.domain.values)
     mass = studied(f"SELECT {column.name} FROM {table.name}", survey).study.mass
     assert mass.change_one and mass.group_size == 2
-    assert mass.l1 == 4 * mass.norm and mass.moved == 2 * mass.norm and mass.l2_squared == 2 * (2 * mass.norm) ** 2
+    assert mass.l1 == 4 * mass.norm and mass.max_move == 2 * mass.norm and mass.l2_squared == 2 * (2 * mass.norm) ** 2
 
 
 def test_what_nothing_public_bounds_is_told_and_refused_unless_its_values_are_given(clinic: Resolved) -> None:
     sql = "SELECT ward, nights FROM visits"
-    rows = study_rows(sql, sql, clinic, defaults(clinic.schema.privacy).statement)
-    assert rows.unknown == ("ward",)
+    rows = compile_weighted_rows(sql, sql, clinic, default_settings(clinic.schema.privacy).statement)
+    assert rows.unknown_columns == ("ward",)
     with pytest.raises(UnboundedValues, match='"ward"'):
         compile_study(rows, CODING, counts)
-    given = compile_study(rows, Coding(16, {"ward": ("a", "b")}, True), counts)
+    given = compile_study(rows, ColumnCoding(16, {"ward": ("a", "b")}, True), counts)
     assert given.axes[0].values == ("a", "b")
 
 
@@ -108,14 +108,14 @@ def test_another_study_of_the_same_rows_is_another_release(clinic: Resolved, set
     other = studied("SELECT sex FROM patients WHERE birth_year > 1950", clinic).compiled.steps[0]
     assert one.plan_hash == same.plan_hash != other.plan_hash
     sql = "SELECT sex FROM patients"
-    rows = study_rows(sql, sql, clinic, replace(settings, epsilon=settings.epsilon / 2))
+    rows = compile_weighted_rows(sql, sql, clinic, replace(settings, epsilon=settings.epsilon / 2))
     assert compile_study(rows, CODING, counts).compiled.steps[0].plan_hash != one.plan_hash
 
 
 def test_the_same_codes_of_other_values_are_another_release(clinic: Resolved, settings: Settings) -> None:
     sql = "SELECT ward FROM visits"
-    rows = study_rows(sql, sql, clinic, settings)
-    one, other = (compile_study(rows, Coding(16, {"ward": named}, True), counts) for named in (("a", "b"), ("a", "c")))
+    rows = compile_weighted_rows(sql, sql, clinic, settings)
+    one, other = (compile_study(rows, ColumnCoding(16, {"ward": named}, True), counts) for named in (("a", "b"), ("a", "c")))
     assert one.study == other.study and one.axes != other.axes
     assert one.compiled.steps[0].plan_hash != other.compiled.steps[0].plan_hash
 
@@ -124,7 +124,7 @@ def test_the_same_codes_of_other_values_are_another_release(clinic: Resolved, se
 
 
 def test_a_tally_is_sealed() -> None:
-    tally = Axes((0,), (3,)).tally((np.array([2, 0, 2]), np.array([1, 1, 1])))
+    tally = Axes((0,), (3,)).to_weighted_rows((np.array([2, 0, 2]), np.array([1, 1, 1])))
     assert repr(tally) == str(tally) == "Tally(sealed)"
     for act in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError):
@@ -133,7 +133,7 @@ def test_a_tally_is_sealed() -> None:
 
 def test_a_tally_adds_up_equal_tuples_and_keeps_to_its_axes() -> None:
     columns = (np.array([5, 7, 5, 99, -4]), np.array([0, 1, 0, 1, 0]), np.array([2, 3, 4, 1, -8]))
-    tally = Axes((5, 0), (4, 2)).tally(columns)
+    tally = Axes((5, 0), (4, 2)).to_weighted_rows(columns)
     assert tally.codes.tolist() == [[0, 0], [2, 1], [3, 1]] and tally.weights.tolist() == [6, 3, 1]
 
 
@@ -143,16 +143,16 @@ def test_a_release_of_a_study_is_read_as_it_was_written(clinic: Resolved, monkey
     release = perturb(exact, spec, ExactSampler())
     assert len(release.cells) == 2 and len(release.keys) == 4
     with pytest.raises(IntegrityError):
-        from_bytes(to_bytes(release))
-    monkeypatch.setitem(studies.READERS, "counts", read_counts)
-    assert from_bytes(to_bytes(release)) == release
+        release_from_bytes(release_to_bytes(release))
+    monkeypatch.setitem(studies.STUDY_READERS, "counts", read_counts)
+    assert release_from_bytes(release_to_bytes(release)) == release
 
 
 def test_the_study_is_made_for_the_tally_that_runs(clinic: Resolved) -> None:
     found = studied("SELECT nights FROM visits", clinic)
     lighter = UnitMass(1, 1, True, 1, False)
-    rows = study_rows("SELECT nights FROM visits", "SELECT nights FROM visits", clinic,
-                      defaults(clinic.schema.privacy).statement)  # fmt: skip
+    rows = compile_weighted_rows("SELECT nights FROM visits", "SELECT nights FROM visits", clinic,
+                      default_settings(clinic.schema.privacy).statement)  # fmt: skip
     with pytest.raises(Error, match="another tally"):
         compile_study(rows, CODING, lambda axes, ranges, mass, share: counts(axes, ranges, lighter, share))
     assert found.compiled.loss.epsilon == found.study.loss.epsilon
@@ -190,4 +190,4 @@ def test_a_mass_of_nothing_is_refused() -> None:
     for broken in ((0, 1, False, 1), (2, 1, True, 1), (1, 1, True, 0)):
         with pytest.raises(ValueError):
             UnitMass(*broken, change_one=False)  # type: ignore[arg-type]
-    assert UnitMass.read(UnitMass(3, 1, False, 2, True).written()) == UnitMass(3, 1, False, 2, True)
+    assert UnitMass.from_json(UnitMass(3, 1, False, 2, True).to_json()) == UnitMass(3, 1, False, 2, True)

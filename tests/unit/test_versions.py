@@ -15,7 +15,7 @@ import pytest
 from dpsql import types as t
 from dpsql import versions
 from dpsql.errors import OperationalError, StaleData
-from dpsql.pins import check_unchanged, stale
+from dpsql.pins import check_unchanged, stale_data_error
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import (
     Answers,
@@ -31,9 +31,9 @@ from dpsql.schema.model import (
     Schema,
     Table,
 )  # fmt: skip
-from dpsql.schema.places import MEMORY
+from dpsql.schema.places import MEMORY_URL
 from dpsql.schema.snap import parse_snap
-from dpsql.versions import engine_for, register
+from dpsql.versions import open_engine, register_data
 
 
 @dataclass(frozen=True)
@@ -98,15 +98,15 @@ def in_files(folder, kind):
     def moved(table):
         return replace(table, source=Files((str(folder / f"{table.name}.{kind}"),), kind))
 
-    return schema_of(folder, moved(PATIENTS), moved(VISITS), engine=MEMORY)
+    return schema_of(folder, moved(PATIENTS), moved(VISITS), engine=MEMORY_URL)
 
 
 def count(resolved, table):
     source = resolved.relations[table]
-    engine = engine_for(resolved)
+    engine = open_engine(resolved)
     try:
         where = f"'{source.patterns[0]}'" if isinstance(source, Files) else table
-        return engine.public(f"SELECT count(*) FROM {where}", {})[0][0]
+        return engine.execute_public(f"SELECT count(*) FROM {where}", {})[0][0]
     finally:
         engine.close()
 
@@ -120,7 +120,7 @@ def touch(path):
 def test_opening_registers_version_1_once(folder, kind):
     schema = schema_of(folder) if kind == "engine" else in_files(folder, kind)
     ledger = Memory()
-    first, second = register(schema, ledger), register(schema, ledger)
+    first, second = register_data(schema, ledger), register_data(schema, ledger)
     assert first == second and first.version == 1 and len(ledger.versions) == 1
     assert first.physical["patients"] == {"id": t.BIGINT, "sex": t.TEXT}
     assert first.physical["visits"] == {"patient": t.BIGINT, "cost": t.DOUBLE}
@@ -134,15 +134,15 @@ def test_opening_registers_version_1_once(folder, kind):
 def test_changed_data_is_not_served_until_registered(folder, kind, file):
     schema = schema_of(folder) if kind == "engine" else in_files(folder, kind)
     ledger = Memory()
-    register(schema, ledger)
+    register_data(schema, ledger)
     touch(folder / file)
-    for ask in (register, lambda schema, ledger: check_unchanged(schema, ledger, 1)):
+    for ask in (register_data, lambda schema, ledger: check_unchanged(schema, ledger, 1)):
         with pytest.raises(StaleData, match="not the registered version") as caught:
             ask(schema, ledger)
         assert caught.value.hint == "The owner registers it with: dpsql data changed SCHEMA"
         assert f'"{file}" has another time or size' in str(caught.value.detail) and "cp -a" in str(caught.value.detail)
-    assert register(schema, ledger, changed=True).version == 2
-    assert register(schema, ledger).version == 2
+    assert register_data(schema, ledger, changed=True).version == 2
+    assert register_data(schema, ledger).version == 2
     check_unchanged(schema, ledger, 2)
 
 
@@ -152,7 +152,7 @@ def test_of_many_files_no_names_are_told_and_of_none_the_size():
 
     def said(old, new):
         old, new = ({"database": [], "files": {"t": files}, "claims": {}} for files in (old, new))
-        return str(stale(json.dumps(old), json.dumps(new)).detail)
+        return str(stale_data_error(json.dumps(old), json.dumps(new)).detail)
 
     grown = ["joe.csv", 778, 6]
     for old, new in (([one], [one, two]), ([one, two], [one]), ([one], [two]), ([one, two], [one, grown])):
@@ -163,9 +163,9 @@ def test_of_many_files_no_names_are_told_and_of_none_the_size():
 def test_whoever_opened_an_older_version_must_open_anew(folder):
     """Facts and releases are those of one version: an open dataset must not read the next one's files."""
     schema, ledger = in_files(folder, "parquet"), Memory()
-    register(schema, ledger)
+    register_data(schema, ledger)
     touch(folder / "visits.parquet")
-    register(schema, ledger, changed=True)
+    register_data(schema, ledger, changed=True)
     with pytest.raises(StaleData, match="newer version") as caught:
         check_unchanged(schema, ledger, 1)
     assert caught.value.hint == "Connect again."
@@ -173,30 +173,30 @@ def test_whoever_opened_an_older_version_must_open_anew(folder):
 
 def test_the_message_names_the_table(folder):
     schema, ledger = in_files(folder, "parquet"), Memory()
-    register(schema, ledger)
+    register_data(schema, ledger)
     touch(folder / "visits.parquet")
     with pytest.raises(StaleData, match='the data of "visits" is'):
-        register(schema, ledger)
+        register_data(schema, ledger)
 
 
 def test_globs_pin_the_set_of_files(folder):
     pattern = Files((str(folder / "visits*.parquet"),), "parquet")
     schema = schema_of(folder, PATIENTS, replace(VISITS, source=pattern))
     ledger = Memory()
-    assert register(schema, ledger).relations["visits"] == Files((str(folder / "visits.parquet"),), "parquet")
+    assert register_data(schema, ledger).relations["visits"] == Files((str(folder / "visits.parquet"),), "parquet")
     (folder / "visits2.parquet").write_bytes((folder / "visits.parquet").read_bytes())
     with pytest.raises(StaleData):
-        register(schema, ledger)
-    resolved = register(schema, ledger, changed=True)
+        register_data(schema, ledger)
+    resolved = register_data(schema, ledger, changed=True)
     assert [Path(path).name for path in resolved.relations["visits"].patterns] == ["visits.parquet", "visits2.parquet"]
 
 
 def test_paths_are_relative_so_a_dataset_can_move(folder, tmp_path_factory):
     ledger = Memory()
-    register(in_files(folder, "csv"), ledger)
+    register_data(in_files(folder, "csv"), ledger)
     moved = tmp_path_factory.mktemp("moved") / "data"
     os.rename(folder, moved)
-    resolved = register(in_files(moved, "csv"), ledger)
+    resolved = register_data(in_files(moved, "csv"), ledger)
     assert resolved.version == 1 and count(resolved, "visits") == 2
 
 
@@ -213,7 +213,7 @@ def test_paths_are_relative_so_a_dataset_can_move(folder, tmp_path_factory):
 def test_a_failed_check_registers_nothing(folder, visits, message):
     ledger = Memory()
     with pytest.raises(OperationalError, match=message):
-        register(schema_of(folder, PATIENTS, visits), ledger)
+        register_data(schema_of(folder, PATIENTS, visits), ledger)
     assert ledger.versions == []
 
 
@@ -221,40 +221,40 @@ def test_an_id_has_the_physical_type_at_both_ends_of_a_reference(folder):
     with duckdb.connect(str(folder / "clinic.duckdb")) as db:
         db.execute("ALTER TABLE patients ALTER id TYPE INTEGER")
     with pytest.raises(OperationalError, match='the id "id" of "patients" is INTEGER'):
-        register(schema_of(folder), Memory())
+        register_data(schema_of(folder), Memory())
 
 
 def test_unique_counts_after_sanitising(folder):
     sex = Column("sex", Domain(t.TEXT, values=("f", "m")))  # both "x" become NULL
     columns = (PATIENTS.columns[0], sex)
-    assert register(schema_of(folder, replace(PATIENTS, columns=columns, unique=(("sex",),))), Memory()).version == 1
+    assert register_data(schema_of(folder, replace(PATIENTS, columns=columns, unique=(("sex",),))), Memory()).version == 1
     with pytest.raises(OperationalError, match="declared unique"):
-        register(schema_of(folder, replace(PATIENTS, unique=(("sex",),))), Memory())
+        register_data(schema_of(folder, replace(PATIENTS, unique=(("sex",),))), Memory())
 
 
 def test_a_new_claim_has_to_be_checked(folder):
     ledger = Memory()
-    register(schema_of(folder), ledger)
+    register_data(schema_of(folder), ledger)
     with pytest.raises(StaleData, match='the schema of "visits" is not the one that was checked'):
-        register(schema_of(folder, PATIENTS, replace(VISITS, unique=(("patient",),))), ledger)
+        register_data(schema_of(folder, PATIENTS, replace(VISITS, unique=(("patient",),))), ledger)
     cost = column("cost", t.DOUBLE, lower=Fraction(0), upper=Fraction(9))
     bounded = replace(VISITS, columns=(VISITS.columns[0], cost))
-    assert register(schema_of(folder, PATIENTS, bounded), ledger).version == 1  # bounds of other columns are no claim
+    assert register_data(schema_of(folder, PATIENTS, bounded), ledger).version == 1  # bounds of other columns are no claim
 
 
 def test_bounds_of_a_key_are_a_claim(folder):
     ledger = Memory()
-    register(schema_of(folder), ledger)
+    register_data(schema_of(folder), ledger)
     bounded = replace(PATIENTS, columns=(column("id", lower=Fraction(0), upper=Fraction(1)), PATIENTS.columns[1]))
     with pytest.raises(StaleData, match="checked"):
-        register(schema_of(folder, bounded, VISITS), ledger)
+        register_data(schema_of(folder, bounded, VISITS), ledger)
 
 
 def test_a_collation_is_refused(folder):
     with duckdb.connect(str(folder / "clinic.duckdb")) as db:
         db.execute("CREATE OR REPLACE TABLE patients (id BIGINT, sex TEXT COLLATE NOCASE)")
     with pytest.raises(OperationalError, match='"sex" of "patients" has a collation'):
-        register(schema_of(folder), Memory())
+        register_data(schema_of(folder), Memory())
 
 
 def test_files_of_a_source_have_one_shape(folder):
@@ -262,16 +262,16 @@ def test_files_of_a_source_have_one_shape(folder):
         db.execute(f"COPY (SELECT 1::BIGINT AS patient, '7' AS cost) TO '{folder / 'visits2.parquet'}'")
     source = Files((str(folder / "visits*.parquet"),), "parquet")
     with pytest.raises(OperationalError, match="differ in their types"):
-        register(schema_of(folder, PATIENTS, replace(VISITS, source=source)), Memory())
+        register_data(schema_of(folder, PATIENTS, replace(VISITS, source=source)), Memory())
 
 
 def test_text_files_are_served_from_a_typed_snapshot_beside_the_ledger(folder):
     schema, ledger = in_files(folder, "csv"), Memory()
-    resolved = register(schema, ledger)
+    resolved = register_data(schema, ledger)
     (path,) = resolved.relations["visits"].patterns
     assert Path(path).is_relative_to(folder / "clinic.ledger.snapshots")
     Path(path).unlink()  # it can be made again from the pinned file
-    assert count(register(schema, ledger), "visits") == 2
+    assert count(register_data(schema, ledger), "visits") == 2
 
 
 def test_a_failed_snapshot_leaves_nothing_to_serve(folder):
@@ -279,27 +279,27 @@ def test_a_failed_snapshot_leaves_nothing_to_serve(folder):
         stream.write("1,2,3\n")
     ledger = Memory()
     with pytest.raises(OperationalError, match=r'"visits\.csv", line 4'):
-        register(in_files(folder, "csv"), ledger)
+        register_data(in_files(folder, "csv"), ledger)
     assert ledger.versions == [] and not list(folder.glob("clinic.ledger.snapshots/*/*visits*"))
 
 
 def test_the_engine_reads_the_registered_files_only(folder):
-    engine = engine_for(register(in_files(folder, "parquet"), Memory()))
+    engine = open_engine(register_data(in_files(folder, "parquet"), Memory()))
     with pytest.raises(duckdb.Error, match="disabled by configuration"):
-        engine._cursor().execute(f"SELECT * FROM '{folder / 'visits.csv'}'")
+        engine._open_cursor().execute(f"SELECT * FROM '{folder / 'visits.csv'}'")
     engine.close()
 
 
 def test_data_that_changes_during_the_check_is_not_registered(folder, monkeypatch):
-    schema, ledger, check = in_files(folder, "parquet"), Memory(), versions._check
+    schema, ledger, check = in_files(folder, "parquet"), Memory(), versions._check_tables
 
     def and_touch(*args):
         touch(folder / "visits.parquet")
         return check(*args)
 
-    monkeypatch.setattr(versions, "_check", and_touch)
+    monkeypatch.setattr(versions, "_check_tables", and_touch)
     with pytest.raises(StaleData, match="changed while"):
-        register(schema, ledger)
+        register_data(schema, ledger)
     assert ledger.versions == []
 
 
@@ -315,14 +315,14 @@ def test_a_race_for_version_1_ends_with_one_version(folder):
             return found
 
     honest = Memory()
-    register(schema, honest)
+    register_data(schema, honest)
     ledger = Slow()
     ledger.others = honest.versions[0]
-    assert register(schema, ledger).version == 1 and len(ledger.versions) == 1
+    assert register_data(schema, ledger).version == 1 and len(ledger.versions) == 1
     ledger = Slow()
     ledger.others = replace(honest.versions[0], identity=json.dumps({"files": {}, "database": [], "claims": {}}))
     with pytest.raises(StaleData):
-        register(schema, ledger)
+        register_data(schema, ledger)
 
 
 def test_processes_that_open_at_once_all_succeed(folder):
@@ -352,7 +352,7 @@ def test_processes_that_open_at_once_all_succeed(folder):
 
 def test_snapshots_are_the_owners_alone(folder):
     schema, ledger = in_files(folder, "csv"), Memory()
-    resolved = register(schema, ledger)
+    resolved = register_data(schema, ledger)
     (file,) = (Path(path) for path in resolved.relations["visits"].patterns)
     modes = [path.stat().st_mode & 0o777 for path in (file, file.parent, file.parent.parent)]
     assert modes == [0o600, 0o700, 0o700]
@@ -360,15 +360,15 @@ def test_snapshots_are_the_owners_alone(folder):
         kept = path.stat().st_mode
         path.chmod(mode)
         with pytest.raises(OperationalError, match="open to others"):
-            register(schema, ledger)
+            register_data(schema, ledger)
         path.chmod(kept)
-    register(schema, ledger)
+    register_data(schema, ledger)
 
 
 def test_the_engine_has_the_owners_limits(folder):
     schema = replace(schema_of(folder), limits=Limits(memory="123MiB", threads=1, seconds=7))
-    engine = engine_for(register(schema, Memory()))
-    asked = engine.public("SELECT current_setting('memory_limit'), current_setting('threads')", {})
+    engine = open_engine(register_data(schema, Memory()))
+    asked = engine.execute_public("SELECT current_setting('memory_limit'), current_setting('threads')", {})
     assert asked == [("123.0 MiB", 1)] and engine._seconds == 7
     engine.close()
 
@@ -384,44 +384,44 @@ class TestSchedule:
 
     def test_the_next_version_is_due_on_the_grid_whether_or_not_the_data_changed(self, folder):
         schema, ledger = self.at(schema_of(folder)), Memory()
-        assert register(schema, ledger, now=NOON).version == 1
-        assert register(schema, ledger, now=NOON + timedelta(hours=11)).version == 1
-        assert register(schema, ledger, now=NOON + timedelta(hours=12)).version == 2
-        assert register(schema, ledger, now=NOON + timedelta(hours=13)).version == 2
+        assert register_data(schema, ledger, now=NOON).version == 1
+        assert register_data(schema, ledger, now=NOON + timedelta(hours=11)).version == 1
+        assert register_data(schema, ledger, now=NOON + timedelta(hours=12)).version == 2
+        assert register_data(schema, ledger, now=NOON + timedelta(hours=13)).version == 2
 
     def test_without_a_schedule_it_never_is(self, folder):
         schema, ledger = schema_of(folder), Memory()
-        register(schema, ledger, now=NOON)
-        assert register(schema, ledger, now=NOON + timedelta(days=9)).version == 1
+        register_data(schema, ledger, now=NOON)
+        assert register_data(schema, ledger, now=NOON + timedelta(days=9)).version == 1
 
     def test_a_version_of_an_unknown_time_is_before_any_schedule(self, folder):
         """As one that a ledger has from before it kept times."""
         schema, ledger = schema_of(folder), Memory()
-        assert register(schema, ledger).version == 1 and ledger.current_version().at is None
+        assert register_data(schema, ledger).version == 1 and ledger.current_version().at is None
         with pytest.raises(StaleData, match="by its schedule"):
             check_unchanged(self.at(schema), ledger, 1, NOON)
-        assert register(self.at(schema), ledger, now=NOON).version == 2
-        assert register(self.at(schema), ledger, now=NOON).version == 2
+        assert register_data(self.at(schema), ledger, now=NOON).version == 2
+        assert register_data(self.at(schema), ledger, now=NOON).version == 2
 
     def test_changed_data_is_served_from_the_next_time_on_and_not_before(self, folder):
         schema, ledger = self.at(schema_of(folder)), Memory()
-        register(schema, ledger, now=NOON)
+        register_data(schema, ledger, now=NOON)
         with duckdb.connect(str(folder / "clinic.duckdb")) as db:
             db.execute("CREATE TABLE more AS SELECT range AS x FROM range(100000)")
         with pytest.raises(StaleData):
-            register(schema, ledger, now=NOON + timedelta(hours=1))
-        assert register(schema, ledger, now=NOON + timedelta(days=1)).version == 2
+            register_data(schema, ledger, now=NOON + timedelta(hours=1))
+        assert register_data(schema, ledger, now=NOON + timedelta(days=1)).version == 2
 
     def test_who_is_connected_is_told_to_connect_again(self, folder):
         schema, ledger = self.at(schema_of(folder)), Memory()
-        register(schema, ledger, now=NOON)
+        register_data(schema, ledger, now=NOON)
         check_unchanged(schema, ledger, 1, NOON + timedelta(hours=11))
         with pytest.raises(StaleData, match="by its schedule"):
             check_unchanged(schema, ledger, 1, NOON + timedelta(hours=12))
 
     def test_two_processes_make_one_version(self, folder):
         schema, ledger = self.at(schema_of(folder)), Memory()
-        register(schema, ledger, now=NOON)
+        register_data(schema, ledger, now=NOON)
 
         class Late(Memory):
             """Another process registers while this one checks."""
@@ -432,4 +432,4 @@ class TestSchedule:
                 return super().register_version(identity, facts, after=after, at=at)
 
         late = Late(ledger.versions)
-        assert register(schema, late, now=NOON + timedelta(days=1)).version == 2 and len(late.versions) == 2
+        assert register_data(schema, late, now=NOON + timedelta(days=1)).version == 2 and len(late.versions) == 2

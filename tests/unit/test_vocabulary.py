@@ -5,24 +5,24 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.calibrate import Noise
+from dpsql.calibrate import NoiseKind
 from dpsql.dataset import open_dataset
 from dpsql.making.models import MOMENTS, OBJECTIVE, OUTPUT
 from dpsql.option_names import (
     LINEAR_METHODS,
     LOGISTIC_METHODS,
-    OF_MODELS,
-    OF_QUERIES,
-    OF_TABLES,
-    choices_of,
-    names_in,
+    MODEL_OPTIONS,
+    QUERY_OPTIONS,
+    SYNTHETIC_TABLE_OPTIONS,
+    list_option_choices,
+    list_option_names,
 )
 from dpsql.plan.measures import MedianBy
-from dpsql.privacy.synthesis import Method
+from dpsql.privacy.synthesis import SynthesisMethod
 from dpsql.session import Session
-from dpsql.settings import NAMES, OPTIONS
+from dpsql.settings import SETTING_NAMES, OPTION_SETTINGS
 from dpsql.sql.aggregates import _BINDERS
-from dpsql.sql.samples import OPTIONS as SAMPLES
+from dpsql.sql.samples import OPTION_SAMPLES as SAMPLES
 from dpsql.vocabulary import named_functions, named_settings
 
 CORPUS = Path(__file__).parents[1] / "corpus"
@@ -92,7 +92,7 @@ def test_every_choice_is_taken(session, setting):
 
 
 def test_a_session_tells_them(session):
-    assert [one.name for one in session.named_settings() if one.ours] == list(NAMES)
+    assert [one.name for one in session.named_settings() if one.ours] == list(SETTING_NAMES)
     told = session.functions()
     assert told[: len(named_functions())] == named_functions()
     own = {(one.name, one.kind): one.example for one in told[len(named_functions()) :]}
@@ -103,9 +103,9 @@ def test_a_session_tells_them(session):
 
 
 def test_options_are_those_that_are_read():
-    assert {*names_in(OF_QUERIES)} == {*OPTIONS}
-    assert choices_of("method", OF_TABLES) == (*(one.value for one in Method), "auto")
+    assert {*list_option_names(QUERY_OPTIONS)} == {*OPTION_SETTINGS}
+    assert list_option_choices("method", SYNTHETIC_TABLE_OPTIONS) == (*(one.value for one in SynthesisMethod), "auto")
     assert (*LOGISTIC_METHODS, *LINEAR_METHODS) == (OBJECTIVE, OUTPUT, MOMENTS)
-    assert choices_of("noise", OF_QUERIES) == ("auto", *(noise.value for noise in Noise))
-    assert choices_of("mechanism", OF_QUERIES) == tuple(by.value for by in MedianBy)
-    assert {*names_in((*OF_QUERIES, *OF_TABLES, *OF_MODELS))} == {*SAMPLES}
+    assert list_option_choices("noise", QUERY_OPTIONS) == ("auto", *(noise.value for noise in NoiseKind))
+    assert list_option_choices("mechanism", QUERY_OPTIONS) == tuple(by.value for by in MedianBy)
+    assert {*list_option_names((*QUERY_OPTIONS, *SYNTHETIC_TABLE_OPTIONS, *MODEL_OPTIONS))} == {*SAMPLES}

@@ -16,7 +16,7 @@ from sqlalchemy.pool import PoolResetState
 import dpsql
 from dpsql.errors import InterfaceError, StaleData
 from dpsql.sqlalchemy import DpsqlDialect, told
-from dpsql.sqlalchemy.pool import _reset
+from dpsql.sqlalchemy.pool import _restore_settings
 
 
 def shown(engine: Engine, name: str) -> str:
@@ -290,6 +290,6 @@ def test_a_connection_that_is_to_end_is_not_asked_again() -> None:
     used_again = PoolResetState(transaction_was_reset=False, terminate_only=False, asyncio_safe=True)
     gone: Any = Gone()
     entry: Any = SimpleNamespace(info={})
-    _reset(gone, entry, ending)
+    _restore_settings(gone, entry, ending)
     with pytest.raises(AssertionError, match="it was used"):
-        _reset(gone, entry, used_again)
+        _restore_settings(gone, entry, used_again)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.sqlalchemy.context import SETTINGS
+from dpsql.sqlalchemy.context import EXECUTION_OPTIONS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "sqlalchemy.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -28,4 +28,4 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
 
 
 def test_every_setting_is_named() -> None:
-    assert [name for name in SETTINGS if f"`{name}`" not in PAGE] == []
+    assert [name for name in EXECUTION_OPTIONS if f"`{name}`" not in PAGE] == []

@@ -10,8 +10,8 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.automap import automap_base
 from sqlalchemy.orm import Session
 
-from dpsql.sqlalchemy.types import sqlalchemy_type
-from dpsql.types import Kind, Type, decimal
+from dpsql.sqlalchemy.types import to_sqlalchemy_type
+from dpsql.types import Kind, Type, decimal_type
 
 
 def test_names(engine: Engine) -> None:
@@ -40,16 +40,16 @@ def test_columns_have_types_and_comments(engine: Engine) -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.DECIMAL])
 def test_every_type_has_one_of_sqlalchemy(kind: Kind) -> None:
-    assert isinstance(sqlalchemy_type(Type(kind)), types.TypeEngine)
+    assert isinstance(to_sqlalchemy_type(Type(kind)), types.TypeEngine)
 
 
 def test_types_keep_precision_and_zones() -> None:
-    numeric = sqlalchemy_type(decimal(10, 2))
+    numeric = to_sqlalchemy_type(decimal_type(10, 2))
     assert isinstance(numeric, types.NUMERIC) and (numeric.precision, numeric.scale) == (10, 2)
-    zoned, plain = sqlalchemy_type(Type(Kind.TIMESTAMPTZ)), sqlalchemy_type(Type(Kind.TIMESTAMP))
+    zoned, plain = to_sqlalchemy_type(Type(Kind.TIMESTAMPTZ)), to_sqlalchemy_type(Type(Kind.TIMESTAMP))
     assert isinstance(zoned, types.TIMESTAMP) and zoned.timezone
     assert isinstance(plain, types.TIMESTAMP) and not plain.timezone
-    assert isinstance(sqlalchemy_type(Type(Kind.INTERVAL)), postgresql.INTERVAL)
+    assert isinstance(to_sqlalchemy_type(Type(Kind.INTERVAL)), postgresql.INTERVAL)
 
 
 def test_the_first_unique_key_is_the_primary_one(engine: Engine) -> None:

@@ -38,9 +38,9 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, aliased, mapped_column
 from sqlalchemy.schema import CreateTable
 
-from dpsql.settings import NAMES
+from dpsql.settings import SETTING_NAMES
 from dpsql.sqlalchemy import told
-from dpsql.sqlalchemy.context import SETTINGS
+from dpsql.sqlalchemy.context import EXECUTION_OPTIONS
 from tests.support.needed import package
 
 
@@ -169,7 +169,7 @@ def test_numeric_is_decimal_and_float_is_float(engine: Engine) -> None:
 
 
 def test_every_setting_is_an_option() -> None:
-    assert tuple(SETTINGS.values()) == NAMES
+    assert tuple(EXECUTION_OPTIONS.values()) == SETTING_NAMES
 
 
 def test_options_are_for_their_statement_alone(engine: Engine, tables: Any) -> None:

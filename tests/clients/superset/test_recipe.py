@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from dpsql.pgwire.startup import read_options
+from dpsql.pgwire.startup import parse_startup_options
 from tests.support.needed import package
 
 HERE = Path(__file__).resolve().parent
@@ -38,7 +38,7 @@ def test_a_name_is_one_role_whatever_it_is(config: ModuleType, name: str) -> Non
     uri = package("sqlalchemy").engine.make_url("postgresql://anyone:word@localhost:5433/hospital")
     opened, arguments = config.DB_CONNECTION_MUTATOR(uri, {}, name, None, None)
     assert opened.username == "superset" and opened.password == "word"
-    assert read_options(arguments["connect_args"]["options"]) == [("role", name)]
+    assert parse_startup_options(arguments["connect_args"]["options"]) == [("role", name)]
 
 
 @pytest.mark.parametrize("name", [None, ""])

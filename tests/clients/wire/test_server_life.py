@@ -22,7 +22,7 @@ from dpsql.cli.hospital import make_hospital
 from dpsql.dataset import open_dataset
 from dpsql.pgwire import client
 from dpsql.pgwire.client import CommandComplete, DataRow, ErrorResponse
-from dpsql.pgwire.failures import FREE
+from dpsql.pgwire.failures import FREE_FAILURES
 from tests.support.raw_wire import Raw, Refused
 from tests.support.served import Server, give_passwords, make_certificate, serving
 
@@ -66,7 +66,7 @@ def charges(server: Server) -> int:
 def charged(server: Server, one: Raw, sql: str) -> None:
     """Ask, and go on as soon as it is paid for: it runs for as long as the latency says."""
     before = charges(server)
-    one.send(client.query(sql))
+    one.send(client.encode_query(sql))
     end = time.monotonic() + 20
     while charges(server) == before:
         assert time.monotonic() < end
@@ -98,7 +98,7 @@ def exchange(server: Server, user: str, database: str, password: str = "wrong") 
         fields = dict(part.split("=", 1) for part in challenge.split(","))
         assert len(fields["r"]) == 48
         with pytest.raises(Refused) as refused:
-            raw.send(client.sasl_response(f"c=biws,r={fields['r']},p={'A' * 43}=".encode()))
+            raw.send(client.encode_sasl_response(f"c=biws,r={fields['r']},p={'A' * 43}=".encode()))
             raw._authentication()
         return [offer.data, str(len(fields["s"])).encode(), fields["i"].encode()], refused.value.fields
 
@@ -129,7 +129,7 @@ def test_a_strangers_salt_stays_as_an_analysts_does(quick: Server) -> None:
 def test_failures_slow_down_and_end_in_a_refusal_for_who_goes_on() -> None:
     with serving() as server:
         started = time.monotonic()
-        for _ in range(FREE + 3):
+        for _ in range(FREE_FAILURES + 3):
             assert exchange(server, "ana", "hospital")[1]["C"] == "28P01"
         assert time.monotonic() - started > 0.25 + 0.5
 
@@ -177,7 +177,7 @@ def test_three_hundred_idle_and_sixty_four_active(slow: Server) -> None:
         started = time.monotonic()
         for number, one in enumerate(active):
             old = f"birth_year > {1940 + number % 8}"
-            one.send(client.query(f"SELECT {number} AS n, count(*) FROM patients WHERE {old}"))
+            one.send(client.encode_query(f"SELECT {number} AS n, count(*) FROM patients WHERE {old}"))
         for number, one in enumerate(active):
             told = one.until_ready()
             assert states(told) == [] and rows(told)[0][0] == str(number).encode()
@@ -195,7 +195,7 @@ def test_an_account_that_asks_much_does_not_stall_another(hospital: Path) -> Non
         hogs = [entered(server, "ana") for _ in range(12)]
         with entered(server, "bob") as other:
             for number, one in enumerate(hogs):
-                one.send(client.query(FRESH.format(f"{number % 14} AND cost > {number}")))
+                one.send(client.encode_query(FRESH.format(f"{number % 14} AND cost > {number}")))
             time.sleep(0.3)
             started = time.monotonic()
             assert rows(other.ask("SELECT 1")) == [(b"1",)]
@@ -212,7 +212,7 @@ def test_an_account_that_asks_much_does_not_stall_another(hospital: Path) -> Non
 
 def cancel(server: Server, process: int, secret: bytes) -> bytes:
     with Raw(server.host, server.port) as raw:
-        raw.send(client.cancel_request(process, secret))
+        raw.send(client.encode_cancel_request(process, secret))
         return raw.rest()
 
 
@@ -262,7 +262,7 @@ def test_a_statement_that_waits_for_its_turn_is_canceled_uncharged(hospital: Pat
     with serving(hospital, options=("--threads", "1")) as server, entered(server) as first, entered(server) as second:
         assert second.key is not None
         charged(server, first, FRESH.format("4 AND cost < 80"))
-        second.send(client.query(FRESH.format("5 AND cost < 81")))
+        second.send(client.encode_query(FRESH.format("5 AND cost < 81")))
         time.sleep(0.2)
         cancel(server, second.key.process, second.key.secret)
         told = second.until_ready()
@@ -390,7 +390,7 @@ def test_the_log_tells_who_was_charged_and_every_login_that_was_refused(hospital
         assert (refused["user"], refused["sqlstate"]) == ("ana", "42501")
         server.stop()
         with closing(open_dataset(server.schema)) as dataset:
-            entries = {name: len(dataset.ledger.entries(name)) for name in ("ana", "bob")}
+            entries = {name: len(dataset.ledger.list_entries(name)) for name in ("ana", "bob")}
             assert entries == {"ana": 2, "bob": 2}, "that it was opened, and one charge"
 
 

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from dpsql.analysis.canon import canonical_expr, canonical_plan
+from dpsql.analysis.canon import canonical_expr_text, canonical_plan_text
 from dpsql.compile import Settings, compile_query
 from dpsql.plan.expr import FALSE, TRUE, Call, Case, Column, Compare, Expr, Literal, Not
 from dpsql.plan.relations import Named
 from dpsql.schema.model import Resolved
-from dpsql.settings import defaults
-from dpsql.sql.parse import parse
-from dpsql.sql.split import split
+from dpsql.settings import default_settings
+from dpsql.sql.parse import parse_query
+from dpsql.sql.split import split_query
 from dpsql.types import BIGINT, BOOLEAN, DOUBLE, TEXT
 
 SAME = [
@@ -48,8 +48,8 @@ DIFFERENT = [
 
 
 def text(sql: str, resolved: Resolved) -> str:
-    (release,) = split(parse(sql), resolved.schema).releases
-    return canonical_plan(release.aggregate)
+    (release,) = split_query(parse_query(sql), resolved.schema).releases
+    return canonical_plan_text(release.aggregate)
 
 
 def counting(condition: str) -> str:
@@ -75,11 +75,11 @@ def test_order_and_names_of_outputs_do_not_matter(clinic: Resolved) -> None:
 def test_keys_that_change_places_are_another_plan(clinic: Resolved) -> None:
     """What is stored is read by the names of keys and the places of cells."""
     sql = "SELECT kind, ward, COUNT(*), SUM(cost) FROM visits GROUP BY 1, 2"
-    (release,) = split(parse(sql), clinic.schema).releases
+    (release,) = split_query(parse_query(sql), clinic.schema).releases
     plan = release.aggregate
     one, other = plan.keys
     turned = replace(plan, keys=(Named(one.name, other.expr), Named(other.name, one.expr)))
-    assert len(set(map(canonical_plan, (plan, turned, replace(plan, measures=plan.measures[::-1]))))) == 3
+    assert len(set(map(canonical_plan_text, (plan, turned, replace(plan, measures=plan.measures[::-1]))))) == 3
 
 
 def test_nested_cases_take_no_longer_than_their_text() -> None:
@@ -87,7 +87,7 @@ def test_nested_cases_take_no_longer_than_their_text() -> None:
     expr: Expr = Column("b", BOOLEAN)
     for _ in range(40):
         expr = Case(((Call("coalesce", (expr, FALSE), BOOLEAN), TRUE),), FALSE, BOOLEAN)
-    assert canonical_expr(expr).count("case") == 40
+    assert canonical_expr_text(expr).count("case") == 40
 
 
 def test_filters_of_sub_selects_are_not_lost(clinic: Resolved) -> None:
@@ -97,32 +97,32 @@ def test_filters_of_sub_selects_are_not_lost(clinic: Resolved) -> None:
 
 def test_literals_keep_their_type() -> None:
     whole, double, word = Literal(1, BIGINT), Literal(1.0, DOUBLE), Literal("1", TEXT)
-    assert len({canonical_expr(literal) for literal in (whole, double, word)}) == 3
+    assert len({canonical_expr_text(literal) for literal in (whole, double, word)}) == 3
 
 
 def test_not_of_a_comparison_is_its_opposite() -> None:
     column = Column("x", DOUBLE)
     for op, opposite in (("=", "<>"), ("<", ">="), ("<=", ">")):
         one = Not(Compare(op, column, Literal(1.0, DOUBLE)))
-        assert canonical_expr(one) == canonical_expr(Compare(opposite, column, Literal(1.0, DOUBLE)))
+        assert canonical_expr_text(one) == canonical_expr_text(Compare(opposite, column, Literal(1.0, DOUBLE)))
 
 
 # --- the hash that a stored release is found by ----------------------------------------------------------------------
 
 
 def plan_hash(resolved: Resolved, settings: Settings | None = None, sql: str = "SELECT COUNT(*) FROM visits") -> str:
-    chosen = settings or defaults(resolved.schema.privacy).statement
+    chosen = settings or default_settings(resolved.schema.privacy).statement
     return compile_query(sql, resolved, chosen).steps[0].plan_hash
 
 
 def test_epsilon_and_delta_are_no_part_of_the_hash(clinic: Resolved) -> None:
-    settings = defaults(clinic.schema.privacy).statement
+    settings = default_settings(clinic.schema.privacy).statement
     other = replace(settings, epsilon=settings.epsilon / 3, delta=settings.delta / 7)
     assert plan_hash(clinic) == plan_hash(clinic, other)
 
 
 def test_caps_and_noise_are_part_of_the_hash(clinic: Resolved) -> None:
-    settings = defaults(clinic.schema.privacy).statement
+    settings = default_settings(clinic.schema.privacy).statement
     others = [replace(settings, rows=2), replace(settings, delta=settings.delta * 0)]
     assert len({plan_hash(clinic), *(plan_hash(clinic, other) for other in others)}) == 3
 

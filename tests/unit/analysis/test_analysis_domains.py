@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.analysis.values import MOST_VALUES, domain_of, hull, merge_values
+from dpsql.analysis.values import MAX_VALUES, domain_of, hull_of_domains, merge_values
 from dpsql.plan.expr import (
     And,
     Arithmetic,
@@ -76,7 +76,7 @@ def test_division_by_an_interval_without_zero_is_bounded_and_never_null() -> Non
 @pytest.mark.parametrize("op", ["/", "//"])
 def test_division_by_an_interval_with_zero_has_no_bounds_and_may_be_null(op: str) -> None:
     result = arithmetic(op, between(1, 2), between(0, 3))
-    assert (result.bounded, result.nullable) == (False, True)
+    assert (result.is_bounded, result.nullable) == (False, True)
 
 
 def test_a_remainder_is_smaller_than_its_divisor_and_not_past_its_dividend() -> None:
@@ -88,12 +88,12 @@ def test_a_remainder_is_smaller_than_its_divisor_and_not_past_its_dividend() -> 
 
 def test_integers_that_may_overflow_have_no_bounds_and_may_be_null() -> None:
     result = arithmetic("*", between(0, 2**40), between(0, 2**40))
-    assert (result.bounded, result.nullable) == (False, True)
+    assert (result.is_bounded, result.nullable) == (False, True)
 
 
 def test_doubles_past_the_largest_double_have_no_bounds() -> None:
     huge = Domain(DOUBLE, False, Fraction(0), Fraction(2) ** 600)
-    assert not arithmetic("*", huge, huge, DOUBLE).bounded
+    assert not arithmetic("*", huge, huge, DOUBLE).is_bounded
 
 
 def test_null_of_an_operand_is_null_of_the_result() -> None:
@@ -102,7 +102,7 @@ def test_null_of_an_operand_is_null_of_the_result() -> None:
 
 
 def test_one_missing_bound_is_no_bound() -> None:
-    assert not arithmetic("+", Domain(INTEGER, False, Fraction(0)), between(0, 1)).bounded
+    assert not arithmetic("+", Domain(INTEGER, False, Fraction(0)), between(0, 1)).is_bounded
 
 
 # --- one of several --------------------------------------------------------------------------------------------------
@@ -110,24 +110,24 @@ def test_one_missing_bound_is_no_bound() -> None:
 
 def test_a_hull_holds_all_bounds_and_values() -> None:
     one, other = between(0, 5), between(3, 9, nullable=True)
-    assert hull((one, other), INTEGER) == between(0, 9, nullable=True)
+    assert hull_of_domains((one, other), INTEGER) == between(0, 9, nullable=True)
     texts = (Domain(TEXT, False, values=("a", "b")), Domain(TEXT, False, values=("b", "c")))
-    assert hull(texts, TEXT).values == ("a", "b", "c")
+    assert hull_of_domains(texts, TEXT).values == ("a", "b", "c")
 
 
 def test_a_hull_with_something_unbounded_is_unbounded() -> None:
-    assert not hull((between(0, 5), Domain(INTEGER, False)), INTEGER).bounded
-    assert hull((Domain(TEXT, False, values=("a",)), Domain(TEXT, False)), TEXT).values is None
+    assert not hull_of_domains((between(0, 5), Domain(INTEGER, False)), INTEGER).is_bounded
+    assert hull_of_domains((Domain(TEXT, False, values=("a",)), Domain(TEXT, False)), TEXT).values is None
 
 
 def test_a_null_literal_adds_null_and_no_value() -> None:
     null = domain_of(Literal(None, INTEGER), {})
-    assert hull((between(0, 5), null), INTEGER) == between(0, 5, nullable=True)
+    assert hull_of_domains((between(0, 5), null), INTEGER) == between(0, 5, nullable=True)
 
 
 def test_long_lists_of_values_are_given_up() -> None:
-    assert merge_values(tuple(range(MOST_VALUES)), (0,)) == tuple(range(MOST_VALUES))
-    assert merge_values(tuple(range(MOST_VALUES)), (-1,)) is None
+    assert merge_values(tuple(range(MAX_VALUES)), (0,)) == tuple(range(MAX_VALUES))
+    assert merge_values(tuple(range(MAX_VALUES)), (-1,)) is None
 
 
 def test_a_case_branch_is_narrowed_by_its_own_condition() -> None:
@@ -176,7 +176,7 @@ def test_a_boolean_as_a_number_is_0_or_1() -> None:
 
 
 def test_text_as_a_number_has_no_bounds() -> None:
-    assert not cast(Domain(TEXT, False), DOUBLE).bounded
+    assert not cast(Domain(TEXT, False), DOUBLE).is_bounded
 
 
 # --- functions -------------------------------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ def test_extract_knows_its_cycles_and_the_years_within_bounds() -> None:
     assert (month.lower, month.upper, month.nullable) == (1, 12, True)
     year = call("extract", Literal("year", TEXT), (A, at), type_=BIGINT)
     assert (year.lower, year.upper) == (2022, 2023)
-    assert not call("extract", Literal("year", TEXT), (A, Domain(DATE)), type_=BIGINT).bounded
+    assert not call("extract", Literal("year", TEXT), (A, Domain(DATE)), type_=BIGINT).is_bounded
 
 
 def test_date_trunc_lists_every_period_within_bounds() -> None:

@@ -7,14 +7,14 @@ from fractions import Fraction
 import pytest
 import sqlglot
 
-from dpsql.analysis.narrow import Enforced, narrow, narrow_unless
-from dpsql.functions.calendar import moment
+from dpsql.analysis.narrow import EnforcedDomains, narrow_where, narrow_unless
+from dpsql.functions.calendar import bound_to_datetime
 from dpsql.plan.expr import And, Cast, Column, Compare, Expr, InList, IsNull, Literal, Not, Or
 from dpsql.schema.domain import Domain, to_number
 from dpsql.sql.bind_expr import bind_expr
-from dpsql.sql.dialect import Reader
+from dpsql.sql.dialect import AnalystDialect
 from dpsql.sql.names import BoundColumn, Scope, SourceScope
-from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, SMALLINT, TEXT, TIMESTAMP, Type, decimal
+from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, SMALLINT, TEXT, TIMESTAMP, Type, decimal_type
 
 A = Column("a", INTEGER)
 
@@ -24,7 +24,7 @@ def between(lower: int, upper: int, type_: Type = INTEGER, nullable: bool = Fals
 
 
 def narrowed(domain: Domain, condition: Expr) -> Domain:
-    return narrow({"a": domain}, condition)["a"]
+    return narrow_where({"a": domain}, condition)["a"]
 
 
 def test_comparisons_narrow_bounds_and_take_null_out() -> None:
@@ -37,7 +37,7 @@ def test_comparisons_narrow_bounds_and_take_null_out() -> None:
 
 def test_strict_comparisons_of_doubles_keep_the_bound() -> None:
     column = Column("a", DOUBLE)
-    result = narrow({"a": between(0, 100, DOUBLE)}, Compare(">", column, Literal(1.5, DOUBLE)))["a"]
+    result = narrow_where({"a": between(0, 100, DOUBLE)}, Compare(">", column, Literal(1.5, DOUBLE)))["a"]
     assert (result.lower, result.upper) == (Fraction(3, 2), 100)
 
 
@@ -56,14 +56,14 @@ def test_a_cast_to_a_wider_type_does_not_hide_the_column() -> None:
 def test_equality_and_lists_give_values_of_the_columns_type() -> None:
     column = Column("a", DOUBLE)
     tenth = InList(column, (Literal(0.1, DOUBLE), Literal(0.1, DOUBLE), Literal(200.0, DOUBLE)))
-    result = narrow({"a": between(0, 100, DOUBLE)}, tenth)["a"]
+    result = narrow_where({"a": between(0, 100, DOUBLE)}, tenth)["a"]
     assert result.values == (0.1,)
-    money = Column("a", decimal(10, 2))
-    one = narrow({"a": Domain(decimal(10, 2))}, Compare("=", money, Literal(Decimal("1.05"), decimal(10, 2))))["a"]
+    money = Column("a", decimal_type(10, 2))
+    one = narrow_where({"a": Domain(decimal_type(10, 2))}, Compare("=", money, Literal(Decimal("1.05"), decimal_type(10, 2))))["a"]
     assert one.values == (Decimal("1.05"),)
 
 
-@pytest.mark.parametrize("other", [decimal(2, 1), TEXT, DOUBLE, BOOLEAN])
+@pytest.mark.parametrize("other", [decimal_type(2, 1), TEXT, DOUBLE, BOOLEAN])
 def test_other_types_cannot_be_compared(other: Type) -> None:
     """An engine's implicit cast raises on some values."""
     with pytest.raises(TypeError, match="compared"):
@@ -94,7 +94,7 @@ def test_a_boolean_column_as_a_condition_has_one_value() -> None:
 
 def test_a_condition_that_no_row_meets_leaves_some_bounds() -> None:
     result = narrowed(between(0, 10), Compare(">", A, Literal(50, BIGINT)))
-    assert result.bounded and result.lower is not None and result.upper is not None and result.lower <= result.upper
+    assert result.is_bounded and result.lower is not None and result.upper is not None and result.lower <= result.upper
 
 
 def test_a_comparison_with_null_says_nothing() -> None:
@@ -106,10 +106,10 @@ def test_a_comparison_with_null_says_nothing() -> None:
 def moments(sql: str, domain: Domain) -> tuple[object, object] | None:
     """The first and last moment that a condition on `a` leaves; None where it leaves none."""
     column = BoundColumn("a", Column("a", domain.type))
-    node = sqlglot.parse_one(f"SELECT {sql}", dialect=Reader).expressions[0]
-    left = narrow({"a": domain}, bind_expr(node, Scope((SourceScope("t", (column,)),))))["a"]
-    assert not left.nullable and left.bounded
-    return None if left.values == () else tuple(moment(bound, domain.type.kind) for bound in left.bounds)  # type: ignore[return-value]
+    node = sqlglot.parse_one(f"SELECT {sql}", dialect=AnalystDialect).expressions[0]
+    left = narrow_where({"a": domain}, bind_expr(node, Scope((SourceScope("t", (column,)),))))["a"]
+    assert not left.nullable and left.is_bounded
+    return None if left.values == () else tuple(bound_to_datetime(bound, domain.type.kind) for bound in left.bounds)  # type: ignore[return-value]
 
 
 FIRST, LAST = dt.datetime(2023, 1, 1), dt.datetime(2024, 12, 31, 23, 59, 59)
@@ -182,7 +182,7 @@ def test_or_says_nothing_of_a_column_that_a_part_leaves_alone() -> None:
     b = Column("b", INTEGER)
     env = {"a": between(0, 9), "b": between(0, 9)}
     either = Or((Compare("=", A, Literal(1, BIGINT)), Compare("=", b, Literal(2, BIGINT))))
-    assert narrow(env, either) == env
+    assert narrow_where(env, either) == env
 
 
 def test_a_function_says_nothing_of_rows_for_which_a_condition_is_not_true() -> None:
@@ -192,5 +192,5 @@ def test_a_function_says_nothing_of_rows_for_which_a_condition_is_not_true() -> 
 
 
 def test_nothing_narrows_what_an_engine_may_look_at() -> None:
-    env = Enforced({"a": AT})
-    assert narrow(env, Compare("=", Cast(Column("a", TIMESTAMP), DATE), Literal(dt.date(2024, 3, 1), DATE))) == env
+    env = EnforcedDomains({"a": AT})
+    assert narrow_where(env, Compare("=", Cast(Column("a", TIMESTAMP), DATE), Literal(dt.date(2024, 3, 1), DATE))) == env

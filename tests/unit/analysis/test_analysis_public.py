@@ -4,12 +4,12 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.analysis.domains import node_domains
-from dpsql.analysis.public import matches, most_rows, multiplied, unique_keys
-from dpsql.analysis.units import one_row_per_group, unit_facts
+from dpsql.analysis.domains import derive_domains
+from dpsql.analysis.public import max_join_matches, max_public_rows, max_row_multiplication, unique_keys_of
+from dpsql.analysis.units import has_one_row_per_group, derive_unit_facts
 from dpsql.plan.expr import TRUE, And, Column, Compare, Expr
 from dpsql.plan.relations import (
-    SET,
+    SET_COLUMN,
     Expand,
     Field,
     Filter,
@@ -80,80 +80,80 @@ def test_only_an_equality_with_a_unique_key_meets_one_row(
     condition: Expr, unique: bool, most: int, kind: JoinKind
 ) -> None:
     join = joined(private(unique=True), public(unique=unique), condition, kind)
-    assert matches(join) == most
-    assert unit_facts(join).rows == most
-    assert multiplied(join) == most
+    assert max_join_matches(join) == most
+    assert derive_unit_facts(join).rows == most
+    assert max_row_multiplication(join) == most
 
 
 def test_unique_keys_survive_filters_and_renaming_and_joins_that_find_one_row() -> None:
     renamed = Project(Filter(public(), LESS_Y), (Named("k", c("w_k")), Named("y", c("w_y"))))
-    assert unique_keys(renamed) == (frozenset({"k"}),)
-    assert unique_keys(Project(public(), (Named("y", c("w_y")),))) == ()
+    assert unique_keys_of(renamed) == (frozenset({"k"}),)
+    assert unique_keys_of(Project(public(), (Named("y", c("w_y")),))) == ()
     one = joined(public(), public("u", 7), Compare("=", c("w_y"), c("u_k")))
-    assert unique_keys(one) == (frozenset({"w_k"}),) and most_rows(one) == 50
+    assert unique_keys_of(one) == (frozenset({"w_k"}),) and max_public_rows(one) == 50
     many = joined(public(), public("u", 7), Compare("=", c("w_y"), c("u_y")))
-    assert unique_keys(many) == (frozenset({"w_k", "u_k"}),) and most_rows(many) == 350
+    assert unique_keys_of(many) == (frozenset({"w_k", "u_k"}),) and max_public_rows(many) == 350
 
 
 LESS_Y = Compare("<", c("w_k"), c("w_y"))
 
 
 def test_public_columns_depend_on_the_unit_where_the_condition_does() -> None:
-    by_unit = unit_facts(joined(private(), public(), Compare("=", c("v_id"), c("w_k"))))
+    by_unit = derive_unit_facts(joined(private(), public(), Compare("=", c("v_id"), c("w_k"))))
     assert by_unit.determined == {"v_id", "w_k", "w_y"}
-    by_row = unit_facts(joined(private(), public(), ON_KEY))
+    by_row = derive_unit_facts(joined(private(), public(), ON_KEY))
     assert by_row.determined == {"v_id"}
-    several = unit_facts(joined(private(), public(unique=False), Compare("=", c("v_id"), c("w_k"))))
+    several = derive_unit_facts(joined(private(), public(unique=False), Compare("=", c("v_id"), c("w_k"))))
     assert several.determined == {"v_id"}
 
 
 def test_joins_with_public_rows_multiply_each_other() -> None:
     first = joined(private(), public(rows=40), LESS)
     second = joined(first, public("u", 30), Compare("<", c("v_x"), c("u_k")))
-    assert multiplied(second) == 1200
+    assert max_row_multiplication(second) == 1200
     grouped = PerUnit(second, (), (UnitMeasure("n", "count_rows", None, BIGINT),))
-    assert multiplied(grouped) == 1200  # the engine meets them all the same
+    assert max_row_multiplication(grouped) == 1200  # the engine meets them all the same
     again = Join(private("z"), grouped, JoinKind.LEFT, TRUE, by_unit=True)
-    assert multiplied(again) == 1200  # and no more of them: one row is left of each unit
+    assert max_row_multiplication(again) == 1200  # and no more of them: one row is left of each unit
 
 
 def test_a_sub_select_over_public_rows_is_looked_up_or_tried() -> None:
     hole = RowsHole("h1", (Field("h_a", BIGINT),), (Domain(BIGINT),), 1000)
-    assert multiplied(Mark(private(), hole, "m", TRUE, (c("v_x"), c("h_a")))) == 1
-    assert multiplied(Mark(private(), hole, "m", Compare("=", c("v_x"), c("h_a")))) == 1
-    assert multiplied(Mark(private(), hole, "m", Compare("<", c("v_x"), c("h_a")))) == 1000
+    assert max_row_multiplication(Mark(private(), hole, "m", TRUE, (c("v_x"), c("h_a")))) == 1
+    assert max_row_multiplication(Mark(private(), hole, "m", Compare("=", c("v_x"), c("h_a")))) == 1
+    assert max_row_multiplication(Mark(private(), hole, "m", Compare("<", c("v_x"), c("h_a")))) == 1000
 
 
 def test_a_full_join_keeps_rows_of_both_sides() -> None:
     one = Join(private("p", unique=True), private("q", unique=True), JoinKind.FULL, TRUE, by_unit=True)
-    assert unit_facts(one).rows == 2 and unit_facts(one).determined == frozenset()
+    assert derive_unit_facts(one).rows == 2 and derive_unit_facts(one).determined == frozenset()
     many = Join(private(), private("q", unique=True), JoinKind.FULL, TRUE, by_unit=True)
-    assert unit_facts(many).rows is None
+    assert derive_unit_facts(many).rows is None
 
 
 def test_grouping_by_the_unit_leaves_one_row_and_more_keys_more() -> None:
     count = UnitMeasure("n", "count_rows", None, BIGINT)
-    assert unit_facts(PerUnit(private(), (), (count,))).rows == 1
-    assert unit_facts(PerUnit(private(), (Named("k", c("v_id")),), (count,))).rows == 1
-    assert unit_facts(PerUnit(private(), (Named("k", c("v_x")),), (count,))).rows is None
-    assert unit_facts(PerUnit(private(unique=True), (Named("k", c("v_x")),), (count,))).rows == 1
+    assert derive_unit_facts(PerUnit(private(), (), (count,))).rows == 1
+    assert derive_unit_facts(PerUnit(private(), (Named("k", c("v_id")),), (count,))).rows == 1
+    assert derive_unit_facts(PerUnit(private(), (Named("k", c("v_x")),), (count,))).rows is None
+    assert derive_unit_facts(PerUnit(private(unique=True), (Named("k", c("v_x")),), (count,))).rows == 1
 
 
 def test_set_operations_add_rows_up_or_keep_the_lefts() -> None:
     one, other = private("p", unique=True), private("q", unique=True)
-    assert unit_facts(SetOperation(SetKind.UNION_ALL, one, other)).rows == 2
-    assert unit_facts(SetOperation(SetKind.UNION, one, other)).determined == frozenset()
-    assert unit_facts(SetOperation(SetKind.EXCEPT, one, other)).rows == 1
+    assert derive_unit_facts(SetOperation(SetKind.UNION_ALL, one, other)).rows == 2
+    assert derive_unit_facts(SetOperation(SetKind.UNION, one, other)).determined == frozenset()
+    assert derive_unit_facts(SetOperation(SetKind.EXCEPT, one, other)).rows == 1
 
 
 @pytest.mark.parametrize("row_unit", [False, True])
 def test_grouping_sets_repeat_each_row_once_in_every_set(row_unit: bool) -> None:
     expanded = Expand(private("p", unique=True, row_unit=row_unit), ("p_x",), (frozenset({"p_x"}), frozenset()))
-    facts = unit_facts(Filter(expanded, TRUE))
+    facts = derive_unit_facts(Filter(expanded, TRUE))
     assert facts.rows == 2 and "p_x" not in facts.determined
-    assert one_row_per_group(Filter(expanded, TRUE), ("p_x", SET))
-    assert not one_row_per_group(expanded, ("p_x",))
-    assert not one_row_per_group(Expand(private(), ("v_x",), (frozenset(),)), ("v_x", SET))
+    assert has_one_row_per_group(Filter(expanded, TRUE), ("p_x", SET_COLUMN))
+    assert not has_one_row_per_group(expanded, ("p_x",))
+    assert not has_one_row_per_group(Expand(private(), ("v_x",), (frozenset(),)), ("v_x", SET_COLUMN))
 
 
 def test_what_has_no_id_cannot_be_grouped_compared_or_numbered_by_unit() -> None:
@@ -169,7 +169,7 @@ def test_what_has_no_id_cannot_be_grouped_compared_or_numbered_by_unit() -> None
     for kind in (SetKind.UNION, SetKind.INTERSECT, SetKind.EXCEPT):
         with pytest.raises(ValueError, match="two units"):
             SetOperation(kind, rows, again)
-    assert unit_facts(SetOperation(SetKind.UNION_ALL, rows, again)).rows == 2
+    assert derive_unit_facts(SetOperation(SetKind.UNION_ALL, rows, again)).rows == 2
 
 
 def test_counts_and_sums_of_a_unit_have_no_bounds_unless_they_are_assumed() -> None:
@@ -180,6 +180,6 @@ def test_counts_and_sums_of_a_unit_have_no_bounds_unless_they_are_assumed() -> N
         UnitMeasure("s", "sum", c("v_x"), BIGINT),
         UnitMeasure("m", "max", c("v_x"), BIGINT),
     )
-    free, assumed = (node_domains(PerUnit(scan, (), measures), assume) for assume in (None, 4))
-    assert not free["n"].bounded and not free["s"].bounded and free["m"].bounds == (-2, 5)
+    free, assumed = (derive_domains(PerUnit(scan, (), measures), assume) for assume in (None, 4))
+    assert not free["n"].is_bounded and not free["s"].is_bounded and free["m"].bounds == (-2, 5)
     assert assumed["n"].bounds == (1, 4) and assumed["s"].bounds == (-8, 20) and assumed["m"].bounds == (-2, 5)

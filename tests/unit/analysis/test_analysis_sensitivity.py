@@ -5,10 +5,10 @@ from math import isqrt
 
 import pytest
 
-from dpsql.analysis.sensitivity import Neighboring, claims, selection_keys
+from dpsql.analysis.sensitivity import Neighboring, derive_sensitivity_bounds, max_selection_keys
 from dpsql.errors import InternalError, UnboundedContribution
 from dpsql.plan.bundles import Bundle, CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
-from dpsql.plan.expr import ONE, Column, Quantise
+from dpsql.plan.expr import ROW_WEIGHT, Column, Quantise
 from dpsql.plan.nodes import CountUnits, Distinct, Gather, Listed, ListedRows, Norm, Part, Sum, Weigh
 from dpsql.plan.relations import Field, Scan, ScanColumn, UnitId
 from dpsql.privacy.mechanisms import Sensitivity
@@ -39,7 +39,7 @@ def gather(part: Part, keyed: bool = True, listed: Listed | None = TWO) -> Gathe
 
 
 def claimed(part: Part, relation: Neighboring = ADD_REMOVE, keyed: bool = True) -> Sensitivity:
-    (claim,) = claims(gather(part, keyed), relation)
+    (claim,) = derive_sensitivity_bounds(gather(part, keyed), relation)
     return claim.sensitivity
 
 
@@ -105,14 +105,14 @@ def test_a_group_of_units_multiplies_every_norm() -> None:
 
 
 def test_weights_of_the_l1_norm_bound_all_norms_by_rows() -> None:
-    most = 5 * ONE
+    most = 5 * ROW_WEIGHT
     assert claimed(weighted(COUNT, Norm.L1)) == Sensitivity(most, most**2, most)
     assert claimed(weighted(SumBundle("s", values(-7, 3)), Norm.L1)) == Sensitivity(7 * most, (7 * most) ** 2, 7 * most)
 
 
 def test_weights_multiply_each_norm_of_a_row_by_its_own() -> None:
     """The L2 norm of a row of several cells is below its L1 norm."""
-    most = 5 * ONE
+    most = 5 * ROW_WEIGHT
     assert claimed(weighted(VARIANCE, Norm.L1)) == Sensitivity(50 * most, 1250 * most**2, 25 * most)
     moved = claimed(weighted(COVARIANCE, Norm.L2))
     assert (moved.l2_squared, moved.linf) == (3125 * most**2, 25 * most)
@@ -120,26 +120,26 @@ def test_weights_multiply_each_norm_of_a_row_by_its_own() -> None:
 
 def test_weights_of_the_l2_norm_bound_the_l2_norm_and_each_cell() -> None:
     moved = claimed(weighted(COUNT, Norm.L2))
-    assert (moved.l2_squared, moved.linf) == ((5 * ONE) ** 2, 5 * ONE)
+    assert (moved.l2_squared, moved.linf) == ((5 * ROW_WEIGHT) ** 2, 5 * ROW_WEIGHT)
 
 
 @pytest.mark.parametrize("groups", [2, 26, 400, 5_000])
 def test_weights_of_the_l2_norm_bound_the_l1_norm_too(groups: int) -> None:
     """The worst case for L1: one row in each group, of weight 5 * 2^16 // (ceil(sqrt(groups)) + 1), at most 2^16."""
     listed = Listed((ListedRows((KEY,), tuple((str(number),) for number in range(groups))),))
-    (claim,) = claims(gather(weighted(COUNT, Norm.L2), listed=listed), ADD_REMOVE)
-    weight = min(ONE, 5 * ONE // (isqrt(groups - 1) + 2))
+    (claim,) = derive_sensitivity_bounds(gather(weighted(COUNT, Norm.L2), listed=listed), ADD_REMOVE)
+    weight = min(ROW_WEIGHT, 5 * ROW_WEIGHT // (isqrt(groups - 1) + 2))
     assert groups * weight <= claim.sensitivity.l1
 
 
 def test_weights_without_keys_are_of_the_l1_norm_whatever_they_are_called() -> None:
-    most = 5 * ONE
+    most = 5 * ROW_WEIGHT
     part = Sum(Weigh(scan(unique=False), (), 5, Norm.L2), ("k",), (COUNT,))
     assert claimed(part) == Sensitivity(most, most**2, most)
 
 
 def test_dividing_rows_divides_norms_and_never_below_one() -> None:
-    most = 5 * ONE
+    most = 5 * ROW_WEIGHT
     bundle = SumBundle("s", values(0, 7), shift=4)
     assert claimed(weighted(bundle, Norm.L1)) == Sensitivity(7 * most >> 4, (7 * most) ** 2 >> 8, 7 * most >> 4)
     assert claimed(one_row(SumBundle("s", values(0, 7), shift=10))) == Sensitivity(1, 1, 1)
@@ -187,7 +187,7 @@ def units(limit: int | None = None, unique: bool = False, one_row: bool = False,
 def test_units_count_once_in_each_group_that_they_reach() -> None:
     assert claimed(units(limit=8)) == Sensitivity(2, 2, 1)  # the list has two groups
     many = Listed((ListedRows((KEY,), tuple((str(i),) for i in range(50))),))
-    (claim,) = claims(gather(units(limit=8), listed=many), ADD_REMOVE)
+    (claim,) = derive_sensitivity_bounds(gather(units(limit=8), listed=many), ADD_REMOVE)
     assert claim.sensitivity == Sensitivity(8, 8, 1)
     assert claimed(units(unique=True, one_row=True)) == Sensitivity(1, 1, 1)
     assert claimed(units(limit=1), CHANGE_ONE) == Sensitivity(2, 2, 1)
@@ -208,15 +208,15 @@ def selecting(part: CountUnits) -> Gather:
 
 
 def test_a_selection_reaches_as_many_keys_as_its_limit() -> None:
-    assert selection_keys(selecting(units(limit=4))) == 4
-    assert selection_keys(selecting(units(unique=True, one_row=True))) == 1
+    assert max_selection_keys(selecting(units(limit=4))) == 4
+    assert max_selection_keys(selecting(units(unique=True, one_row=True))) == 1
 
 
 def test_a_selection_without_a_limit_is_refused() -> None:
     with pytest.raises(UnboundedContribution):
-        selection_keys(selecting(units()))
+        max_selection_keys(selecting(units()))
 
 
 def test_where_nothing_is_selected_there_are_no_keys() -> None:
     with pytest.raises(InternalError):
-        selection_keys(gather(one_row(COUNT)))
+        max_selection_keys(gather(one_row(COUNT)))

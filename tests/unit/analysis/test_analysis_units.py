@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.analysis.units import UnitFacts, unit_facts
+from dpsql.analysis.units import UnitFacts, derive_unit_facts
 from dpsql.errors import InternalError
 from dpsql.plan.expr import TRUE, UID, Column, Literal
 from dpsql.plan.nodes import Node
@@ -28,40 +28,40 @@ def join(left: Node, right: Node, kind: JoinKind = JoinKind.INNER, by_unit: bool
 
 
 def test_a_table_with_many_rows_per_unit_determines_its_unit_columns_only() -> None:
-    assert unit_facts(scan("v")) == UnitFacts(None, frozenset({"v_id"}))
+    assert derive_unit_facts(scan("v")) == UnitFacts(None, frozenset({"v_id"}))
 
 
 def test_a_unique_unit_has_one_row_and_determines_all_columns() -> None:
-    assert unit_facts(scan("p", unique=True)) == UnitFacts(1, frozenset({UID, "p_id", "p_x"}))
+    assert derive_unit_facts(scan("p", unique=True)) == UnitFacts(1, frozenset({UID, "p_id", "p_x"}))
 
 
 def test_a_row_unit_has_one_row_and_determines_all_columns() -> None:
-    assert unit_facts(scan("e", row_unit=True)) == UnitFacts(1, frozenset({"e_id", "e_x"}))
+    assert derive_unit_facts(scan("e", row_unit=True)) == UnitFacts(1, frozenset({"e_id", "e_x"}))
 
 
 def test_a_filter_changes_no_fact() -> None:
-    assert unit_facts(Filter(scan("v"), TRUE)) == unit_facts(scan("v"))
+    assert derive_unit_facts(Filter(scan("v"), TRUE)) == derive_unit_facts(scan("v"))
 
 
 def test_a_computed_column_is_determined_if_all_it_reads_is() -> None:
     key, other, one = Column("v_id", BIGINT), Column("v_x", TEXT), Literal(1, BIGINT)
-    facts = unit_facts(Project(scan("v"), (Named("key", key), Named("other", other), Named("one", one))))
+    facts = derive_unit_facts(Project(scan("v"), (Named("key", key), Named("other", other), Named("one", one))))
     assert facts == UnitFacts(None, frozenset({"key", "one"}))
 
 
 def test_an_inner_join_multiplies_rows_and_unites_what_is_determined() -> None:
-    both = unit_facts(join(scan("p", unique=True), scan("q", unique=True)))
+    both = derive_unit_facts(join(scan("p", unique=True), scan("q", unique=True)))
     assert both == UnitFacts(1, frozenset({UID, "p_id", "p_x", "q_id", "q_x"}))
-    many = unit_facts(join(scan("v"), scan("p", unique=True)))
+    many = derive_unit_facts(join(scan("v"), scan("p", unique=True)))
     assert many == UnitFacts(None, frozenset({UID, "v_id", "p_id", "p_x"}))
 
 
 def test_the_right_side_of_a_left_join_is_not_determined() -> None:
     """Some rows of a unit may find a match and others none, so a value and NULL stand side by side."""
-    facts = unit_facts(join(scan("v"), scan("p", unique=True), JoinKind.LEFT))
+    facts = derive_unit_facts(join(scan("v"), scan("p", unique=True), JoinKind.LEFT))
     assert facts.determined == frozenset({"v_id"})
 
 
 def test_a_join_that_does_not_equate_units_is_refused() -> None:
     with pytest.raises(InternalError):
-        unit_facts(join(scan("v"), scan("p"), by_unit=False))
+        derive_unit_facts(join(scan("v"), scan("p"), by_unit=False))

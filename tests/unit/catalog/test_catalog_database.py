@@ -8,15 +8,15 @@ import duckdb
 import pytest
 
 from dpsql.catalog import database
-from dpsql.catalog.builtin import relations
-from dpsql.catalog.contents import SESSION_ROWS, all_rows
-from dpsql.catalog.functions import OWN
+from dpsql.catalog.builtin import load_relations
+from dpsql.catalog.contents import SESSION_ROWS, rows_of_relation
+from dpsql.catalog.functions import OWN_FUNCTIONS
 from dpsql.catalog.identity import Identity
-from dpsql.catalog.lookups import names_of
+from dpsql.catalog.lookups import object_oids_of
 from dpsql.catalog.variables import Variables
 from dpsql.errors import Error, InternalError, LimitExceeded, OperationalError, UnknownFunction, UnknownTable
 from dpsql.schema.model import Schema
-from dpsql.sql.catalog_functions import FUNCTIONS, TABLE_FUNCTIONS
+from dpsql.sql.catalog_functions import CATALOG_FUNCTIONS, TABLE_FUNCTIONS
 from dpsql.sql.catalog_query import CatalogQuery, read_catalog_query
 from dpsql.vocabulary import named_functions
 from tests.support.catalog_compare import shown
@@ -33,14 +33,14 @@ def lab() -> Schema:
 def ask(lab: Schema, sql: str, *parameters: str | int, who: Identity = ANA) -> list[tuple[object, ...]]:
     query = read_catalog_query(sql, parameters, lab, who, NOW)
     assert query is not None, "no statement about the catalog"
-    return database.run(lab, query, 20).rows
+    return database.run_catalog_query(lab, query, 20).rows
 
 
 def types(lab: Schema, sql: str) -> list[str]:
     query = read_catalog_query(sql, (), lab, ANA, NOW)
     assert query is not None
-    told = [column.spelling for column in database.describe(lab, query)]
-    assert told == [column.spelling for column in database.run(lab, query, 20).columns]
+    told = [column.spelling for column in database.describe_catalog_query(lab, query)]
+    assert told == [column.spelling for column in database.run_catalog_query(lab, query, 20).columns]
     return told
 
 
@@ -75,8 +75,8 @@ def test_parameters_are_values(lab: Schema) -> None:
 
 
 def test_a_user_never_sees_another(lab: Schema) -> None:
-    for place, name in relations():
-        told = repr(all_rows(lab, ANA, place, name))
+    for place, name in load_relations():
+        told = repr(rows_of_relation(lab, ANA, place, name))
         assert "'bob'" not in told
         assert ("'ana'" in told) == ((place, name) in SESSION_ROWS and name != "pg_settings"), name
     assert ask(lab, "SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_' ORDER BY 1") == [("ana",), ("owner",)]
@@ -203,8 +203,8 @@ def test_the_database_is_locked_and_unchanging(lab: Schema) -> None:
     for sql in ("CREATE TABLE main.x (a INTEGER)", "DELETE FROM main.pg_class", "SELECT 1; SELECT 2", "PRAGMA version",
                 "SET threads = 4", "ATTACH ':memory:' AS x", "COPY main.pg_class TO '/tmp/x.csv'"):  # fmt: skip
         with pytest.raises(InternalError, match="one SELECT"):
-            database.run(lab, CatalogQuery(sql, ()), 1)
-    connection = database._database(lab)
+            database.run_catalog_query(lab, CatalogQuery(sql, ()), 1)
+    connection = database._get_database(lab)
     for sql in (
         "SET threads = 4",
         "SELECT * FROM read_text('/etc/hostname')",
@@ -223,7 +223,7 @@ def test_time_rows_and_depth_are_limited(lab: Schema, monkeypatch: pytest.Monkey
             f"SELECT count(*) FROM {four} WHERE a0.attname || a3.attname = 'x'", (), lab, ANA, NOW
         )
         assert query is not None
-        database.run(lab, query, 0.2)
+        database.run_catalog_query(lab, query, 0.2)
     assert raised.value.sqlstate == "57014" and time.monotonic() - started < 12
     monkeypatch.setattr(database, "MAX_ROWS", 10)
     with pytest.raises(LimitExceeded):
@@ -255,21 +255,21 @@ def test_functions_that_can_be_named_are_in_pg_proc(lab: Schema) -> None:
     syntax = {"cast", "coalesce", "extract", "greatest", "least", "nullif", "trim"}
     assert {one.name for one in named_functions()} - syntax <= named
     own = {str(name) for (name,) in ask(lab, "SELECT proname FROM pg_proc WHERE pronamespace = 2200")}
-    assert own == {one.name for one in OWN} <= {one.name for one in named_functions()}
+    assert own == {one.name for one in OWN_FUNCTIONS} <= {one.name for one in named_functions()}
 
 
 def test_every_listed_function_is_there(lab: Schema) -> None:
     """Each target is a macro, or a function of DuckDB."""
-    connection = database._database(lab)
+    connection = database._get_database(lab)
     sql = "SELECT DISTINCT function_name FROM duckdb_functions()"
     known = {str(name) for (name,) in connection.cursor().execute(sql).fetchall()}
     special = {"coalesce", "unnest"}
-    assert {one.target for one in FUNCTIONS.values()} - known - special == set()
+    assert {one.target for one in CATALOG_FUNCTIONS.values()} - known - special == set()
     tables = {name for (name,) in connection.cursor().execute("SELECT table_name FROM duckdb_tables()").fetchall()}
     assert {table for table, _ in TABLE_FUNCTIONS.values()} <= tables
 
 
 def test_names_mean_one_object_each(lab: Schema) -> None:
-    names = names_of(lab)
-    assert names.number("regclass", "Samples", None) == names.number("regclass", 'public."samples"', None)
-    assert len({names.number("regclass", quoted, None) for quoted in ("samples", "people", "pg_class")}) == 3
+    names = object_oids_of(lab)
+    assert names.find_oid("regclass", "Samples", None) == names.find_oid("regclass", 'public."samples"', None)
+    assert len({names.find_oid("regclass", quoted, None) for quoted in ("samples", "people", "pg_class")}) == 3

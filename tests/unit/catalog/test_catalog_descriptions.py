@@ -9,9 +9,9 @@ import duckdb
 import pytest
 
 import dpsql
-from dpsql.catalog.find import find
+from dpsql.catalog.find import find_catalog_table
 from dpsql.catalog.identity import Identity
-from dpsql.catalog.names import named_tables
+from dpsql.catalog.names import reflect_tables
 from dpsql.errors import SchemaError
 from dpsql.schema.load import load_schema
 
@@ -55,17 +55,17 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_they_stand_on_one_line_before_what_the_declarations_say(path: Path) -> None:
-    tables = {table.name: table for table in named_tables(load_schema(path))}
+    tables = {table.name: table for table in reflect_tables(load_schema(path))}
     assert tables["people"].description == "Customers, one row each!"
     assert tables["people"].comment == "Customers, one row each! Private: the privacy unit is id."
     assert tables["cities"].comment == "Where they live. Public." and tables["old"].comment == "The old ones. A view."
     assert tables["young"].comment == "A view." and tables["young"].description is None
-    age = tables["people"].column("age")
+    age = tables["people"].find_column("age")
     assert age is not None and (age.description, age.comment) == ("In years", "In years. Bounds: [0, 99].")
 
 
 def test_postgres_reads_them_as_comments(path: Path) -> None:
-    described = find(load_schema(path), WHO, "pg_catalog", "pg_description")
+    described = find_catalog_table(load_schema(path), WHO, "pg_catalog", "pg_description")
     assert described is not None
     assert (2200, 2615, 0, "A shop") in described.rows  # of the schema "public"
     texts = [row[3] for row in described.rows]

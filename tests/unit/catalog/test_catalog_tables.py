@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from dpsql.catalog.find import find, is_catalog, tables
+from dpsql.catalog.find import find_catalog_table, is_catalog_schema, all_catalog_tables
 from dpsql.catalog.identity import Identity
-from dpsql.catalog.objects import PUBLIC
+from dpsql.catalog.objects import PUBLIC_OID
 from dpsql.catalog.rows import CatalogTable
 from dpsql.schema.model import Resolved
 from dpsql.types import INTEGER, TEXT
@@ -15,7 +15,7 @@ WHO = Identity("ana", "clinic", "1.2.3", (("TimeZone", "UTC"),))
 
 
 def rows(clinic: Resolved, space: str, name: str, *columns: str) -> list[tuple[object, ...]]:
-    table = find(clinic.schema, WHO, space, name)
+    table = find_catalog_table(clinic.schema, WHO, space, name)
     assert table is not None
     places = [[known for known, _ in table.columns].index(column) for column in columns]
     return [tuple(row[place] for place in places) for row in table.rows]
@@ -30,7 +30,7 @@ def test_tables_are_those_of_the_schema(clinic: Resolved) -> None:
     listed = rows(clinic, "pg_catalog", "pg_tables", "schemaname", "tablename")
     assert [name for space, name in listed if space == "public"] == names
     classes = rows(clinic, "pg_catalog", "pg_class", "relnamespace", "relkind", "relname")
-    assert [name for space, kind, name in classes if space == PUBLIC and kind == "r"] == names
+    assert [name for space, kind, name in classes if space == PUBLIC_OID and kind == "r"] == names
 
 
 def test_columns_have_the_types_that_postgres_would_name(clinic: Resolved) -> None:
@@ -84,19 +84,19 @@ def test_attributes_meet_their_types_and_tables(clinic: Resolved) -> None:
 
 def test_every_value_has_its_columns_type(clinic: Resolved) -> None:
     kinds = {"text": str, "integer": int, "bigint": int, "smallint": int, "boolean": bool, "real": float}
-    for table in tables(clinic.schema, WHO).values():
-        for (_, type_), values in zip(table.columns, table.values(), strict=True):
+    for table in all_catalog_tables(clinic.schema, WHO).values():
+        for (_, type_), values in zip(table.columns, table.column_values(), strict=True):
             assert all(value is None or type(value) is kinds[str(type_)] for value in values)
 
 
 def test_names_fold_and_a_table_of_the_schema_goes_first(clinic: Resolved) -> None:
-    assert find(clinic.schema, WHO, "INFORMATION_SCHEMA", "Tables") is not None
-    assert find(clinic.schema, WHO, "", "pg_class") is not None
-    assert find(clinic.schema, WHO, "", "tables") is None
-    assert find(clinic.schema, WHO, "public", "pg_class") is None
+    assert find_catalog_table(clinic.schema, WHO, "INFORMATION_SCHEMA", "Tables") is not None
+    assert find_catalog_table(clinic.schema, WHO, "", "pg_class") is not None
+    assert find_catalog_table(clinic.schema, WHO, "", "tables") is None
+    assert find_catalog_table(clinic.schema, WHO, "public", "pg_class") is None
     named = replace(clinic.schema, tables=(replace(clinic.schema.tables[0], name="pg_class"),))
-    assert find(named, WHO, "", "pg_class") is None
-    assert is_catalog("Pg_Catalog") and not is_catalog("public")
+    assert find_catalog_table(named, WHO, "", "pg_class") is None
+    assert is_catalog_schema("Pg_Catalog") and not is_catalog_schema("public")
 
 
 def test_a_row_that_is_too_short_is_found() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.catalog.own_settings import OWN
+from dpsql.catalog.own_settings import OWN_SETTINGS
 from dpsql.session import Session
-from dpsql.settings import NAMES
+from dpsql.settings import SETTING_NAMES
 from dpsql.vocabulary import named_settings
 from tests.support.shop import open_shop
 
@@ -25,15 +25,15 @@ def session(tmp_path: Path) -> Session:
 
 
 def test_each_is_described() -> None:
-    assert tuple(OWN) == NAMES
+    assert tuple(OWN_SETTINGS) == SETTING_NAMES
     for one in named_settings():
-        known = OWN.get(one.name)
+        known = OWN_SETTINGS.get(one.name)
         assert known is None or known.switch or not known.choices or known.choices == one.choices
 
 
 def test_they_are_read_as_show_tells_them(session: Session) -> None:
     session.execute("SET epsilon = 0.25")
-    for name in NAMES:
+    for name in SETTING_NAMES:
         ((shown,),) = session.execute(f"SHOW {name}").rows
         assert session.execute(f"SELECT current_setting('{name.upper()}')").rows == [(shown,)]
         assert session.execute(f"SELECT setting FROM pg_settings WHERE name = '{name}'").rows == [(shown,)]
@@ -51,4 +51,4 @@ def test_pg_settings_tells_what_reset_brings_back(session: Session) -> None:
     ((*_, kinds),) = session.execute(asked.format("noise")).rows
     assert kinds == ["auto", "laplace", "gaussian"]
     told = session.execute("SELECT name FROM pg_settings WHERE category = 'dpsql' AND length(short_desc) > 10").rows
-    assert {name for (name,) in told} == set(NAMES)
+    assert {name for (name,) in told} == set(SETTING_NAMES)

@@ -3,7 +3,7 @@
 import pytest
 
 from dpsql.owner.check import check_schema
-from dpsql.owner.report import Level
+from dpsql.owner.report import Severity
 
 SCHEMA = """
 dpsql: 1
@@ -53,7 +53,7 @@ def test_numbers_with_a_comma_are_to_mend(run, people):
     report = check_schema(path)
     assert (column(report, "cost").unfit, column(report, "cost").null) == (1, 0)
     ((level, what),) = told(report, "tables.people.cost")
-    assert level is Level.MEND and "no double" in what and "comma" in what
+    assert level is Severity.MEND and "no double" in what and "comma" in what
     ran = run("check", str(path))
     assert ran.code == 3 and "All is well" not in ran.out
 
@@ -61,10 +61,10 @@ def test_numbers_with_a_comma_are_to_mend(run, people):
 def test_dates_of_another_form_are_to_mend(people):
     report = check_schema(people(lambda i: f"{i},1.5,{1 + i % 28}.12.2023,1"))
     assert column(report, "born").unfit == 1
-    assert [level for level, what in told(report, "tables.people.born") if "2023-12-24" in what] == [Level.MEND]
+    assert [level for level, what in told(report, "tables.people.born") if "2023-12-24" in what] == [Severity.MEND]
 
 
-@pytest.mark.parametrize(("every", "level"), [(100, Level.BETTER), (5, Level.MEND)])
+@pytest.mark.parametrize(("every", "level"), [(100, Severity.BETTER), (5, Severity.MEND)])
 def test_words_among_numbers_are_told_by_their_share(people, every, level):
     report = check_schema(people(lambda i: f"{i},1.5,2020-01-01,{'unknown' if i % every == 0 else 2}"))
     assert column(report, "children").unfit == pytest.approx(1 / every) and column(report, "children").null == 0
@@ -75,7 +75,7 @@ def test_most_of_the_few_values_that_there_are_may_be_unfit(people):
     """A share of the values, not of the rows."""
     report = check_schema(people(lambda i: f"{i},1.5,2020-01-01,{'n.a.' if i % 20 == 0 else ''}"))
     assert (column(report, "children").null, column(report, "children").unfit) == (0.95, 0.05)
-    assert told(report, "tables.people.children")[0][0] is Level.MEND
+    assert told(report, "tables.people.children")[0][0] is Severity.MEND
 
 
 def test_empty_fields_are_null_and_no_fault(people):
@@ -89,19 +89,19 @@ def test_a_column_without_any_value_is_to_mend(people):
     report = check_schema(people(lambda i: f"{i},1.5,,2"))
     assert column(report, "born").null == 1
     ((level, what),) = told(report, "tables.people.born")
-    assert level is Level.MEND and "NULL in all rows" in what
+    assert level is Severity.MEND and "NULL in all rows" in what
 
 
 def test_ids_that_are_not_as_they_print_are_told(people):
     report = check_schema(people(lambda i: f"{i:04},1.5,2020-01-01,2"))
-    assert column(report, "person_id").unfit == 1 and told(report, "tables.people.person_id")[0][0] is Level.MEND
+    assert column(report, "person_id").unfit == 1 and told(report, "tables.people.person_id")[0][0] is Severity.MEND
 
 
 def test_columns_of_a_public_table_are_looked_at_too(people):
     public = SCHEMA + "  prices:\n    public: true\n    source: prices.csv\n    columns: {price: {type: double}}\n"
     path = people(lambda i: f"{i},1.5,2020-01-01,2", schema=public)
     (path.parent / "prices.csv").write_text('price\n"1,5"\n"2,5"\n')
-    assert told(check_schema(path), "tables.prices.price")[0][0] is Level.MEND
+    assert told(check_schema(path), "tables.prices.price")[0][0] is Severity.MEND
 
 
 def test_files_without_a_header_and_files_of_json_are_looked_at(people):
@@ -128,7 +128,7 @@ def test_a_unit_with_one_row_each_is_proposed_as_unique(run, people):
     path = people(lambda i: f"{i},1.5,2020-01-01,2")
     before = check_schema(path)
     (one,) = (one for one in before.findings if one.where == "tables.people.unique")
-    assert one.try_ == "unique: [person_id]" and one.from_data and one.level is Level.BETTER and "20 times" in one.what
+    assert one.try_ == "unique: [person_id]" and one.from_data and one.level is Severity.BETTER and "20 times" in one.what
     assert "checked at registration" in one.what
     assert "unique: [person_id]  (read from the data" in run("check", str(path)).out
     path.write_text(SCHEMA.replace("    unit: person_id\n", f"    unit: person_id\n    {one.try_}\n"))

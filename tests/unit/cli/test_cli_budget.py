@@ -12,7 +12,7 @@ from fractions import Fraction as F
 import pytest
 
 from dpsql.cli import main
-from dpsql.cli.budget import bar
+from dpsql.cli.budget import format_bar
 
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
 GROUPS = """
@@ -49,7 +49,7 @@ def names(out: str) -> list[str]:
     ],
 )
 def test_a_bar_shows_no_more_than_there_is(part, shown):
-    assert bar(part) == shown
+    assert format_bar(part) == shown
 
 
 def test_accounts_are_a_tree(run, grouped):

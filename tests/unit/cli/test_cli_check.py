@@ -9,7 +9,7 @@ import pytest
 
 import dpsql
 from dpsql.owner.check import check_schema
-from dpsql.owner.report import HEADING, Level
+from dpsql.owner.report import REPORT_HEADING, Severity
 from dpsql.schema.load import load_schema
 
 SCHEMA = """
@@ -238,7 +238,7 @@ def test_a_changed_file_is_checked_as_it_is(run, shop):
 
 
 def test_the_first_line_says_for_whom_it_is(run, shop):
-    assert run("check", str(shop)).out.splitlines()[0] == HEADING
+    assert run("check", str(shop)).out.splitlines()[0] == REPORT_HEADING
     assert "not to be published" in json.loads(run("check", str(shop), "--json").out)["for"]
 
 
@@ -252,7 +252,7 @@ def test_one_table(run, shop):
 def test_the_schema_alone(run, shop):
     (shop.parent / "shop.duckdb").unlink()
     ran = run("check", str(shop), "--no-data")
-    assert ran.code == 0 and "Budgets" in ran.out and HEADING not in ran.out
+    assert ran.code == 0 and "Budgets" in ran.out and REPORT_HEADING not in ran.out
     assert json.loads(run("check", str(shop), "--no-data", "--json").out)["tables"] == []
 
 
@@ -308,14 +308,14 @@ def test_data_that_is_not_as_declared_cannot_be_served(run, shop, old, new, tabl
         assert ran.code == 1
         return
     assert ran.code == 3 and "Cannot be served (1)" in ran.out and said in ran.out
-    assert found(path, Level.BROKEN)[0][0] == f"tables.{table}"
+    assert found(path, Severity.BROKEN)[0][0] == f"tables.{table}"
 
 
 def test_all_that_is_broken_is_told_at_once(run, shop):
     for old, new, table, _ in BROKEN:
         if table is not None:
             change(shop, old, new)
-    assert {where for where, _ in found(shop, Level.BROKEN)} == {"tables.users", "tables.orders", "tables.shops"}
+    assert {where for where, _ in found(shop, Severity.BROKEN)} == {"tables.users", "tables.orders", "tables.shops"}
 
 
 def test_a_missing_database_is_told(run, shop):
@@ -342,7 +342,7 @@ def test_a_schema_that_does_not_load_is_an_error(run, shop):
 
 def test_what_should_be_mended_is_told_by_the_exit_code(run, shop):
     assert run("check", str(shop)).code == 3
-    mended = {where for where, _ in found(shop, Level.MEND)}
+    mended = {where for where, _ in found(shop, Severity.MEND)}
     assert {"tables.users.age", "tables.orders.unit", "tables.items.unit"} <= mended
 
 
@@ -402,7 +402,7 @@ def test_budgets_that_promise_more_than_there_is_are_told(shop):
 
 def test_a_delta_near_one_in_all_units_is_to_mend(shop):
     change(shop, "budget: {epsilon: 4, delta: 1e-6}", "budget: {epsilon: 4, delta: 0.01}")
-    assert "privacy.budget" in {where for where, _ in found(shop, Level.MEND)}
+    assert "privacy.budget" in {where for where, _ in found(shop, Severity.MEND)}
 
 
 def test_pure_differential_privacy_is_checked_too(shop):
@@ -450,6 +450,6 @@ def test_a_draft_is_checked_decided_and_asked(run, tmp_path, silent):
         if place and one.try_ and one.try_.startswith("bounds"):
             text = re.sub(rf"(\b{place[2]}: {{type: [^}}]*)}}", rf"\1, {one.try_}}}", text)
     target.write_text(text)
-    assert load_schema(target).table("orders").column("price").domain.bounded
+    assert load_schema(target).table("orders").column("price").domain.is_bounded
     ran = run("query", str(target), "SELECT SUM(weight) AS w FROM items", "--csv")
     assert ran.code == 0 and float(ran.out.splitlines()[1]) > 0

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import dpsql
-from dpsql.cli.query import read_parameter
+from dpsql.cli.query import parse_parameter
 from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.errors import EngineFailed
 
@@ -175,7 +175,7 @@ def test_parameters(run, clinic, silent):
 
 @pytest.mark.parametrize("text", ["1 OR 1=1", "1e", "0x10", "١٢", "1_000", "nan", "inf", "--", "'"])
 def test_what_is_no_number_is_text(text):
-    assert read_parameter(text) == text
+    assert parse_parameter(text) == text
 
 
 def test_settings(run, clinic):

@@ -9,8 +9,8 @@ from collections import Counter
 
 import pytest
 
-from dpsql.cli.demo import AGAIN, QUESTIONS
-from dpsql.cli.hospital import Stream, make_hospital
+from dpsql.cli.demo import REPEATED_QUERY, DEMO_QUERIES
+from dpsql.cli.hospital import SplitMix64, make_hospital
 
 NOTICE = "NOTICE:  rows for which a computed key is NULL are in no group; COALESCE(…) within the key keeps them\n"
 
@@ -21,7 +21,7 @@ def shown(tmp_path_factory):
     command = [sys.executable, "-m", "dpsql", "demo", "--keep", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, encoding="utf-8")
     receipts = re.findall(r"^receipt: ana/\d+/[0-9a-f]{64}\n", done.stderr, re.MULTILINE)
-    assert done.returncode == 0 and len(set(receipts)) == len(QUESTIONS)
+    assert done.returncode == 0 and len(set(receipts)) == len(DEMO_QUERIES)
     rest = [line for line in done.stderr.splitlines(keepends=True) if line not in receipts]
     assert [line for line in rest if "derived from your release" not in line] == [NOTICE]
     return done.stdout, folder
@@ -29,7 +29,7 @@ def shown(tmp_path_factory):
 
 def test_five_questions_a_refusal_a_repetition(shown):
     text, _ = shown
-    assert len(re.findall(r"^charged: epsilon ≤ 1 at delta 1e-7", text, re.MULTILINE)) == len(QUESTIONS) == 5
+    assert len(re.findall(r"^charged: epsilon ≤ 1 at delta 1e-7", text, re.MULTILINE)) == len(DEMO_QUERIES) == 5
     assert text.count("charged: nothing") == 1
     assert "ERROR:  this would return single private rows" in text and "HINT:  " in text
     assert 'account "ana": 5 charges' in text and "unit: patients.patient_id" in text
@@ -51,7 +51,7 @@ def test_the_answers_are_useful(shown):
 def test_the_repetition_gives_the_same_values(shown):
     text, _ = shown
     first = text[text.index("1. ") : text.index("2. ")]
-    again = text[text.index(AGAIN.splitlines()[0]) : text.index("8. ")]
+    again = text[text.index(REPEATED_QUERY.splitlines()[0]) : text.index("8. ")]
     for ward in ("emergency", "cardiology"):
         (visits,) = re.findall(rf"^ {ward} +│ +(\d+) ±", first, re.MULTILINE)
         assert re.search(rf"^ {ward} .*│ +{visits} ±", again, re.MULTILINE)
@@ -68,7 +68,7 @@ def test_rare_diagnoses_do_not_appear(shown):
 def test_kept_hospitals_can_be_asked(shown):
     text, folder = shown
     assert f"dpsql budget {folder / 'hospital.yaml'}" in text
-    command = [sys.executable, "-m", "dpsql", "query", str(folder / "hospital.yaml"), QUESTIONS[1][2], "--user", "ana"]
+    command = [sys.executable, "-m", "dpsql", "query", str(folder / "hospital.yaml"), DEMO_QUERIES[1][2], "--user", "ana"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, encoding="utf-8")
     assert done.returncode == 0 and "charged: nothing" in done.stdout
 
@@ -89,5 +89,5 @@ def test_the_hospital_is_always_the_same(tmp_path):
 
 def test_splitmix64_known_answers():
     """The first outputs for seed 1234567 (Vigna's reference)."""
-    stream = Stream(1234567)
-    assert [stream.word() for _ in range(3)] == [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    stream = SplitMix64(1234567)
+    assert [stream.next_word() for _ in range(3)] == [6457827717110365317, 3203168211198807973, 9817491932198370423]

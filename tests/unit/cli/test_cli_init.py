@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpsql.owner.draft import Wishes
+from dpsql.owner.draft import DraftOptions
 from dpsql.owner.init import draft_schema, find_sources
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import ForeignUnit, OwnUnit, RowUnit
@@ -386,7 +386,7 @@ def test_no_name_breaks_out_of_the_draft(tmp_path, names, table):
             db.execute(f"COMMENT ON TABLE users IS '{names[0].replace(chr(39), chr(39) * 2)}'")
         except duckdb.Error:
             return  # no name for DuckDB either
-    drafted = draft_schema(find_sources([str(path)]), str(tmp_path), Wishes())
+    drafted = draft_schema(find_sources([str(path)]), str(tmp_path), DraftOptions())
     (tmp_path / "any.yaml").write_text(drafted.draft.text, encoding="utf-8")
     schema = load_schema(tmp_path / "any.yaml")
     assert {found.name for found in schema.tables} <= {"users", table}
@@ -405,7 +405,7 @@ def test_hundreds_of_columns_and_a_large_draft(run, tmp_path):
     ran = run("init", str(path), "-o", str(tmp_path / "wide.yaml"), "--look-at-data")
     users = load_schema(tmp_path / "wide.yaml").table("users")
     assert ran.code == 0 and "… and 883 more" in ran.out and len(users.columns) == 901
-    assert all(column.domain.bounded for column in users.columns[1:])
+    assert all(column.domain.is_bounded for column in users.columns[1:])
 
 
 # --- usage -----------------------------------------------------------------------------------------------------------

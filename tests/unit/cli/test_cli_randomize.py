@@ -12,8 +12,8 @@ import pytest
 
 from dpsql.cli import main
 from dpsql.errors import InterfaceError
-from dpsql.owner.randomize import Wanted, randomize_file
-from dpsql.privacy.response import respond
+from dpsql.owner.randomize import RandomizationRequest, randomize_file
+from dpsql.privacy.response import randomize_responses
 from dpsql.schema.load import load_schema
 from tests.support.shop import Silence
 
@@ -51,7 +51,7 @@ def test_a_parquet_file_keeps_its_types(tmp_path: Path, null: str | None) -> Non
     with duckdb.connect() as connection:
         connection.execute(f"COPY (SELECT i AS id, {flag} AS flag FROM range(5) t(i)) TO '{source}' (FORMAT parquet)")
         values = ("true", "false") if null is None else ("true", "false", null)
-        wanted = Wanted("flag", values, Fraction(1), null)
+        wanted = RandomizationRequest("flag", values, Fraction(1), null)
         randomize_file(str(source), str(target), wanted, force=False, sampler=Silence())
         types = {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE FROM '{target}'").fetchall()}
         assert types == {"id": "BIGINT", "flag": "BOOLEAN" if null is None else "VARCHAR"}
@@ -69,7 +69,7 @@ def test_a_parquet_file_keeps_its_types(tmp_path: Path, null: str | None) -> Non
 )
 def test_an_answer_that_is_not_named_is_an_error_and_nothing_is_written(tmp_path: Path, text: str, told: str) -> None:
     (tmp_path / "in.csv").write_text(text)
-    wanted = Wanted("answer", ("yes", "no"), Fraction(1))
+    wanted = RandomizationRequest("answer", ("yes", "no"), Fraction(1))
     with pytest.raises(InterfaceError, match=told):
         randomize_file(str(tmp_path / "in.csv"), str(tmp_path / "out.csv"), wanted, force=False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv"]
@@ -92,11 +92,11 @@ def test_the_file_itself_is_never_replaced(tmp_path: Path) -> None:
     path.write_text("answer\nyes\n")
     for force in (True, False):
         with pytest.raises(InterfaceError, match="has the true answers") as caught:
-            randomize_file(str(path), str(path), Wanted("answer", ("yes", "no"), Fraction(1)), force=force)
+            randomize_file(str(path), str(path), RandomizationRequest("answer", ("yes", "no"), Fraction(1)), force=force)
         assert "--force" not in str(caught.value.hint)
 
 
 def test_wrong_calls_of_the_mechanism() -> None:
     for answers, epsilon in ((1, Fraction(1)), (2, Fraction(0))):
         with pytest.raises(ValueError, match="two or more"):
-            respond(np.zeros(1, np.int64), answers, epsilon, Silence())
+            randomize_responses(np.zeros(1, np.int64), answers, epsilon, Silence())

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.cli.arguments import build_parser, commands_of
-from dpsql.cli.completion import places
-from dpsql.cli.route import route
-from dpsql.cli.shells import bash, fish, zsh
-from dpsql.cli.words import Takes
+from dpsql.cli.arguments import build_parser, list_commands
+from dpsql.cli.completion import list_command_nodes
+from dpsql.cli.route import route_arguments
+from dpsql.cli.shells import render_bash_script, render_fish_script, render_zsh_script
+from dpsql.cli.words import ValueKind
 from tests.unit.cli.conftest import Ran
 
 Run = Callable[..., Ran]
-COMMANDS = commands_of(build_parser())
+COMMANDS = list_commands(build_parser())
 
 
 @pytest.mark.parametrize(
@@ -37,13 +37,13 @@ COMMANDS = commands_of(build_parser())
     ],
 )
 def test_words_lead_to_a_command(given: list[str], routed: list[str]) -> None:
-    assert route(build_parser(), given) == routed
+    assert route_arguments(build_parser(), given) == routed
 
 
 def test_a_file_that_is_there_is_a_schema_whatever_its_name(tmp_path: Path) -> None:
     path = tmp_path / "schema"
     path.write_text("dpsql: 1")
-    assert route(build_parser(), [str(path)]) == ["repl", str(path)]
+    assert route_arguments(build_parser(), [str(path)]) == ["repl", str(path)]
 
 
 @pytest.mark.parametrize(
@@ -88,12 +88,12 @@ def test_help_of_groups_and_schemas(run: Run) -> None:
 
 
 def test_every_command_and_option_is_a_place_and_all_of_them_are_in_every_script() -> None:
-    found = {place.words: place for place in places(build_parser())}
+    found = {place.words: place for place in list_command_nodes(build_parser())}
     assert found.keys() >= COMMANDS.keys()
     for words, parser in COMMANDS.items():
         options = {name for action in parser._actions for name in action.option_strings}
         assert {name for option in found[words].options for name in option.names} == options
-    for script in (bash, zsh, fish):
+    for script in (render_bash_script, render_zsh_script, render_fish_script):
         text = script(list(found.values()))
         for words, place in found.items():
             assert all(word in text for word in words)
@@ -103,15 +103,15 @@ def test_every_command_and_option_is_a_place_and_all_of_them_are_in_every_script
 
 
 def test_what_options_take_is_what_their_names_say() -> None:
-    found = {place.words: place for place in places(build_parser())}
+    found = {place.words: place for place in list_command_nodes(build_parser())}
     query = {option.names[0]: option.takes for option in found["query",].options}
-    assert query["--user"] is Takes.USER and query["--file"] is Takes.FILE and query["--epsilon"] is Takes.TEXT
-    assert query["--format"] is Takes.CHOICE and query["--csv"] is Takes.NOTHING
-    assert found["check",].arguments[0].takes is Takes.SCHEMA
-    assert {option.names[0]: option.takes for option in found["check",].options}["--table"] is Takes.TABLE
+    assert query["--user"] is ValueKind.USER and query["--file"] is ValueKind.FILE and query["--epsilon"] is ValueKind.TEXT
+    assert query["--format"] is ValueKind.CHOICE and query["--csv"] is ValueKind.NOTHING
+    assert found["check",].arguments[0].takes is ValueKind.SCHEMA
+    assert {option.names[0]: option.takes for option in found["check",].options}["--table"] is ValueKind.TABLE
 
 
 def test_a_quote_in_help_does_not_end_a_string() -> None:
     """The owner's commands have one in their help."""
-    for script in (bash, zsh, fish):
-        assert "owner's" not in script(places(build_parser())), "it is written as '\\''"
+    for script in (render_bash_script, render_zsh_script, render_fish_script):
+        assert "owner's" not in script(list_command_nodes(build_parser())), "it is written as '\\''"

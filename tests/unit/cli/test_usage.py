@@ -41,6 +41,6 @@ def test_ctrl_c_speaks_of_charges_where_statements_are_asked(run, monkeypatch, w
     def interrupted(given, screen):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(running, "_run", interrupted)
+    monkeypatch.setattr(running, "_run_command", interrupted)
     ran = run(*words)
     assert ran.code == 130 and ("charged" in ran.err) is asks and ran.err.startswith("interrupted")

@@ -13,7 +13,7 @@ import pytest
 
 import dpsql
 import dpsql.dbapi.connection
-from dpsql.figures import NOTHING, short_left, short_up
+from dpsql.figures import NO_CHARGE, format_remaining, format_rounded_up
 from dpsql.session import Session
 from tests.support.needed import package
 
@@ -70,7 +70,7 @@ def test_loss_of_gaussian_noise(connection, cursor):
     loss, balance = cursor.loss, connection.budget()
     assert loss and (loss.epsilon, loss.delta, loss.pure_epsilon) == (1, Fraction(1, 10**7), None)
     assert loss.rho == balance.spent_rho > 0 and loss.selection_delta == 0
-    assert str(loss) == f"epsilon ≤ 1 at delta 1e-7 (rho {short_up(loss.rho)})"
+    assert str(loss) == f"epsilon ≤ 1 at delta 1e-7 (rho {format_rounded_up(loss.rho)})"
 
 
 def test_loss_with_selection(connection, cursor):
@@ -96,8 +96,8 @@ def test_asked_again_is_free_and_the_same(connection, cursor):
 
 
 def test_figures_round_against_the_reader():
-    assert short_up(Fraction(20186, 10**6)) == "0.0202" and short_up(Fraction(0)) == "0"
-    assert short_left(Fraction(19999, 10**4), Fraction(2)) == "1.99"
+    assert format_rounded_up(Fraction(20186, 10**6)) == "0.0202" and format_rounded_up(Fraction(0)) == "0"
+    assert format_remaining(Fraction(19999, 10**4), Fraction(2)) == "1.99"
 
 
 def test_errors_stand_beside_the_rows(cursor):
@@ -241,7 +241,7 @@ def test_what_is_printed_is_for_people_and_what_is_read_is_exact(connection):
         assert type(one).__name__ in repr(one) and "Fraction" not in repr(one)
         assert not re.search(r"[0-9]{6}", repr(one)) and "epsilon=" in repr(one)
     assert isinstance(answer.loss.rho, Fraction) and isinstance(balance.left_epsilon, Fraction)
-    assert repr(NOTHING) == "Charge(epsilon=0, delta=0, rho=0, selection_delta=0, pure_epsilon=0)"
+    assert repr(NO_CHARGE) == "Charge(epsilon=0, delta=0, rho=0, selection_delta=0, pure_epsilon=0)"
 
 
 @pytest.mark.parametrize(("mark", "position"), [(":w", 44), ("%(w)s", 44), ("$w", 44)])

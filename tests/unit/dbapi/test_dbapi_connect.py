@@ -9,7 +9,7 @@ import pytest
 
 import dpsql
 from dpsql.dbapi.address import read_address
-from dpsql.owner.books import register_changed
+from dpsql.owner.books import register_data_version
 
 
 def setting(connection, name):
@@ -146,7 +146,7 @@ def test_a_connection_that_was_open_while_the_data_changed(folder):
         cursor = connection.cursor()
         cursor.execute("SELECT COUNT(*) FROM patients")
         os.utime(folder / "data" / "patients.parquet", ns=(1, 1))
-        register_changed(folder / "clinic.yaml")
+        register_data_version(folder / "clinic.yaml")
         with pytest.raises(dpsql.OperationalError):
             cursor.execute("SELECT COUNT(*) FROM patients WHERE insured")
     with dpsql.connect(folder / "clinic.yaml", user="ana") as connection:

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from dpsql import DataError
-from dpsql.dbapi.frames import Frame, to_arrow, to_pandas, to_polars, with_errors
+from dpsql.dbapi.frames import Frame, to_arrow, to_pandas, to_polars, add_error_columns
 from dpsql.figures import CellError
 from dpsql.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, TEXT, Kind, Type
 from tests.support.needed import package
@@ -83,8 +83,8 @@ def test_uuids_are_texts_where_there_is_no_such_type() -> None:
 
 def test_errors_stand_behind_their_column_and_only_there() -> None:
     frame = Frame(("k", "n", "m"), (TEXT, BIGINT, DOUBLE), [("a", 5, 0.5), ("b", None, 1.5)])
-    wide = with_errors(frame, [(None, CellError(1.0, 3.0, 8.0), None), (None, None, None)])
+    wide = add_error_columns(frame, [(None, CellError(1.0, 3.0, 8.0), None), (None, None, None)])
     assert wide.names == ("k", "n", "n_stderr", "n_low", "n_high", "m")
     assert wide.types == (TEXT, BIGINT, DOUBLE, DOUBLE, DOUBLE, DOUBLE)
     assert wide.rows == [("a", 5, 1.0, 3.0, 8.0, 0.5), ("b", None, None, None, None, 1.5)]
-    assert with_errors(frame, [(None,) * 3] * 2) == frame
+    assert add_error_columns(frame, [(None,) * 3] * 2) == frame

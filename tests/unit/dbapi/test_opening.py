@@ -12,9 +12,9 @@ import pytest
 
 import dpsql
 from dpsql import parts
-from dpsql.dbapi.opening import Opening, open_soon
+from dpsql.dbapi.opening import BackgroundConnection, open_in_background
 from dpsql.errors import AccessDenied, InterfaceError, InvalidParameter, SchemaError, StaleData
-from dpsql.outlook import look
+from dpsql.outlook import preview_status
 
 COUNT = "SELECT COUNT(*) FROM patients"
 HEAVY = ("sqlglot", "duckdb", "numpy", "pandas", "pyarrow", "dpsql.session", "dpsql.compile", "dpsql.sql.parse")
@@ -33,10 +33,10 @@ def _stamps(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def test_what_a_prompt_shows_is_what_the_connection_says(path: Path) -> None:
-    soon = open_soon(path, "ana")
+    soon = open_in_background(path, "ana")
     try:
-        assert soon.outlook is not None and not soon.ended
-        connection = soon.connection()
+        assert soon.outlook is not None and not soon.is_done
+        connection = soon.wait_for_connection()
         assert soon.outlook.balance == connection.budget() and soon.outlook.balance.charges == 1
         assert soon.outlook.database == connection.database
         assert connection.cursor().execute(COUNT).fetchall()
@@ -47,7 +47,7 @@ def test_what_a_prompt_shows_is_what_the_connection_says(path: Path) -> None:
 
 def test_looking_ahead_writes_nothing(path: Path) -> None:
     before = _stamps(path.parent)
-    assert look(path, "ana") is not None
+    assert preview_status(path, "ana") is not None
     assert _stamps(path.parent) == before
 
 
@@ -62,9 +62,9 @@ def test_looking_ahead_imports_no_engine_and_no_sql(path: Path) -> None:
 
 
 def test_data_that_must_be_registered_is_opened_at_once(folder: Path) -> None:
-    soon = open_soon(folder / "clinic.yaml", "ana")
-    assert soon.outlook is None and soon.ended
-    assert soon.connection().cursor().execute(COUNT).fetchall()
+    soon = open_in_background(folder / "clinic.yaml", "ana")
+    assert soon.outlook is None and soon.is_done
+    assert soon.wait_for_connection().cursor().execute(COUNT).fetchall()
     soon.close()
 
 
@@ -72,30 +72,30 @@ def test_data_that_has_changed_is_refused_at_once(path: Path) -> None:
     csv = next(path.parent.rglob("visits*.parquet"), None) or next(path.parent.rglob("visits*.csv"))
     os.utime(csv, ns=(1, 1))
     with pytest.raises(StaleData):
-        open_soon(path, "ana")
+        open_in_background(path, "ana")
 
 
 def test_who_and_what_is_asked_is_checked_at_once(path: Path) -> None:
     with pytest.raises(AccessDenied, match="eve"):
-        open_soon(path, "eve")
+        open_in_background(path, "eve")
     with pytest.raises(SchemaError, match="no such file"):
-        open_soon(path.with_name("clinics.yaml"), "ana")
+        open_in_background(path.with_name("clinics.yaml"), "ana")
 
 
 def test_what_opening_raises_is_raised_each_time(path: Path) -> None:
-    soon, told = open_soon(path, "ana", epsilon="many"), []
-    soon.begin(told.append)
+    soon, told = open_in_background(path, "ana", epsilon="many"), []
+    soon.start_opening(told.append)
     for _ in range(2):
         with pytest.raises(InvalidParameter):
-            soon.connection()
+            soon.wait_for_connection()
     soon.close()
     assert [type(error) for error in told] == [InvalidParameter]
 
 
 def test_settings_and_the_user_may_stand_in_the_address(path: Path) -> None:
-    soon = open_soon(f"dpsql:///{path}?user=ana&contributions_rows=2")
+    soon = open_in_background(f"dpsql:///{path}?user=ana&contributions_rows=2")
     assert soon.user == "ana"
-    assert soon.connection().cursor().execute("SHOW contributions.rows").fetchall() == [("2",)]
+    assert soon.wait_for_connection().cursor().execute("SHOW contributions.rows").fetchall() == [("2",)]
     soon.close()
 
 
@@ -108,19 +108,19 @@ def test_who_leaves_meanwhile_waits_for_one_part_at_most(path: Path, monkeypatch
         return sys.modules["dpsql"]
 
     monkeypatch.setattr(parts, "import_module", slow)
-    soon = open_soon(path, "ana")
-    soon.begin()
+    soon = open_in_background(path, "ana")
+    soon.start_opening()
     soon.close()
     assert len(asked) <= 2, asked
     with pytest.raises(InterfaceError, match="closed"):
-        soon.connection()
+        soon.wait_for_connection()
 
 
 def test_it_is_opened_once(path: Path) -> None:
-    soon = open_soon(path, "ana")
-    soon.begin()
-    soon.begin()
-    assert soon.connection() is soon.connection()
-    assert isinstance(soon, Opening)
+    soon = open_in_background(path, "ana")
+    soon.start_opening()
+    soon.start_opening()
+    assert soon.wait_for_connection() is soon.wait_for_connection()
+    assert isinstance(soon, BackgroundConnection)
     soon.close()
     soon.close()

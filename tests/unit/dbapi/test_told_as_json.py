@@ -7,7 +7,7 @@ import json
 import pytest
 
 import dpsql
-from dpsql.plain import from_plain
+from dpsql.plain import from_json
 from dpsql.session import Balance, Explanation, NamedFunction, NamedSetting, NamedTable
 
 
@@ -35,26 +35,26 @@ def told(connection, sql, parameters=()):
 @pytest.mark.parametrize("head", ["EXPLAIN (FORMAT JSON)", "explain (costs off, format json) (verbose)"])
 def test_explain(connection, head, sql):
     explained = connection.explain(sql)
-    assert from_plain(Explanation, told(connection, f"{head} {sql}")) == explained
+    assert from_json(Explanation, told(connection, f"{head} {sql}")) == explained
     connection.sql(sql)  # what is paid for is told too
-    assert from_plain(Explanation, told(connection, f"{head} {sql}")) == connection.explain(sql)
+    assert from_json(Explanation, told(connection, f"{head} {sql}")) == connection.explain(sql)
     assert (connection.explain(sql) != explained) is bool(explained.releases)
 
 
 def test_explain_with_parameters(connection):
     sql = "SELECT COUNT(*) FROM visits WHERE cost > ?"
-    found = from_plain(Explanation, told(connection, f"EXPLAIN (FORMAT JSON) {sql}", [5]))
+    found = from_json(Explanation, told(connection, f"EXPLAIN (FORMAT JSON) {sql}", [5]))
     assert found == connection.explain(sql, [5])
 
 
 def test_shows(connection):
     connection.sql("SELECT COUNT(*) FROM visits")
-    assert from_plain(Balance, told(connection, "SHOW BUDGET (FORMAT JSON)")) == connection.budget()
-    assert from_plain(tuple[NamedTable, ...], told(connection, "SHOW TABLES (FORMAT JSON)")) == connection.tables()
-    assert from_plain(tuple[NamedFunction, ...], told(connection, "show functions (format json)")) == (
+    assert from_json(Balance, told(connection, "SHOW BUDGET (FORMAT JSON)")) == connection.budget()
+    assert from_json(tuple[NamedTable, ...], told(connection, "SHOW TABLES (FORMAT JSON)")) == connection.tables()
+    assert from_json(tuple[NamedFunction, ...], told(connection, "show functions (format json)")) == (
         connection.functions()
     )
-    assert from_plain(tuple[NamedSetting, ...], told(connection, "SHOW SETTINGS (FORMAT JSON);")) == (
+    assert from_json(tuple[NamedSetting, ...], told(connection, "SHOW SETTINGS (FORMAT JSON);")) == (
         connection.settings()
     )
 

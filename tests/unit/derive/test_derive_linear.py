@@ -8,11 +8,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpsql.derive.linear import Matrix, combination, covariance, never_negative
-from dpsql.derive.shape import Form
+from dpsql.derive.linear import Matrix, find_combination, covariance_matrix, is_positive_semidefinite
+from dpsql.derive.shape import CellForm
 
 
-def form(**numbers: object) -> Form:
+def form(**numbers: object) -> CellForm:
     return tuple((atom, Fraction(str(number))) for atom, number in numbers.items())
 
 
@@ -29,13 +29,13 @@ ABOVE, BELOW = form(sum=1, count=5), form(sum=-1, count=20)  # of values from -5
         ((), [ABOVE], ("0",)),
     ],
 )
-def test_a_cell_is_a_combination_of_others(target: Form, cells: list[Form], numbers: tuple[str, ...]) -> None:
-    assert combination(target, cells) == tuple(map(Fraction, numbers))
+def test_a_cell_is_a_combination_of_others(target: CellForm, cells: list[CellForm], numbers: tuple[str, ...]) -> None:
+    assert find_combination(target, cells) == tuple(map(Fraction, numbers))
 
 
 @pytest.mark.parametrize("cells", [[], [ABOVE], [form(sum=2, count=10)], [form(other=1)]])
-def test_what_the_cells_do_not_hold_is_no_combination(cells: list[Form]) -> None:
-    assert combination(form(sum=1), cells) is None
+def test_what_the_cells_do_not_hold_is_no_combination(cells: list[CellForm]) -> None:
+    assert find_combination(form(sum=1), cells) is None
 
 
 def test_random_combinations_add_up_to_their_target() -> None:
@@ -44,7 +44,7 @@ def test_random_combinations_add_up_to_their_target() -> None:
         cells = [tuple((atom, Fraction(rng.randint(-3, 3))) for atom in "abcd") for _ in range(rng.randint(1, 6))]
         real = [Fraction(rng.randint(-4, 4), rng.randint(1, 3)) for _ in cells]
         target = tuple((atom, sum(n * dict(c)[atom] for n, c in zip(real, cells, strict=True))) for atom in "abcd")
-        found = combination(target, cells)
+        found = find_combination(target, cells)
         assert found is not None
         for atom, number in target:
             assert sum(n * dict(c)[atom] for n, c in zip(found, cells, strict=True)) == number
@@ -59,7 +59,7 @@ def test_no_direction_is_missed() -> None:
         whole = np.array(half) + np.array(half).T + rng.randint(0, 12) * np.eye(size, dtype=int)
         least = min(np.linalg.eigvalsh(whole))
         if abs(least) > 1e-6:
-            said = never_negative([[Fraction(int(number)) for number in row] for row in whole])
+            said = is_positive_semidefinite([[Fraction(int(number)) for number in row] for row in whole])
             assert said == (least > 0)
             seen[said] += 1
     assert min(seen.values()) > 50
@@ -74,13 +74,13 @@ def test_no_direction_is_missed() -> None:
 )  # fmt: skip
 def test_where_one_direction_has_no_room(matrix: list[list[int]], said: bool) -> None:
     exact: Matrix = [[Fraction(number) for number in row] for row in matrix]
-    assert never_negative(exact) is said
+    assert is_positive_semidefinite(exact) is said
 
 
 def test_cells_that_share_noise_are_correlated() -> None:
     """COUNT and SUM told from one pair of cells: their noise is not independent."""
     numbers = [(Fraction(1, 25), Fraction(1, 25)), (Fraction(4, 5), Fraction(-1, 5))]
-    assert covariance(numbers, [Fraction(1), Fraction(1)]) == [
+    assert covariance_matrix(numbers, [Fraction(1), Fraction(1)]) == [
         [Fraction(2, 625), Fraction(15, 625)],
         [Fraction(15, 625), Fraction(17, 25)],
     ]

@@ -7,7 +7,7 @@ from itertools import product
 import duckdb
 import pytest
 
-from dpsql.derive.regroup import FINER
+from dpsql.derive.regroup import FINER_UNITS
 
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 MOMENTS = "SELECT TIMESTAMP '1999-12-30' + to_microseconds(i * 104729000003) AS x FROM range(30000) AS t(i)"
@@ -18,4 +18,4 @@ def test_a_part_of_time_is_told_from_finer_ones_alone(unit: str, finer: str) -> 
     """As the engine has it, over a hundred years: exactly the pairs that are listed, and no other."""
     apart = f"date_trunc('{unit}', x) IS DISTINCT FROM date_trunc('{unit}', date_trunc('{finer}', x))"
     found = duckdb.sql(f"SELECT COUNT(*) FROM ({MOMENTS}) WHERE {apart}").fetchall()
-    assert (found == [(0,)]) == (finer in FINER.get(unit, ()))
+    assert (found == [(0,)]) == (finer in FINER_UNITS.get(unit, ()))

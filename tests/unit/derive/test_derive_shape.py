@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.derive.describe import Described
-from dpsql.derive.shape import Kind, from_text, to_text
+from dpsql.derive.describe import DescribedRelease
+from dpsql.derive.shape import CellKind, shape_from_text, shape_to_text
 from dpsql.errors import IntegrityError
 from dpsql.session import Session
 from tests.support.shop import open_shop
@@ -23,8 +23,8 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     reference.close()
 
 
-def described(session: Session, sql: str) -> Described:
-    (step,) = session.compiled(sql).steps
+def described(session: Session, sql: str) -> DescribedRelease:
+    (step,) = session.compile_statement(sql).steps
     assert step.described is not None
     return step.described
 
@@ -40,26 +40,26 @@ STATEMENTS = (
 @pytest.mark.parametrize("sql", STATEMENTS)
 def test_the_text_says_it_all(sql: str, session: Session) -> None:
     shape = described(session, sql).shape
-    assert from_text(to_text(shape)) == shape
-    assert to_text(shape) == to_text(described(session, sql.lower()).shape)
+    assert shape_from_text(shape_to_text(shape)) == shape
+    assert shape_to_text(shape) == shape_to_text(described(session, sql.lower()).shape)
 
 
 def test_it_holds_no_value_of_the_release(session: Session) -> None:
     """Everything in it is known before the engine is asked."""
-    before = to_text(described(session, STATEMENTS[2]).shape)
+    before = shape_to_text(described(session, STATEMENTS[2]).shape)
     session.execute(STATEMENTS[2])
-    assert to_text(described(session, STATEMENTS[2]).shape) == before
+    assert shape_to_text(described(session, STATEMENTS[2]).shape) == before
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"dpsql_shape":1}', '{"dpsql_shape":1,"rows":"a","conditions":[],'
                                   '"keys":[["k"]],"cells":[],"selection":null}'])  # fmt: skip
 def test_damaged_text_is_found(text: str) -> None:
     with pytest.raises(IntegrityError):
-        from_text(text)
+        shape_from_text(text)
 
 
 def test_another_format_describes_nothing() -> None:
-    assert from_text('{"dpsql_shape":99}') is None
+    assert shape_from_text('{"dpsql_shape":99}') is None
 
 
 def test_conditions_stand_apart_from_rows(session: Session) -> None:
@@ -89,7 +89,7 @@ def test_forms_are_of_clipped_sums_on_their_grid(session: Session) -> None:
         "weighed 4000 l2 sum (clip:0:3 ['qty']) 1 0 3",
     }
     above = shape.cells[0]
-    assert above is not None and above.kind is Kind.WEIGHED and not above.spread
+    assert above is not None and above.kind is CellKind.WEIGHED and not above.spread
     assert dict(above.form)["weighed 4000 l2 count ['qty']"] == Fraction(5)
 
 
@@ -102,4 +102,4 @@ def test_forms_are_of_clipped_sums_on_their_grid(session: Session) -> None:
     ],
 )
 def test_nothing_is_derived_from_sets_holes_and_bins(sql: str, session: Session) -> None:
-    assert session.compiled(sql).steps[-1].described is None
+    assert session.compile_statement(sql).steps[-1].described is None

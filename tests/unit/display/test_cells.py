@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.display.cells import half_width, write_cell
+from dpsql.display.cells import half_width, format_cell
 from dpsql.figures import CellError
 
 
 def cell(value, half, digits="significant"):
-    written = write_cell(value, CellError(half / 1.96, float(value) - half, float(value) + half), digits)
+    written = format_cell(value, CellError(half / 1.96, float(value) - half, float(value) + half), digits)
     return f"{written.text} ± {written.bar}"
 
 
@@ -50,14 +50,14 @@ def test_all_digits(value, half, shown):
 
 
 def test_an_interval_that_a_bound_cuts_is_told_by_its_longer_side():
-    assert write_cell(10.0, CellError(45.0, 0.0, 100.0)).bar == "90"
+    assert format_cell(10.0, CellError(45.0, 0.0, 100.0)).bar == "90"
 
 
 def test_without_an_end():
     endless = CellError(math.inf, -math.inf, math.inf)
-    assert write_cell(5, endless).bar == "" and write_cell(math.nan, endless).text == "NaN"
-    assert write_cell(5, CellError(1.0, 0.0, math.inf)).bar == "Infinity"
-    assert write_cell(None, endless).text == "NULL" and write_cell(True, endless).text == "true"
+    assert format_cell(5, endless).bar == "" and format_cell(math.nan, endless).text == "NaN"
+    assert format_cell(5, CellError(1.0, 0.0, math.inf)).bar == "Infinity"
+    assert format_cell(None, endless).text == "NULL" and format_cell(True, endless).text == "true"
 
 
 numbers = st.one_of(
@@ -70,7 +70,7 @@ numbers = st.one_of(
 @given(numbers, st.floats(1e-6, 1e12), st.sampled_from(["significant", "all"]))
 def test_what_is_shown_covers_what_is_known(value, half, digits):
     error = CellError(half / 1.96, float(value) - half, float(value) + half)
-    written = write_cell(value, error, digits)
+    written = format_cell(value, error, digits)
     width = half_width(value, error)
     shown, known = Decimal(written.text), Decimal(repr(value) if isinstance(value, float) else value)
     hair = Decimal(width) * Decimal("1e-11")

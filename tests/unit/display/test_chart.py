@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpsql.display.chart import NothingToDraw, chart_lines
-from dpsql.display.scales import number_ticks, position, time_ticks
-from dpsql.display.series import Point
-from dpsql.display.text import width_of
+from dpsql.display.chart import NothingToDraw, render_chart
+from dpsql.display.scales import make_number_ticks, axis_position, make_time_ticks
+from dpsql.display.series import ChartPoint
+from dpsql.display.text import display_width
 from dpsql.figures import CellError
 
 
@@ -24,7 +24,7 @@ def chart(names, rows, halves=None, width=60, height=12, **how):
     bars = None
     if halves is not None:
         bars = [tuple(None if h is None else bar(v, h) for v, h in zip(row, halves, strict=True)) for row in rows]
-    return "\n" + "\n".join(chart_lines(names, rows, bars, width, height, **how)) + "\n"
+    return "\n" + "\n".join(render_chart(names, rows, bars, width, height, **how)) + "\n"
 
 
 WARDS = [("emergency", 8981), ("cardiology", 6853), ("surgery", 5054), ("maternity", 426)]
@@ -66,10 +66,10 @@ def test_an_eighth_is_the_nearest():
 def test_a_whisker_contains_its_value():
     """A value may be outside of its interval, where a bound has clipped it; so its scale holds both."""
     bars = [(None, CellError(1, 60, 90)), (None, CellError(1, 10, 40))]
-    _, below, above, *_ = chart_lines(["k", "n"], [("a", 20), ("b", 100)], bars, 60)
+    _, below, above, *_ = render_chart(["k", "n"], [("a", 20), ("b", 100)], bars, 60)
     assert "┼" not in below + above  # each stands at an end
     assert below.index("├") < above.index("├") + 7 and above.index("┤") > below.index("┤")
-    assert Point("a", 20, bars[0][1]).interval == (20, 90) and Point("b", 100, bars[1][1]).interval == (10, 100)
+    assert ChartPoint("a", 20, bars[0][1]).interval == (20, 90) and ChartPoint("b", 100, bars[1][1]).interval == (10, 100)
 
 
 def test_below_zero():
@@ -177,7 +177,7 @@ def test_rows_without_a_key_are_numbered():
 def test_null_and_what_is_not_finite():
     rows = [("a", 5.0), (None, None), ("c", math.nan), ("d", math.inf), ("e", 1e300)]
     bars = [(None, bar(5.0, 1)), (None, None), (None, None), (None, CellError(1, -math.inf, math.inf)), (None, None)]
-    lines = chart_lines(["k", "x"], rows, bars, 60)
+    lines = render_chart(["k", "x"], rows, bars, 60)
     assert [line.split()[0] for line in lines[1:6]] == ["a", "NULL", "c", "d", "e"]
     assert lines[2].endswith("NULL") and lines[3].endswith("NaN") and lines[4].endswith("Infinity")
 
@@ -190,7 +190,7 @@ def test_a_missing_value_interrupts_a_line_and_a_missing_key_is_told():
 
 def test_an_endless_interval_reaches_the_edge():
     bars = [(None, CellError(1, 4, math.inf)), (None, None)]
-    _, line, *_ = chart_lines(["k", "n"], [("a", 5), ("b", 9)], bars, 60)
+    _, line, *_ = render_chart(["k", "n"], [("a", 5), ("b", 9)], bars, 60)
     assert line.rstrip().split("│")[1].split(" ")[0].endswith("─")
 
 
@@ -212,7 +212,7 @@ def test_all_equal():
 )
 def test_nothing_to_draw(names, rows, reason):
     with pytest.raises(NothingToDraw, match=reason):
-        chart_lines(names, rows, None)
+        render_chart(names, rows, None)
 
 
 def test_in_ascii():
@@ -248,12 +248,12 @@ def test_anything_is_drawn_or_refused(rows, width, height, kind, plain):
     """Within the width, but for values beside narrow bars."""
     bars = [(None, None if end is None else CellError(1.0, *end)) for _, _, end in rows]
     try:
-        lines = chart_lines(["k", "n"], [row[:2] for row in rows], bars, width, height, kind, plain)
+        lines = render_chart(["k", "n"], [row[:2] for row in rows], bars, width, height, kind, plain)
     except NothingToDraw:
         return
     assert all("\n" not in line and "\x1b" not in line for line in lines)
     if width >= 80 and all(len(str(row[1])) < 10 for row in rows):
-        assert max(map(width_of, lines)) <= width
+        assert max(map(display_width, lines)) <= width
 
 
 extremes = st.one_of(
@@ -277,22 +277,22 @@ extremes = st.one_of(
 def test_the_smallest_and_largest_numbers_are_drawn(rows, kind):
     bars = [(None, None if end is None else CellError(1.0, *end)) for _, _, end in rows]
     try:
-        assert chart_lines(["k", "n"], [row[:2] for row in rows], bars, 60, 12, kind)
+        assert render_chart(["k", "n"], [row[:2] for row in rows], bars, 60, 12, kind)
     except NothingToDraw:
-        assert not any(position(row[1]) is not None for row in rows)
+        assert not any(axis_position(row[1]) is not None for row in rows)
 
 
 def test_ticks_are_round():
-    assert [tick.text for tick in number_ticks(0, 1, 5)] == ["0", "0.2", "0.4", "0.6", "0.8", "1"]
-    assert [tick.text for tick in number_ticks(-3, 12, 4)] == ["0", "5", "10"]
-    assert [tick.text for tick in number_ticks(1e12, 3e12, 2)] == ["1e12", "2e12", "3e12"]
+    assert [tick.text for tick in make_number_ticks(0, 1, 5)] == ["0", "0.2", "0.4", "0.6", "0.8", "1"]
+    assert [tick.text for tick in make_number_ticks(-3, 12, 4)] == ["0", "5", "10"]
+    assert [tick.text for tick in make_number_ticks(1e12, 3e12, 2)] == ["1e12", "2e12", "3e12"]
 
     def at(*when):
         return (dt.datetime(*when) - dt.datetime(1970, 1, 1)).total_seconds()
 
-    days = [tick.text for tick in time_ticks(at(2024, 1, 1), at(2024, 1, 30), 5)]
+    days = [tick.text for tick in make_time_ticks(at(2024, 1, 1), at(2024, 1, 30), 5)]
     assert days == ["2024-01-01", "2024-01-08", "2024-01-15", "2024-01-22", "2024-01-29"]  # Mondays
-    months = [tick.text for tick in time_ticks(at(2024, 1, 1), at(2024, 12, 1), 4)]
+    months = [tick.text for tick in make_time_ticks(at(2024, 1, 1), at(2024, 12, 1), 4)]
     assert months == ["2024-01", "2024-04", "2024-07", "2024-10"]
-    assert [tick.text for tick in time_ticks(at(1990, 6, 1), at(2024, 1, 1), 4)] == ["2000", "2010", "2020"]
-    assert [tick.text for tick in time_ticks(at(2024, 1, 1, 6), at(2024, 1, 1, 22), 3)] == ["06:00", "12:00", "18:00"]
+    assert [tick.text for tick in make_time_ticks(at(1990, 6, 1), at(2024, 1, 1), 4)] == ["2000", "2010", "2020"]
+    assert [tick.text for tick in make_time_ticks(at(2024, 1, 1, 6), at(2024, 1, 1, 22), 3)] == ["06:00", "12:00", "18:00"]

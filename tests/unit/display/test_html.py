@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dpsql.display.html import html_table
+from dpsql.display.html import render_html_table
 from dpsql.figures import CellError
 
 NOISE = CellError(52.0, 8879.0, 9083.0)
@@ -46,7 +46,7 @@ class Reader(HTMLParser):
 
 
 def page(value: Any, name: str = "n", beneath: str = "charged") -> Reader:
-    return Reader(html_table(["ward", name], [(value, 8981)], [(None, NOISE)], [beneath]))
+    return Reader(render_html_table(["ward", name], [(value, 8981)], [(None, NOISE)], [beneath]))
 
 
 def test_numbers_have_their_bars_and_the_digits_that_these_leave() -> None:
@@ -55,8 +55,8 @@ def test_numbers_have_their_bars_and_the_digits_that_these_leave() -> None:
 
 
 def test_null_is_told_from_text() -> None:
-    assert 'opacity:0.6">NULL<' in html_table(["a"], [(None,)], [(None,)])
-    assert '"NULL"' in Reader(html_table(["a"], [("NULL",)], [(None,)])).text
+    assert 'opacity:0.6">NULL<' in render_html_table(["a"], [(None,)], [(None,)])
+    assert '"NULL"' in Reader(render_html_table(["a"], [("NULL",)], [(None,)])).text
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
@@ -79,9 +79,9 @@ def test_marks_that_turn_writing_around_and_controls_are_escaped() -> None:
 
 
 def test_notebooks_typeset_no_mathematics() -> None:
-    assert "tex2jax_ignore mathjax_ignore" in html_table(["$x$"], [("$y$",)], [(None,)])
+    assert "tex2jax_ignore mathjax_ignore" in render_html_table(["$x$"], [("$y$",)], [(None,)])
 
 
 def test_nothing_but_lines() -> None:
-    only = Reader(html_table((), (), (), ["a < b"]))
+    only = Reader(render_html_table((), (), (), ["a < b"]))
     assert [tag for tag, _ in only.tags] == ["div", "pre"] and "a < b" in only.text

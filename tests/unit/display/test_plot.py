@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from dpsql.display.chart import chart_lines
-from dpsql.display.pick import pick
-from dpsql.display.plot import Chart, Point, draw, plan_chart
+from dpsql.display.chart import render_chart
+from dpsql.display.pick import choose_chart_columns
+from dpsql.display.plot import Chart, PlotPoint, draw_plot, plan_chart
 from dpsql.errors import Error, InterfaceError, ProgrammingError
 from dpsql.figures import CellError
 from tests.support.needed import package
@@ -47,7 +47,7 @@ def test_text_keys_make_bars_in_the_order_of_the_rows() -> None:
     assert (chart.kind, chart.x, chart.y) == ("bar", "ward", "n")
     ((_, points),) = chart.series
     assert [point.x for point in points] == ["surgery", "oncology", "NULL"]
-    assert points[0] == Point("surgery", 10.0, 8.0, 12.0)
+    assert points[0] == PlotPoint("surgery", 10.0, 8.0, 12.0)
 
 
 def test_time_keys_make_lines_in_order_and_other_keys_series() -> None:
@@ -98,11 +98,11 @@ def test_what_cannot_be_drawn_is_left_out() -> None:
 )
 def test_a_notebook_and_a_terminal_draw_the_same_columns(names: list[str], rows: Rows, noisy: tuple[int, ...]) -> None:
     bars = bars_of(rows, noisy)
-    picked, chart = pick(names, rows, bars), planned(names, rows, noisy)
+    picked, chart = choose_chart_columns(names, rows, bars), planned(names, rows, noisy)
     assert sum(len(points) for _, points in chart.series) == len(picked.values) * len(rows)
     values = sorted(float(row[at]) for row in rows for at in picked.values)
     assert sorted(point.y for _, points in chart.series for point in points) == values
-    terminal = "\n".join(chart_lines(names, rows, bars))
+    terminal = "\n".join(render_chart(names, rows, bars))
     if any(isinstance(value, dt.time) for row in rows for value in row):
         assert chart.kind == "bar"  # no library has an axis of times of day
     else:
@@ -136,7 +136,7 @@ def test_what_is_named_is_no_key_of_the_rest() -> None:
 def test_whiskers_never_turn_around() -> None:
     """A value may be outside of its interval, where a bound has clipped it."""
     ((_, points),) = plan_chart(["k", "n"], [("a", 5)], [(None, CellError(1, 6, 9))], None, None, None).series
-    assert points[0] == Point("a", 5.0, 5.0, 9.0)
+    assert points[0] == PlotPoint("a", 5.0, 5.0, 9.0)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ HOSTILE = ["$\\frac$", "$x", "_hidden", "</script><script>alert(1)</script>", "<
 
 
 def drawn(library: str, rows: Rows, noisy: tuple[int, ...], names: list[str], **asked: Any) -> Any:
-    return draw(names, rows, bars_of(rows, noisy), asked.get("x"), None, asked.get("kind"), library, asked.get("ax"))
+    return draw_plot(names, rows, bars_of(rows, noisy), asked.get("x"), None, asked.get("kind"), library, asked.get("ax"))
 
 
 @pytest.fixture
@@ -187,7 +187,7 @@ def test_bars_of_matplotlib(pyplot: Any) -> None:
 @pytest.mark.parametrize("kind", ["bar", "line"])
 def test_whiskers_of_matplotlib_reach_from_low_to_high(pyplot: Any, kind: str) -> None:
     bars = [(None, CellError(1, 9.0, 14.0)), (None, CellError(1, 12.0, 21.0))]
-    axes = draw(["k", "n"], [(1, 10), (2, 20)], bars, None, None, kind, "matplotlib", None)
+    axes = draw_plot(["k", "n"], [(1, 10), (2, 20)], bars, None, None, kind, "matplotlib", None)
     (whiskers,) = [c[2][0] for c in axes.containers if type(c).__name__ == "ErrorbarContainer"]
     assert [(segment[0][1], segment[1][1]) for segment in whiskers.get_segments()] == [(9, 14), (12, 21)]
 

@@ -8,9 +8,9 @@ import pyte
 import pytest
 
 from dpsql.display.layout import Layout
-from dpsql.display.screen import Screen, coloured
-from dpsql.display.table import print_table, table_lines
-from dpsql.display.text import shown, width_of
+from dpsql.display.screen import Screen, supports_color
+from dpsql.display.table import print_table, render_table
+from dpsql.display.text import escape_text, display_width
 from dpsql.figures import CellError
 
 
@@ -23,7 +23,7 @@ def table(names, rows, halves=None, **layout):
     if halves is not None:
         bars = [tuple(None if h is None else bar(float(v or 0), h) for v, h in zip(row, half, strict=True))
                 for row, half in zip(rows, halves, strict=True)]  # fmt: skip
-    return "\n" + "\n".join(table_lines(names, rows, bars, Layout(**layout))) + "\n"
+    return "\n" + "\n".join(render_table(names, rows, bars, Layout(**layout))) + "\n"
 
 
 WARDS = ["ward", "visits", "average_cost"]
@@ -143,7 +143,7 @@ def test_the_widest_text_is_cut_first():
 def test_what_fits_is_not_wider_than_the_terminal(width):
     lines = table(["description", "note", "n"], LONG, [(None, None, 102)] * 2, width=width, expanded="off").split("\n")
     fits = width >= 8 + 8 + 10 + 3 * 2 + 2
-    assert (max(map(width_of, lines)) <= width) == fits
+    assert (max(map(display_width, lines)) <= width) == fits
     assert "8980 ± 110" in lines[3]
 
 
@@ -177,7 +177,7 @@ def test_values_of_each_type():
 def test_no_rows():
     assert table(["a", "b"], []) == "\n a │ b\n───┼───\n"
     assert table(["a", "b"], [], expanded="on") == "\n\n"
-    assert table_lines([], [()], None, Layout()) == []
+    assert render_table([], [()], None, Layout()) == []
 
 
 # --- what a value may not do -----------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ TEXTS = ["abcd", "東京", "e\u0301", "❤\ufe0f", "👨\u200d👩", "שלום",
 
 def test_a_value_moves_no_column():
     """Held against a terminal: the last wall of each line stands in one column, whatever the text."""
-    lines = table_lines(["x", "n"], [(text, at) for at, text in enumerate(TEXTS)], None, Layout())
+    lines = render_table(["x", "n"], [(text, at) for at, text in enumerate(TEXTS)], None, Layout())
     assert len(lines) == len(TEXTS) + 2
     screen = pyte.Screen(500, len(lines) + 1)
     stream = pyte.Stream(screen)
@@ -208,21 +208,21 @@ def test_a_value_moves_no_column():
 
 def test_a_flag_is_two_columns():
     """A pair of letters that terminals draw as one flag; the emulator above takes it for four."""
-    assert width_of("🇨🇭") == 2
+    assert display_width("🇨🇭") == 2
 
 
 def test_marks_stand_on_letters_and_not_in_towers():
-    assert shown("\u0301x") == "\\u0301x"
-    assert shown("a" + "\u0301" * 6) == "a" + "\u0301" * 4 + "\\u0301" * 2
-    assert shown("❤\ufe0f") == "❤" and shown("\u202eabc") == "\\u202eabc"
+    assert escape_text("\u0301x") == "\\u0301x"
+    assert escape_text("a" + "\u0301" * 6) == "a" + "\u0301" * 4 + "\\u0301" * 2
+    assert escape_text("❤\ufe0f") == "❤" and escape_text("\u202eabc") == "\\u202eabc"
 
 
 def test_text_from_right_to_left_ends_before_the_next_column():
     """Or a terminal that follows the bidirectional algorithm would show the number before the text."""
-    (line,) = table_lines(["x", "n"], [("שלום", 12)], None, Layout())[2:]
+    (line,) = render_table(["x", "n"], [("שלום", 12)], None, Layout())[2:]
     assert line == " שלום\u200e │ 12"
-    (cut,) = table_lines(["x", "n"], [("שלום" * 9, 12)], None, Layout(width=20))[2:]
-    assert "…\u200e │ 12" in cut and width_of(cut) <= 20
+    (cut,) = render_table(["x", "n"], [("שלום" * 9, 12)], None, Layout(width=20))[2:]
+    assert "…\u200e │ 12" in cut and display_width(cut) <= 20
     assert "\\u200e" in table(["x"], [("a\u200e",)])  # its own are shown
 
 
@@ -237,12 +237,12 @@ class Terminal(io.StringIO):
 def test_colours_on_terminals_only(monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    assert coloured(Terminal()) and not coloured(io.StringIO())
+    assert supports_color(Terminal()) and not supports_color(io.StringIO())
     shown = Terminal()
     print_table(Screen(shown, io.StringIO()), ["a"], [(None,)])
     assert "\x1b[1ma" in shown.getvalue() and "\x1b[2mNULL\x1b[0m" in shown.getvalue()
     monkeypatch.setenv("NO_COLOR", "1")
-    assert not coloured(Terminal())
+    assert not supports_color(Terminal())
 
 
 def test_colours_take_no_columns():

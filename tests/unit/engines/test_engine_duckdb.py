@@ -14,11 +14,11 @@ import duckdb
 import numpy as np
 import pytest
 
-from dpsql.engines.base import FAILED, FAILED_HINT
+from dpsql.engines.base import ENGINE_FAILED, ENGINE_FAILED_HINT
 from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.errors import EngineFailed, InternalError, OperationalError
 from dpsql.schema.model import EngineTable, Files
-from dpsql.schema.places import MEMORY
+from dpsql.schema.places import MEMORY_URL
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def engine(folder):
 
 @pytest.fixture(scope="module")
 def reader():
-    engine = DuckDBEngine(MEMORY)
+    engine = DuckDBEngine(MEMORY_URL)
     yield engine
     engine.close()
 
@@ -140,14 +140,14 @@ def test_keys_of_an_unknown_type_are_a_bug(reader):
 def test_values_that_the_scan_should_have_removed_fail_closed(reader, sql):
     with pytest.raises(EngineFailed) as caught:
         reader.execute(sql, 1, {})
-    assert caught.value.message == FAILED
+    assert caught.value.message == ENGINE_FAILED
 
 
 def test_a_failure_says_nothing_about_rows(engine, caplog):
     with caplog.at_level(logging.ERROR, "dpsql.engine"), pytest.raises(EngineFailed) as caught:
         engine.execute("SELECT CAST(bad AS BIGINT), 1::BIGINT FROM visits", 1, {})
     error = caught.value
-    assert (error.message, error.hint, error.detail) == (FAILED, FAILED_HINT, None)
+    assert (error.message, error.hint, error.detail) == (ENGINE_FAILED, ENGINE_FAILED_HINT, None)
     assert error.__cause__ is None and error.__context__ is None
     assert "secret" not in str(error)
     assert "secret-7" in caplog.text  # the owner can find out why
@@ -161,7 +161,7 @@ try: e.execute("SELECT CAST(bad AS BIGINT), 1::BIGINT FROM visits", 1, {{}})
 except Exception as error: print(error.message)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == FAILED and done.stderr == ""
+    assert done.stdout.strip() == ENGINE_FAILED and done.stderr == ""
 
 
 def test_holes_are_bound_by_name(reader):
@@ -224,7 +224,7 @@ def test_only_one_select_runs(engine, sql):
 def test_the_file_is_not_written(folder):
     before = (folder / "clinic.duckdb").stat()
     first, second = (DuckDBEngine(f"duckdb:///{folder / 'clinic.duckdb'}") for _ in range(2))
-    assert first.public("SELECT count(*) FROM visits", {}) == second.public("SELECT count(*) FROM visits", {})
+    assert first.execute_public("SELECT count(*) FROM visits", {}) == second.execute_public("SELECT count(*) FROM visits", {})
     first.close()
     second.close()
     assert (folder / "clinic.duckdb").stat().st_mtime_ns == before.st_mtime_ns
@@ -254,7 +254,7 @@ def test_odd_file_names(tmp_path, stem):
         db.execute("CREATE TABLE t AS SELECT 1 AS x")
     path = plain.rename(tmp_path / f"{stem}.duckdb")
     engine = DuckDBEngine(f"duckdb:///{path}")
-    assert engine.public("SELECT x FROM t", {}) == [(1,)]
+    assert engine.execute_public("SELECT x FROM t", {}) == [(1,)]
     engine.close()
 
 
@@ -272,10 +272,10 @@ def test_threads_ask_at_once(engine):
 
 
 def test_what_does_not_fit_in_memory_is_spilled_and_removed(tmp_path):
-    engine = DuckDBEngine(MEMORY, threads=1, memory="60MB")
-    spill = Path(str(engine.public("SELECT current_setting('temp_directory')", {})[0][0]))
+    engine = DuckDBEngine(MEMORY_URL, threads=1, memory="60MB")
+    spill = Path(str(engine.execute_public("SELECT current_setting('temp_directory')", {})[0][0]))
     sql = "SELECT count(*) FROM (SELECT hash(range) k, count(*) FROM range(3000000) GROUP BY 1)"
-    assert engine.public(sql, {}) == [(3_000_000,)]
+    assert engine.execute_public(sql, {}) == [(3_000_000,)]
     assert spill.is_dir() and spill.stat().st_mode & 0o077 == 0
     engine.close()
     assert not spill.exists()
@@ -283,11 +283,11 @@ def test_what_does_not_fit_in_memory_is_spilled_and_removed(tmp_path):
 
 def test_a_spill_folder_is_the_owners_alone(tmp_path):
     folder = tmp_path / "spill"
-    DuckDBEngine(MEMORY, spill=folder).close()
+    DuckDBEngine(MEMORY_URL, spill=folder).close()
     assert folder.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o750)
     with pytest.raises(OperationalError, match="open to others") as caught:
-        DuckDBEngine(MEMORY, spill=folder)
+        DuckDBEngine(MEMORY_URL, spill=folder)
     assert caught.value.hint == f"Write: chmod 700 {folder}"
 
 
@@ -295,15 +295,15 @@ FOREVER = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b"
 
 
 def test_a_run_past_its_time_is_stopped_alone_and_fails_like_any_other(caplog):
-    engine = DuckDBEngine(MEMORY, seconds=0.2, threads=2)
+    engine = DuckDBEngine(MEMORY_URL, seconds=0.2, threads=2)
     others: list[object] = []
-    asked = threading.Thread(target=lambda: others.append(engine.public("SELECT 1", {})))
+    asked = threading.Thread(target=lambda: others.append(engine.execute_public("SELECT 1", {})))
     with pytest.raises(BaseException) as caught:  # a KeyboardInterrupt would be no failure
         asked.start()
         engine.execute(FOREVER, 0, {})
     asked.join()
     assert type(caught.value) is EngineFailed
-    assert str(caught.value) == f"{FAILED}\nHINT:  {FAILED_HINT}"
+    assert str(caught.value) == f"{ENGINE_FAILED}\nHINT:  {ENGINE_FAILED_HINT}"
     assert caught.value.__cause__ is None and caught.value.__context__ is None
     assert "longer than 0.2 s" in caplog.text
     assert others == [[(1,)]]
@@ -312,7 +312,7 @@ def test_a_run_past_its_time_is_stopped_alone_and_fails_like_any_other(caplog):
 
 
 def test_closing_stops_what_runs_and_it_is_no_failure():
-    engine, ended = DuckDBEngine(MEMORY, seconds=60), []
+    engine, ended = DuckDBEngine(MEMORY_URL, seconds=60), []
 
     def run() -> None:
         try:
@@ -392,7 +392,7 @@ SELECT COUNT(*) AS n FROM values1
 def test_outer_joins_of_texts_do_not_fail_on_some_rows():
     """With projection_pullup, DuckDB 2.0.0 meets an internal error on these rows with several threads, and on fewer
     not: that a run fails would tell of them. The instance is of no use after it."""
-    engine = DuckDBEngine(MEMORY, threads=4)
+    engine = DuckDBEngine(MEMORY_URL, threads=4)
     try:
         for name, columns, rows in (
             ("tests", "vid BIGINT, t1 VARCHAR", TESTS),
@@ -402,6 +402,6 @@ def test_outer_joins_of_texts_do_not_fail_on_some_rows():
             engine._connection.execute(f"CREATE TABLE {name} ({columns})")
             engine._connection.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(rows[0]))})", rows)
         for _ in range(5):
-            assert engine.public(JOINED, {}) == [(3,)]
+            assert engine.execute_public(JOINED, {}) == [(3,)]
     finally:
         engine.close()

@@ -9,11 +9,11 @@ import duckdb
 import pytest
 
 from dpsql import types as t
-from dpsql.engines.owner import DuckDBOwner
+from dpsql.engines.owner import DuckDBAdmin
 from dpsql.errors import OperationalError
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import Column, EngineTable, Files
-from dpsql.schema.places import MEMORY
+from dpsql.schema.places import MEMORY_URL
 
 T = EngineTable(("t",))
 
@@ -32,7 +32,7 @@ def table(tmp_path):
         path = tmp_path / "data.duckdb"
         with duckdb.connect(str(path)) as db:
             db.execute(sql)
-        opened.append(DuckDBOwner(f"duckdb:///{path}"))
+        opened.append(DuckDBAdmin(f"duckdb:///{path}"))
         return opened[-1]
 
     yield make
@@ -53,8 +53,8 @@ def table(tmp_path):
         ("9007199254740992, 9007199254740993", column("x", t.BIGINT, 0, 9007199254740992), False, True),
         ("9007199254740992, 9007199254740993", column("x", t.BIGINT, 0, 9007199254740993), False, False),
         ("1, 2", column("x", t.INTEGER, 0, 10**12), False, False),
-        ("1.25::DECIMAL(9,2), 2.34, 2.35", column("x", t.decimal(9, 2), 0, Fraction(7, 3)), False, True),
-        ("1.25::DECIMAL(9,2), 2.33, 2.30", column("x", t.decimal(9, 2), 0, Fraction(7, 3)), False, False),
+        ("1.25::DECIMAL(9,2), 2.34, 2.35", column("x", t.decimal_type(9, 2), 0, Fraction(7, 3)), False, True),
+        ("1.25::DECIMAL(9,2), 2.33, 2.30", column("x", t.decimal_type(9, 2), 0, Fraction(7, 3)), False, False),
         ("DATE '2020-01-01', DATE '2020-01-02'", column("x", t.DATE, 0, 18262), False, True),
         ("DATE '2020-01-01', DATE '2020-01-02'", column("x", t.DATE, 0, 18263), False, False),
         ("DATE 'infinity', DATE '-infinity', DATE '2020-01-01'", column("x", t.DATE), False, False),
@@ -73,26 +73,26 @@ def table(tmp_path):
 )
 def test_duplicates_are_those_of_sanitised_rows(table, values, key, is_id, found):
     owner = table(f"CREATE TABLE t AS SELECT unnest([{values}]) AS x")
-    assert owner.duplicates(T, [key], ["x"] if is_id else []) is found
+    assert owner.has_duplicates(T, [key], ["x"] if is_id else []) is found
 
 
 def test_duplicates_of_several_columns(table):
     owner = table("CREATE TABLE t AS FROM (VALUES (1, 'a'), (1, 'b'), (2, 'a'), (2, NULL), (2, NULL)) v(x, y)")
     keys = [column("x", t.INTEGER), column("y", t.TEXT)]
-    assert not owner.duplicates(T, keys)
-    assert owner.duplicates(T, keys[:1]) and owner.duplicates(T, keys[1:])
+    assert not owner.has_duplicates(T, keys)
+    assert owner.has_duplicates(T, keys[:1]) and owner.has_duplicates(T, keys[1:])
 
 
 def test_bounds_of_a_float_key_are_refused(table):
     owner = table("CREATE TABLE t AS SELECT 1.5::DOUBLE AS x")
     with pytest.raises(OperationalError, match="cannot have bounds"):
-        owner.duplicates(T, [column("x", t.DOUBLE, 0, 1)])
+        owner.has_duplicates(T, [column("x", t.DOUBLE, 0, 1)])
 
 
 @pytest.mark.parametrize("collation", ["nocase", "noaccent", "de", "nfc"])
 def test_collations_are_found_also_behind_a_view(table, collation):
     owner = table(f"CREATE TABLE s (x TEXT COLLATE {collation}, y TEXT); CREATE VIEW t AS SELECT x, y, x AS z FROM s")
-    assert [owner.compares_by_bytes(T, name) for name in "xyz"] == [False, True, False]
+    assert [owner.is_compared_by_bytes(T, name) for name in "xyz"] == [False, True, False]
 
 
 @pytest.fixture
@@ -106,8 +106,8 @@ def load(tmp_path):
             paths.append(tmp_path / f"part{at}.{kind}")
             paths[-1].write_bytes(content if isinstance(content, bytes) else content.encode())
         target = tmp_path / "snapshots" / "t.parquet"
-        with DuckDBOwner(MEMORY) as owner:
-            owner.snapshot(Files(tuple(map(str, paths)), kind, **dialect), columns, target, ids)
+        with DuckDBAdmin(MEMORY_URL) as owner:
+            owner.write_snapshot(Files(tuple(map(str, paths)), kind, **dialect), columns, target, ids)
         assert [path.name for path in target.parent.iterdir()] == ["t.parquet"]
         with duckdb.connect() as db:
             return db.execute(f"SELECT * FROM '{target}'").fetchall()
@@ -120,7 +120,7 @@ A, B = column("a", t.BIGINT), column("b", t.TEXT)
 
 def test_fields_are_cast_row_by_row(load):
     columns = [
-        column("i", t.INTEGER), column("d", t.decimal(6, 2)), column("f", t.DOUBLE), column("day", t.DATE),
+        column("i", t.INTEGER), column("d", t.decimal_type(6, 2)), column("f", t.DOUBLE), column("day", t.DATE),
         column("at", t.TIMESTAMP), column("ok", t.BOOLEAN), column("s", t.TEXT),
     ]  # fmt: skip
     text = "i,d,f,day,at,ok,s\n1,1.005,1e3,2020-01-02,2020-01-02 03:04:05,true,x\nx,y,z,13/01/2020,never,perhaps,\n"
@@ -133,7 +133,7 @@ def test_fields_are_cast_row_by_row(load):
 def test_every_type_survives_the_snapshot(load):
     cases = [
         (t.HUGEINT, "9007199254740993", 9007199254740993),
-        (t.decimal(30, 3), "123456789012345678901234567.891", Decimal("123456789012345678901234567.891")),
+        (t.decimal_type(30, 3), "123456789012345678901234567.891", Decimal("123456789012345678901234567.891")),
         (t.TIMESTAMPTZ, "2020-01-02 03:04:05+01", dt.datetime(2020, 1, 2, 2, 4, 5, tzinfo=dt.UTC)),
         (t.TIME, "01:02:03", dt.time(1, 2, 3)),
         (t.UUID, "00000000-0000-0000-0000-000000000001", UUID(int=1)),

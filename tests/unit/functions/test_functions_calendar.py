@@ -6,7 +6,7 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-from dpsql.functions.calendar import CYCLES, TRUNCATIONS, extract_bounds, truncate, truncated_values
+from dpsql.functions.calendar import PART_RANGES, TRUNCATIONS, part_bounds, truncate_datetime, truncated_domain
 from dpsql.plan.expr import Call, Literal
 from dpsql.schema.domain import Domain, to_number
 from dpsql.sql.render_expr import render_expr
@@ -28,7 +28,7 @@ POSTGRES = ("century", "millennium")
 @pytest.mark.parametrize("part", [part for part in TRUNCATIONS if part not in POSTGRES])
 def test_periods_begin_where_duckdb_says(part: str) -> None:
     for moment in MOMENTS if part != "decade" else MOMENTS[:-1]:  # the first decade began before the year 1
-        assert (truncate(part, moment),) == duckdb.execute(
+        assert (truncate_datetime(part, moment),) == duckdb.execute(
             "SELECT CAST(date_trunc(?, ?::TIMESTAMP) AS TIMESTAMP)", [part, moment]
         ).fetchone()
 
@@ -39,14 +39,14 @@ def test_periods_begin_where_duckdb_says(part: str) -> None:
      ("millennium", 2024, 2001), ("millennium", 1000, 1)],
 )  # fmt: skip
 def test_centuries_begin_where_postgresql_says(part: str, year: int, start: int) -> None:
-    assert truncate(part, dt.datetime(year, 7, 4, 12)) == dt.datetime(start, 1, 1)
+    assert truncate_datetime(part, dt.datetime(year, 7, 4, 12)) == dt.datetime(start, 1, 1)
     moment = Call("date_trunc", (Literal(part, TEXT), Literal(dt.datetime(year, 7, 4, 12), TIMESTAMP)), TIMESTAMP)
     assert duckdb.execute(f"SELECT {render_expr(moment)}").fetchone() == (dt.datetime(start, 1, 1),)
 
 
-@pytest.mark.parametrize("part", CYCLES)
+@pytest.mark.parametrize("part", PART_RANGES)
 def test_parts_stay_within_their_cycle(part: str) -> None:
-    lower, upper = extract_bounds(part, Domain(TIMESTAMP))
+    lower, upper = part_bounds(part, Domain(TIMESTAMP))
     assert lower is not None and upper is not None
     least, most = duckdb.execute(
         f"SELECT min(date_part('{part}', moment)), max(date_part('{part}', moment)) FROM "
@@ -59,27 +59,27 @@ def test_parts_stay_within_their_cycle(part: str) -> None:
 def test_every_day_within_bounds_has_its_period_in_the_list(part: str) -> None:
     first, last = dt.date(2023, 11, 30), dt.date(2025, 1, 1)
     domain = Domain(DATE, False, to_number(first), to_number(last))
-    values = truncated_values(part, domain, TIMESTAMP, 10_000).values
+    values = truncated_domain(part, domain, TIMESTAMP, 10_000).values
     assert values is not None and len(set(values)) == len(values)
     days = [first + dt.timedelta(days=n) for n in range((last - first).days + 1)]
-    assert set(values) == {truncate(part, dt.datetime(d.year, d.month, d.day)) for d in days}
+    assert set(values) == {truncate_datetime(part, dt.datetime(d.year, d.month, d.day)) for d in days}
 
 
 @pytest.mark.parametrize("part", ["hour", "minute"])
 def test_every_minute_within_bounds_has_its_period_in_the_list(part: str) -> None:
     first, last = dt.datetime(2024, 2, 28, 23, 58, 30), dt.datetime(2024, 2, 29, 1, 1, 0)
     domain = Domain(TIMESTAMP, False, to_number(first), to_number(last))
-    values = truncated_values(part, domain, TIMESTAMP, 10_000).values
+    values = truncated_domain(part, domain, TIMESTAMP, 10_000).values
     moments = [first + dt.timedelta(seconds=n) for n in range(int((last - first).total_seconds()) + 1)]
-    assert values is not None and set(values) == {truncate(part, at) for at in moments}
+    assert values is not None and set(values) == {truncate_datetime(part, at) for at in moments}
 
 
 def test_a_time_zone_has_no_list() -> None:
     zoned = Domain(TIMESTAMPTZ, False, Fraction(0), Fraction(10**12))
-    assert truncated_values("month", zoned, TIMESTAMPTZ, 100).values is None
+    assert truncated_domain("month", zoned, TIMESTAMPTZ, 100).values is None
 
 
 def test_years_past_the_calendar_have_no_list() -> None:
     far = Domain(DATE, False, Fraction(0), Fraction(10**9))
-    assert truncated_values("year", far, TIMESTAMP, 10_000).values is None
-    assert extract_bounds("year", far) == (None, None)
+    assert truncated_domain("year", far, TIMESTAMP, 10_000).values is None
+    assert part_bounds("year", far) == (None, None)

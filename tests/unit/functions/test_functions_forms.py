@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from dpsql.compile import compile_query
-from dpsql.engines.duckdb import spelling
+from dpsql.engines.duckdb import duckdb_type_name
 from dpsql.errors import Error
 from dpsql.functions.table import FUNCTIONS
 from dpsql.schema.model import Resolved
@@ -28,7 +28,7 @@ def database(clinic: Resolved) -> Iterator[duckdb.DuckDBPyConnection]:
     """Empty tables: what fails here fails for everyone."""
     with duckdb.connect(":memory:") as connection:
         for table in clinic.schema.tables:
-            columns = ", ".join(f'"{column.name}" {spelling(column.type)}' for column in table.columns)
+            columns = ", ".join(f'"{column.name}" {duckdb_type_name(column.type)}' for column in table.columns)
             connection.execute(f'CREATE TABLE "{table.name}" ({columns})')
         yield connection
 

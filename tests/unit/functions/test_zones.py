@@ -9,8 +9,8 @@ import duckdb
 import pytest
 
 from dpsql.errors import Unsupported
-from dpsql.functions.zone_names import ZONES
-from dpsql.functions.zones import FARTHEST, UTC, close_zones, zone_name
+from dpsql.functions.zone_names import ZONE_OFFSETS
+from dpsql.functions.zones import MAX_OFFSET_HOURS, UTC_NAMES, suggest_zones, find_zone_name
 from dpsql.schema.domain import to_number
 from dpsql.types import TIMESTAMP, TIMESTAMPTZ
 from tests.support.expressions import bound, claimed
@@ -27,8 +27,8 @@ def database() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def test_the_engine_knows_every_zone_and_keeps_its_hours(database: duckdb.DuckDBPyConnection) -> None:
-    assert {name for name, _, _ in ZONES.values()} <= known(database)
-    for name, least, most in ZONES.values():
+    assert {name for name, _, _ in ZONE_OFFSETS.values()} <= known(database)
+    for name, least, most in ZONE_OFFSETS.values():
         found = hours(name, 1970, database)
         assert least <= found[0] and found[1] <= most, name
 
@@ -36,18 +36,18 @@ def test_the_engine_knows_every_zone_and_keeps_its_hours(database: duckdb.DuckDB
 def test_no_zone_was_ever_farther_than_is_claimed(database: duckdb.DuckDBPyConnection) -> None:
     for name in ("Asia/Manila", "America/Juneau", "Pacific/Kiritimati", "Pacific/Guam", "Europe/Berlin"):
         least, most = hours(name, 1, database)
-        assert least > -FARTHEST and most < FARTHEST
+        assert least > -MAX_OFFSET_HOURS and most < MAX_OFFSET_HOURS
 
 
 def test_utc_by_any_name_is_utc(database: duckdb.DuckDBPyConnection) -> None:
-    for name in UTC - {"z"}:
+    for name in UTC_NAMES - {"z"}:
         assert hours(name, 1, database) == (0, 0)
 
 
 def test_names_in_any_case() -> None:
-    assert zone_name("europe/BERLIN") == zone_name(" Europe/Berlin ") == "Europe/Berlin"
-    assert zone_name("Berlin") is None and close_zones("Berlin") == ["Europe/Berlin"]
-    assert "America/New_York" in close_zones("new york") and "Europe/Berlin" in close_zones("Europe/Berlim")
+    assert find_zone_name("europe/BERLIN") == find_zone_name(" Europe/Berlin ") == "Europe/Berlin"
+    assert find_zone_name("Berlin") is None and suggest_zones("Berlin") == ["Europe/Berlin"]
+    assert "America/New_York" in suggest_zones("new york") and "Europe/Berlin" in suggest_zones("Europe/Berlim")
 
 
 def test_local_time_and_back() -> None:

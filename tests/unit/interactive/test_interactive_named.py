@@ -23,7 +23,7 @@ from dpsql.errors import (
     Unsupported,
 )
 from dpsql.interactive import interaction, named
-from dpsql.session import Session, Ticket
+from dpsql.session import Session, StatementHandle
 from dpsql.types import BIGINT, DOUBLE, TEXT
 from tests.support.running import PATIENCE, House, gated_house, in_thread, until
 from tests.support.shop import SCHEMA, Silence, open_shop
@@ -177,8 +177,8 @@ def test_explaining_and_preparing_ask_nothing(session: Session) -> None:
     assert session.execute("EXPLAIN ASK busy").rows[0][0].startswith("paid for up front")
     with pytest.raises(BudgetExceeded, match="only what is free"):
         session.execute("DECLARE other THRESHOLD 1")
-        session.execute(f"ASK other {COUNT}", ticket=Ticket(free=True))
-    assert session.execute(f"ASK busy {COUNT}", ticket=Ticket(free=True)).rows == [(True, 1)]
+        session.execute(f"ASK other {COUNT}", ticket=StatementHandle(free=True))
+    assert session.execute(f"ASK busy {COUNT}", ticket=StatementHandle(free=True)).rows == [(True, 1)]
 
 
 @pytest.mark.parametrize("options", ["QUESTIONS 0", "QUESTIONS 1.5", "CONFIDENCE 1", "CONFIDENCE x", "QUESTIONS 1e99"])
@@ -252,7 +252,7 @@ def test_names(session: Session) -> None:
 
 
 def test_their_number_is_bounded(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(named, "MOST", 2)
+    monkeypatch.setattr(named, "MAX_MECHANISMS", 2)
     session.execute(BUSY)
     session.execute(HOLDOUT)
     with pytest.raises(LimitExceeded):
@@ -293,7 +293,7 @@ def test_another_session_has_none_of_it(session: Session) -> None:
     other = Session(session.dataset, sampler=Silence())
     with pytest.raises(ProgrammingError, match="does not exist"):
         other.execute(f"ASK busy {COUNT}")
-    assert session.queries.own.all == ()  # nor has the ledger a name of it
+    assert session.queries.own.all_objects == ()  # nor has the ledger a name of it
 
 
 def test_a_change_of_the_role_ends_it(tmp_path: Path) -> None:
@@ -334,7 +334,7 @@ def test_a_question_that_was_left_is_judged_once(house: House) -> None:
     session.execute(BUSY)
     session.execute(f"EXPLAIN ASK busy {COUNT}")
     for _ in range(2):
-        ticket = Ticket()
+        ticket = StatementHandle()
         thread, got = in_thread(lambda ticket=ticket: session.execute(f"ASK busy {COUNT}", ticket=ticket))  # type: ignore[misc]
         until(lambda: house.engine.began)
         session.cancel(ticket)
@@ -375,7 +375,7 @@ def test_the_last_answer_above_is_not_lost_to_who_asks_something_else_first(hous
 def test_an_answer_whose_delivery_was_canceled_is_given_again(session: Session) -> None:
     """A server sends rows after the session has answered, and can be canceled until the last one."""
     session.execute(BUSY)
-    ticket = Ticket()
+    ticket = StatementHandle()
     assert session.execute(f"ASK busy {COUNT}", ticket=ticket).rows == [(True, 2)]
     session.cancel(ticket)
     assert session.execute(f"ASK busy {COUNT}").rows == [(True, 2)]
@@ -394,14 +394,14 @@ def test_another_mean_is_another_question(house: House) -> None:
 
 
 def test_memory_does_not_grow_with_questions(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interaction, "MOST_CHARACTERS", 20)
+    monkeypatch.setattr(interaction, "MAX_QUESTION_CHARACTERS", 20)
     session = house.session
     session.execute(BUSY)
     house.engine.gate.set()
-    held = session._held.mechanisms.of("busy")
+    held = session._held.mechanisms.get_mechanism("busy")
     for age in range(5):
         session.execute(f"ASK busy {COUNT} WHERE age = {age}")
     assert not held._untold and held._last is not None and len(held._last[0].text) == 20
-    for _ in range(interaction.MOST_UNTOLD + 5):
-        held._record(held._last[0], b'{"dpsql_answer":1,"number":1,"above":false,"value":null}')
-    assert len(held._untold) == interaction.MOST_UNTOLD
+    for _ in range(interaction.MAX_UNDELIVERED + 5):
+        held._record_answer(held._last[0], b'{"dpsql_answer":1,"number":1,"above":false,"value":null}')
+    assert len(held._untold) == interaction.MAX_UNDELIVERED

@@ -13,9 +13,9 @@ from functools import partial
 import pytest
 
 from dpsql.errors import AccessDenied, BudgetExceeded, IntegrityError, InternalError, OperationalError
-from dpsql.ledger.base import Account, Asked, Binding, Kind, Statement
-from dpsql.ledger.books import Books
-from dpsql.privacy.accounting import rho_from
+from dpsql.ledger.base import Account, ReleaseRequest, Binding, EntryKind, ChargedStatement
+from dpsql.ledger.books import SqlLedger
+from dpsql.privacy.accounting import epsilon_to_rho
 from dpsql.privacy.filters import Composition
 from dpsql.privacy.loss import Loss, round_down
 from tests.support.ledgers import Shelf, charges
@@ -29,16 +29,16 @@ BEN = Account("ben", Fraction(1), Fraction(1, 10**8), parent="team")
 EVE = Account("eve", Fraction(1), Fraction(1, 10**8))
 EVERYONE = (UNI, TEAM, ANA, BEN, EVE)
 NOW = datetime(2025, 1, 2, 3, 4, 5, tzinfo=UTC)
-SQL = Statement("SELECT")
+SQL = ChargedStatement("SELECT")
 
-Make = Callable[..., Books]
+Make = Callable[..., SqlLedger]
 
 
 @pytest.fixture
 def make(shelf: Shelf) -> Make:
     """Opens one and the same ledger, with the accounts that a schema declares."""
 
-    def opened(*accounts: Account, dataset: Account = DATASET) -> Books:
+    def opened(*accounts: Account, dataset: Account = DATASET) -> SqlLedger:
         ledger = shelf.open(BINDING, dataset, others=accounts)
         if ledger.current_version() is None:
             ledger.register_version("files", "facts")
@@ -48,7 +48,7 @@ def make(shelf: Shelf) -> Make:
 
 
 @pytest.fixture
-def ledger(make: Make) -> Books:
+def ledger(make: Make) -> SqlLedger:
     return make(*EVERYONE)
 
 
@@ -56,38 +56,38 @@ def laplace(epsilon: str | Fraction) -> Loss:
     return Loss(Fraction(epsilon), Fraction(epsilon) ** 2 / 2, Fraction(0))
 
 
-def ask(plan: str, epsilon: str = "1/8") -> list[Asked]:
-    return [Asked(plan, 1, laplace(epsilon), (Fraction(10),))]
+def ask(plan: str, epsilon: str = "1/8") -> list[ReleaseRequest]:
+    return [ReleaseRequest(plan, 1, laplace(epsilon), (Fraction(10),))]
 
 
-def spent(ledger: Books, *accounts: Account) -> list[Fraction]:
-    return [ledger.balance(account).pure_epsilon or Fraction(0) for account in accounts]
+def spent(ledger: SqlLedger, *accounts: Account) -> list[Fraction]:
+    return [ledger.get_balance(account).pure_epsilon or Fraction(0) for account in accounts]
 
 
 class TestGroups:
-    def test_all_above_an_account_pay_with_it(self, ledger: Books) -> None:
+    def test_all_above_an_account_pay_with_it(self, ledger: SqlLedger) -> None:
         ledger.purchase(ANA, ask("p"), SQL, NOW)
         eighth = Fraction(1, 8)
         assert spent(ledger, ANA, TEAM, UNI, DATASET, BEN, EVE) == [eighth, eighth, eighth, eighth, 0, 0]
         assert {entry.by for account in (TEAM, UNI, DATASET) for entry in charges(ledger, account)} == {"ana"}
 
-    def test_pay_once_for_a_release_that_several_members_ask_for(self, ledger: Books) -> None:
+    def test_pay_once_for_a_release_that_several_members_ask_for(self, ledger: SqlLedger) -> None:
         ledger.purchase(ANA, ask("p"), SQL, NOW)
         (claim,) = ledger.purchase(BEN, ask("p"), SQL, NOW)
         assert claim.charged
         ledger.purchase(EVE, ask("p"), SQL, NOW)
         assert spent(ledger, ANA, BEN, EVE) == [Fraction(1, 8)] * 3
         assert [len(charges(ledger, account)) for account in (TEAM, UNI, DATASET)] == [1, 1, 1]
-        assert ledger.verify() == ()
+        assert ledger.verify_chains() == ()
 
-    def test_pay_for_what_others_than_their_members_asked_for_first(self, ledger: Books) -> None:
+    def test_pay_for_what_others_than_their_members_asked_for_first(self, ledger: SqlLedger) -> None:
         ledger.purchase(EVE, ask("p"), SQL, NOW)
         assert spent(ledger, TEAM, UNI, DATASET) == [0, 0, Fraction(1, 8)]
         ledger.purchase(ANA, ask("p"), SQL, NOW)
         assert spent(ledger, TEAM, UNI, DATASET) == [Fraction(1, 8)] * 3
         assert len(charges(ledger, DATASET)) == 1
 
-    def test_one_that_cannot_pay_refuses_with_the_datasets_text(self, ledger: Books, make: Make) -> None:
+    def test_one_that_cannot_pay_refuses_with_the_datasets_text(self, ledger: SqlLedger, make: Make) -> None:
         ledger.purchase(BEN, ask("all of it", "1"), SQL, NOW)
         with pytest.raises(BudgetExceeded) as refusal:
             ledger.purchase(ANA, ask("p"), SQL, NOW)
@@ -109,18 +109,18 @@ class TestPolicies:
         limited = replace(who, **{f"largest_{name}": Fraction(1, 10**9)})
         everyone = {account.name: account for account in (UNI, TEAM, ANA, DATASET)} | {limited.name: limited}
         ledger = make(*(everyone[n] for n in ("uni", "team", "ana")), dataset=everyone["dataset"])
-        large = Statement("SELECT", **{name: Fraction(2, 10**9)})
+        large = ChargedStatement("SELECT", **{name: Fraction(2, 10**9)})
         with pytest.raises(BudgetExceeded, match='may ask for at most 1e-9') as refusal:
             ledger.purchase(everyone["ana"], ask("p"), large, NOW)
         assert f"SET {name} = 1e-9" in str(refusal.value) and spent(ledger, everyone["ana"], UNI) == [0, 0]
-        ledger.purchase(everyone["ana"], ask("p"), Statement("SELECT", **{name: Fraction(1, 10**9)}), NOW)
+        ledger.purchase(everyone["ana"], ask("p"), ChargedStatement("SELECT", **{name: Fraction(1, 10**9)}), NOW)
         ledger.purchase(everyone["ana"], ask("p"), large, NOW)  # what was paid for is free, whatever the policy
 
     def test_a_policy_is_told_before_a_budget_that_is_short(self, make: Make) -> None:
         """Else she would be told an epsilon that fits, and be refused it again."""
         ledger = make(UNI, replace(TEAM, largest_epsilon=Fraction(1, 10)), ANA)
         with pytest.raises(BudgetExceeded, match=r"one query of .team. may ask for at most 0\.1"):
-            ledger.purchase(ANA, ask("p", "3"), Statement("SELECT", Fraction(3)), NOW)
+            ledger.purchase(ANA, ask("p", "3"), ChargedStatement("SELECT", Fraction(3)), NOW)
 
     @pytest.mark.parametrize("who", ["ana", "team", "dataset"])
     def test_an_expired_account_asks_nothing(self, make: Make, who: str) -> None:
@@ -130,24 +130,24 @@ class TestPolicies:
         ana = everyone["ana"]
         last = datetime(2025, 1, 2, 23, 59, tzinfo=UTC)
         (claim,) = ledger.purchase(ana, ask("p"), SQL, last)
-        ledger.store(claim.release, b"rows")
-        assert ledger.served(ana, ask("p"), last) is not None
+        ledger.store_body(claim.release, b"rows")
+        assert ledger.find_entitlements(ana, ask("p"), last) is not None
         for later in (last + timedelta(minutes=1), last + timedelta(days=400)):
             for plan in ("p", "q"):
-                for ask_for in (partial(ledger.purchase, ana, ask(plan), SQL), partial(ledger.served, ana, ask(plan))):
+                for ask_for in (partial(ledger.purchase, ana, ask(plan), SQL), partial(ledger.find_entitlements, ana, ask(plan))):
                     with pytest.raises(AccessDenied, match=f'the account "{who}" expired on 2025-01-03'):
                         ask_for(later)
 
 
 class TestTerms:
-    def test_are_recorded_when_a_schema_is_opened(self, ledger: Books) -> None:
-        ledger.adopt(NOW, "schema")
-        entries = [entry for name in ("ana", "dataset", "team") for entry in ledger.entries(name)]
+    def test_are_recorded_when_a_schema_is_opened(self, ledger: SqlLedger) -> None:
+        ledger.adopt_terms(NOW, "schema")
+        entries = [entry for name in ("ana", "dataset", "team") for entry in ledger.list_entries(name)]
         assert [(entry.kind, entry.terms, entry.statement.schema) for entry in entries] == [
-            (Kind.OPENED, account.terms, "schema") for account in (ANA, DATASET, TEAM)
+            (EntryKind.OPENED, account.terms, "schema") for account in (ANA, DATASET, TEAM)
         ]
-        ledger.adopt(NOW, "schema")
-        assert [len(ledger.entries(name)) for name in ledger.accounts()] == [1] * 6
+        ledger.adopt_terms(NOW, "schema")
+        assert [len(ledger.list_entries(name)) for name in ledger.list_accounts()] == [1] * 6
 
     @pytest.mark.parametrize(
         "raised",
@@ -158,66 +158,66 @@ class TestTerms:
             replace(ANA, composition=Composition.BASIC),
         ],
     )
-    def test_that_grant_more_wait_for_the_owner(self, ledger: Books, make: Make, raised: Account) -> None:
-        ledger.adopt(NOW, "")
+    def test_that_grant_more_wait_for_the_owner(self, ledger: SqlLedger, make: Make, raised: Account) -> None:
+        ledger.adopt_terms(NOW, "")
         ledger.purchase(ANA, ask("p", "1"), SQL, NOW)
         changed = make(UNI, replace(TEAM, epsilon=TEAM.epsilon), raised, BEN, EVE)
-        changed.adopt(NOW, "")
-        assert changed.recorded(raised) == changed.balance(raised).terms == ANA.terms, "what was recorded stands"
+        changed.adopt_terms(NOW, "")
+        assert changed.recorded_terms(raised) == changed.get_balance(raised).terms == ANA.terms, "what was recorded stands"
         with pytest.raises(IntegrityError, match='changes the budget of "ana" from') as refusal:
             changed.purchase(raised, ask("q"), SQL, NOW)
         assert "dpsql account grant SCHEMA ana" in str(refusal.value)
         changed.purchase(BEN, ask("p", "1"), SQL, NOW)  # nobody else is held up
-        entry = changed.grant(raised, NOW, "schema")
-        assert entry is not None and (entry.kind, entry.terms) == (Kind.CHANGED, raised.terms)
+        entry = changed.grant_terms(raised, NOW, "schema")
+        assert entry is not None and (entry.kind, entry.terms) == (EntryKind.CHANGED, raised.terms)
         assert entry.spent == charges(changed, ANA)[-1].spent, "nothing is forgiven"
-        assert changed.grant(raised, NOW, "schema") is None
-        changed.adopt(NOW, "")
-        assert changed.verify() == ()
+        assert changed.grant_terms(raised, NOW, "schema") is None
+        changed.adopt_terms(NOW, "")
+        assert changed.verify_chains() == ()
 
-    def test_that_grant_less_count_at_once(self, ledger: Books, make: Make) -> None:
+    def test_that_grant_less_count_at_once(self, ledger: SqlLedger, make: Make) -> None:
         ledger.purchase(ANA, ask("p", "1/2"), SQL, NOW)
         lowered = replace(ANA, epsilon=Fraction(9, 16))
         changed = make(UNI, TEAM, lowered, BEN, EVE)
         with pytest.raises(BudgetExceeded):
             changed.purchase(lowered, ask("q"), SQL, NOW)
-        changed.adopt(NOW, "")
-        assert [entry.kind for entry in changed.entries("ana")] == [Kind.OPENED, Kind.CHARGE, Kind.CHANGED]
+        changed.adopt_terms(NOW, "")
+        assert [entry.kind for entry in changed.list_entries("ana")] == [EntryKind.OPENED, EntryKind.CHARGE, EntryKind.CHANGED]
         with pytest.raises(IntegrityError):
             ledger.purchase(ANA, ask("r"), SQL, NOW)  # the schema of before: a raise, now
 
-    def test_a_raise_does_not_bring_back_what_was_spent(self, ledger: Books, make: Make) -> None:
+    def test_a_raise_does_not_bring_back_what_was_spent(self, ledger: SqlLedger, make: Make) -> None:
         ledger.purchase(EVE, ask("p", "1"), SQL, NOW)
         raised = replace(EVE, epsilon=Fraction(3, 2))
         changed = make(UNI, TEAM, ANA, BEN, raised)
-        changed.grant(raised, NOW, "")
+        changed.grant_terms(raised, NOW, "")
         changed.purchase(raised, ask("q", "1/2"), SQL, NOW)
         with pytest.raises(BudgetExceeded):
             changed.purchase(raised, ask("r"), SQL, NOW)
 
 
 class TestJoining:
-    def test_charges_the_members_history_to_all_above(self, ledger: Books, make: Make) -> None:
+    def test_charges_the_members_history_to_all_above(self, ledger: SqlLedger, make: Make) -> None:
         for plan in ("p", "q"):
             ledger.purchase(EVE, ask(plan), SQL, NOW)
         ledger.purchase(ANA, ask("q"), SQL, NOW)
         joined = replace(EVE, parent="team")
         changed = make(UNI, TEAM, ANA, BEN, joined)
-        changed.adopt(NOW, "")
+        changed.adopt_terms(NOW, "")
         assert spent(changed, TEAM, UNI) == [Fraction(1, 4)] * 2, "q was paid for by ana"
-        entry = changed.entries("team")[-1]
-        assert (entry.kind, entry.by, [charge.plan for charge in entry.charges]) == (Kind.JOINED, "eve", ["p"])
-        assert changed.verify() == ()
+        entry = changed.list_entries("team")[-1]
+        assert (entry.kind, entry.by, [charge.plan for charge in entry.charges]) == (EntryKind.JOINED, "eve", ["p"])
+        assert changed.verify_chains() == ()
         changed.purchase(joined, ask("r"), SQL, NOW)
         assert spent(changed, TEAM, EVE) == [Fraction(3, 8)] * 2
 
-    def test_without_opening_the_schema_anew_the_first_charge_does(self, ledger: Books, make: Make) -> None:
+    def test_without_opening_the_schema_anew_the_first_charge_does(self, ledger: SqlLedger, make: Make) -> None:
         ledger.purchase(EVE, ask("p"), SQL, NOW)
         joined = replace(EVE, parent="team")
         changed = make(UNI, TEAM, ANA, BEN, joined)
         changed.purchase(joined, ask("q"), SQL, NOW)
         assert spent(changed, TEAM, UNI, EVE, DATASET) == [Fraction(1, 4)] * 4
-        assert changed.verify() == ()
+        assert changed.verify_chains() == ()
 
     def test_of_a_group_charges_what_its_members_asked(self, make: Make) -> None:
         alone = replace(TEAM, parent=None)
@@ -225,35 +225,35 @@ class TestJoining:
         ledger.purchase(ANA, ask("p"), SQL, NOW)
         ledger.purchase(BEN, ask("q"), SQL, NOW)
         changed = make(*EVERYONE)
-        changed.adopt(NOW, "")
-        assert spent(changed, UNI) == [Fraction(1, 4)] and changed.verify() == ()
+        changed.adopt_terms(NOW, "")
+        assert spent(changed, UNI) == [Fraction(1, 4)] and changed.verify_chains() == ()
 
-    def test_is_refused_where_a_parent_cannot_pay(self, ledger: Books, make: Make) -> None:
+    def test_is_refused_where_a_parent_cannot_pay(self, ledger: SqlLedger, make: Make) -> None:
         ledger.purchase(BEN, ask("p", "3/4"), SQL, NOW)
         ledger.purchase(EVE, ask("q", "1/2"), SQL, NOW)
-        ledger.adopt(NOW, "")
+        ledger.adopt_terms(NOW, "")
         changed = make(UNI, TEAM, ANA, BEN, replace(EVE, parent="team"))
-        before = {name: changed.entries(name) for name in changed.accounts()}
-        changed.adopt(NOW, "")
-        assert {name: changed.entries(name) for name in changed.accounts()} == before
+        before = {name: changed.list_entries(name) for name in changed.list_accounts()}
+        changed.adopt_terms(NOW, "")
+        assert {name: changed.list_entries(name) for name in changed.list_accounts()} == before
         eve = replace(EVE, parent="team")
         with pytest.raises(OperationalError, match="the schema was changed since it was opened"):
             changed.purchase(eve, ask("r"), SQL, NOW)
         with pytest.raises(BudgetExceeded, match='"team" does not cover what its new member "eve" has been charged'):
-            changed.grant(eve, NOW, "")  # the owner is told why
+            changed.grant_terms(eve, NOW, "")  # the owner is told why
 
-    def test_again_charges_only_what_came_between(self, ledger: Books, make: Make) -> None:
+    def test_again_charges_only_what_came_between(self, ledger: SqlLedger, make: Make) -> None:
         ledger.purchase(ANA, ask("p"), SQL, NOW)
         left = replace(ANA, parent=None)
         alone = make(UNI, TEAM, left, BEN, EVE)
-        alone.adopt(NOW, "")
+        alone.adopt_terms(NOW, "")
         with pytest.raises(IntegrityError, match="parent team to none"):
             alone.purchase(left, ask("q"), SQL, NOW)  # who leaves has more to spend: that is the owner's act
-        alone.grant(left, NOW, "")
+        alone.grant_terms(left, NOW, "")
         alone.purchase(left, ask("q"), SQL, NOW)
         assert spent(ledger, TEAM, ANA) == [Fraction(1, 8), Fraction(1, 4)]
-        ledger.adopt(NOW, "")
-        assert spent(ledger, TEAM, ANA) == [Fraction(1, 4)] * 2 and ledger.verify() == ()
+        ledger.adopt_terms(NOW, "")
+        assert spent(ledger, TEAM, ANA) == [Fraction(1, 4)] * 2 and ledger.verify_chains() == ()
 
 
 class TestCompositions:
@@ -263,19 +263,19 @@ class TestCompositions:
         account = Account("ana", Fraction(1), Fraction(1, 10**6), composition)
         ledger = make(account)
         assert self.granted(ledger, account, Fraction(1, 10), Fraction(1, 10**9), 30) == count
-        assert ledger.verify() == ()
+        assert ledger.verify_chains() == ()
 
     def test_advanced_lets_many_small_ones_pass(self, make: Make) -> None:
         account = Account("ana", Fraction(1), Fraction(1, 10**6), Composition.ADVANCED)
         dataset = replace(DATASET, epsilon=Fraction(100))
         assert self.granted(make(account, dataset=dataset), account, Fraction(1, 25), Fraction(1, 10**9), 40) > 25 - 10
 
-    def granted(self, ledger: Books, account: Account, epsilon: Fraction, delta: Fraction, most: int) -> int:
-        statement = Statement("SELECT", epsilon, delta, delta)
-        loss = Loss(None, round_down(rho_from(epsilon, delta)), Fraction(0))
+    def granted(self, ledger: SqlLedger, account: Account, epsilon: Fraction, delta: Fraction, most: int) -> int:
+        statement = ChargedStatement("SELECT", epsilon, delta, delta)
+        loss = Loss(None, round_down(epsilon_to_rho(epsilon, delta)), Fraction(0))
         for number in range(most):
             try:
-                ledger.purchase(account, [Asked(f"p{number}", 1, loss, (Fraction(1),))], statement, NOW)
+                ledger.purchase(account, [ReleaseRequest(f"p{number}", 1, loss, (Fraction(1),))], statement, NOW)
             except BudgetExceeded as refusal:
                 assert '"ana"' in refusal.message
                 return number
@@ -287,17 +287,17 @@ class TestCompositions:
         ledger = make(team, eve)
         assert self.granted(ledger, replace(eve), Fraction(1, 10), Fraction(1, 10**9), 3) == 3
         changed = make(team, replace(eve, parent="team"))
-        changed.adopt(NOW, "")
-        assert changed.balance(team).spent_epsilon == Fraction(3, 10) and changed.verify() == ()
+        changed.adopt_terms(NOW, "")
+        assert changed.get_balance(team).spent_epsilon == Fraction(3, 10) and changed.verify_chains() == ()
 
 
 class TestReceipts:
-    def test_name_the_entry_of_the_account_that_paid(self, ledger: Books) -> None:
+    def test_name_the_entry_of_the_account_that_paid(self, ledger: SqlLedger) -> None:
         (claim,) = ledger.purchase(ANA, ask("p"), SQL, NOW)
         (entry,) = charges(ledger, ANA)
         assert claim.receipt == entry.receipt and str(claim.receipt) == f"ana/2/{entry.hash}"
         ledger.purchase(ANA, ask("q"), SQL, NOW)
-        ledger.store(claim.release, b"rows")
+        ledger.store_body(claim.release, b"rows")
         (again,) = ledger.purchase(ANA, ask("p"), SQL, NOW)
         assert (again.receipt, again.charged) == (claim.receipt, False)
         (other,) = ledger.purchase(BEN, ask("p"), SQL, NOW)
@@ -305,76 +305,76 @@ class TestReceipts:
 
 
 class TestQuotes:
-    def test_tell_what_is_paid_for_and_nothing_of_others(self, ledger: Books) -> None:
-        (quote,) = ledger.quote(BEN, ask("p"))
+    def test_tell_what_is_paid_for_and_nothing_of_others(self, ledger: SqlLedger) -> None:
+        (quote,) = ledger.quote_releases(BEN, ask("p"))
         ledger.purchase(ANA, ask("p"), SQL, NOW)
-        assert (ledger.quote(BEN, ask("p")), quote.paid, quote.loss) == ((quote,), False, laplace("1/8"))
-        (own,) = ledger.quote(ANA, ask("p"))
-        assert own.paid and own.receipt == charges(ledger, ANA)[0].receipt
-        assert not ledger.quote(ANA, ask("p", "1/4"))[0].paid or ledger.quote(ANA, ask("p", "1/4"))[0].receipt
+        assert (ledger.quote_releases(BEN, ask("p")), quote.is_paid, quote.loss) == ((quote,), False, laplace("1/8"))
+        (own,) = ledger.quote_releases(ANA, ask("p"))
+        assert own.is_paid and own.receipt == charges(ledger, ANA)[0].receipt
+        assert not ledger.quote_releases(ANA, ask("p", "1/4"))[0].is_paid or ledger.quote_releases(ANA, ask("p", "1/4"))[0].receipt
 
-    def test_write_nothing(self, ledger: Books) -> None:
-        ledger.quote(ANA, ask("p"))
-        assert ledger.accounts() == ()
+    def test_write_nothing(self, ledger: SqlLedger) -> None:
+        ledger.quote_releases(ANA, ask("p"))
+        assert ledger.list_accounts() == ()
 
-    def test_of_a_release_whose_holes_are_filled_by_another(self, ledger: Books) -> None:
-        inner = Asked("inner", 1, laplace("1/8"), (Fraction(10),))
-        outer = Asked("outer", 1, laplace("1/8"), (Fraction(10),), after=(0,))
-        assert [quote.paid for quote in ledger.quote(ANA, [inner, outer])] == [False, False]
+    def test_of_a_release_whose_holes_are_filled_by_another(self, ledger: SqlLedger) -> None:
+        inner = ReleaseRequest("inner", 1, laplace("1/8"), (Fraction(10),))
+        outer = ReleaseRequest("outer", 1, laplace("1/8"), (Fraction(10),), after=(0,))
+        assert [quote.is_paid for quote in ledger.quote_releases(ANA, [inner, outer])] == [False, False]
         ledger.purchase(ANA, [inner, outer], SQL, NOW)
-        assert [quote.paid for quote in ledger.quote(ANA, [inner, outer])] == [True, True]
+        assert [quote.is_paid for quote in ledger.quote_releases(ANA, [inner, outer])] == [True, True]
         other = replace(inner, plan="another")
-        assert [quote.paid for quote in ledger.quote(ANA, [other, outer])] == [False, False]
+        assert [quote.is_paid for quote in ledger.quote_releases(ANA, [other, outer])] == [False, False]
 
 
 class TestOwnStored:
-    def test_are_those_of_the_account_about_the_same_rows(self, ledger: Books) -> None:
-        def about(plan: str, rows: str) -> list[Asked]:
+    def test_are_those_of_the_account_about_the_same_rows(self, ledger: SqlLedger) -> None:
+        def about(plan: str, rows: str) -> list[ReleaseRequest]:
             return [replace(ask(plan)[0], rows=rows, shape=f"shape of {plan}")]
 
         for account, plan, rows in ((ANA, "p", "visits"), (ANA, "q", "patients"), (BEN, "r", "visits")):
             (claim,) = ledger.purchase(account, about(plan, rows), SQL, NOW)
-            ledger.store(claim.release, plan.encode())
+            ledger.store_body(claim.release, plan.encode())
         ledger.purchase(ANA, about("not stored", "visits"), SQL, NOW)
-        (found,) = ledger.own_stored(ANA, ["visits"], 1)
+        (found,) = ledger.list_own_stored(ANA, ["visits"], 1)
         assert (found.shape, found.body, found.at, found.receipt.account) == ("shape of p", b"p", NOW, "ana")
-        assert ledger.own_stored(ANA, ["visits"], 2) == ledger.own_stored(EVE, ["visits"], 1) == ()
-        assert ledger.own_stored(ANA, [], 1) == ()
-        assert len(ledger.own_stored(ANA, ["visits", "patients"], 1)) == 2
+        assert ledger.list_own_stored(ANA, ["visits"], 2) == ledger.list_own_stored(EVE, ["visits"], 1) == ()
+        assert ledger.list_own_stored(ANA, [], 1) == ()
+        assert len(ledger.list_own_stored(ANA, ["visits", "patients"], 1)) == 2
 
-    def test_come_latest_first_by_her_own_charges(self, ledger: Books) -> None:
+    def test_come_latest_first_by_her_own_charges(self, ledger: SqlLedger) -> None:
         """Not by when a release was made, perhaps for others."""
         by_plan = {plan: [replace(ask(plan)[0], rows="visits", shape=plan)] for plan in "pqr"}
         for account, plans in ((BEN, "r"), (ANA, "qpr")):
             for plan in plans:
                 (claim,) = ledger.purchase(account, by_plan[plan], SQL, NOW)
-                ledger.store(claim.release, plan.encode())
-        assert [own.shape for own in ledger.own_stored(ANA, ["visits"], 1)] == ["r", "p", "q"]
+                ledger.store_body(claim.release, plan.encode())
+        assert [own.shape for own in ledger.list_own_stored(ANA, ["visits"], 1)] == ["r", "p", "q"]
 
 
 class TestTheOwnersAnswers:
-    def test_are_listed_with_statement_payers_and_size(self, ledger: Books) -> None:
-        (claim,) = ledger.purchase(ANA, ask("p"), Statement("SELECT 1"), NOW)
-        ledger.store(claim.release, b"rows")
-        ledger.purchase(EVE, ask("p"), Statement("select 1"), NOW + timedelta(days=1))
-        ledger.purchase(EVE, ask("q"), Statement("SELECT 2"), NOW + timedelta(days=1))
-        first, second = ledger.answers()
+    def test_are_listed_with_statement_payers_and_size(self, ledger: SqlLedger) -> None:
+        (claim,) = ledger.purchase(ANA, ask("p"), ChargedStatement("SELECT 1"), NOW)
+        ledger.store_body(claim.release, b"rows")
+        ledger.purchase(EVE, ask("p"), ChargedStatement("select 1"), NOW + timedelta(days=1))
+        ledger.purchase(EVE, ask("q"), ChargedStatement("SELECT 2"), NOW + timedelta(days=1))
+        first, second = ledger.list_releases()
         assert (first.state, first.size, first.at, first.version) == ("stored", 4, NOW, 1)
         assert (first.statement, set(first.payers)) == ("SELECT 1", {"ana", "team", "uni", "dataset", "eve"})
         assert (second.state, second.statement, second.size) == ("paid", "SELECT 2", 0)
 
-    def test_past_their_retention_are_dropped_once_their_version_is_not_asked_any_more(self, ledger: Books) -> None:
+    def test_past_their_retention_are_dropped_once_their_version_is_not_asked_any_more(self, ledger: SqlLedger) -> None:
         """Else who paid for a stored release would see, by her price, when another had asked for it first."""
         (old,) = ledger.purchase(EVE, ask("p"), SQL, NOW)
-        ledger.store(old.release, b"rows")
+        ledger.store_body(old.release, b"rows")
         (new,) = ledger.purchase(EVE, ask("q"), SQL, NOW + timedelta(days=2))
-        ledger.store(new.release, b"rows")
-        assert ledger.drop_answers(NOW + timedelta(days=9)) == 0, "all are of the last version"
+        ledger.store_body(new.release, b"rows")
+        assert ledger.drop_old_bodies(NOW + timedelta(days=9)) == 0, "all are of the last version"
         ledger.register_version("files", "facts")
-        assert ledger.drop_answers(NOW + timedelta(days=1)) == 1
-        assert ledger.drop_answers(NOW + timedelta(days=1)) == 0
-        assert [one.state for one in ledger.answers()] == ["void", "stored"]
-        assert ledger.verify() == () and spent(ledger, EVE) == [Fraction(1, 4)], "what was charged stays charged"
+        assert ledger.drop_old_bodies(NOW + timedelta(days=1)) == 1
+        assert ledger.drop_old_bodies(NOW + timedelta(days=1)) == 0
+        assert [one.state for one in ledger.list_releases()] == ["void", "stored"]
+        assert ledger.verify_chains() == () and spent(ledger, EVE) == [Fraction(1, 4)], "what was charged stays charged"
 
 
 class TestHiddenEnds:
@@ -385,18 +385,18 @@ class TestHiddenEnds:
         about = [replace(ask("p")[0], rows="visits", shape="shape")]
         (claim,) = ledger.purchase(EVE, about, SQL, NOW)
         ledger.begin_run(claim.release, "here", 60)
-        ledger.store(claim.release, b"rows")
+        ledger.store_body(claim.release, b"rows")
         less = [replace(about[0], loss=Loss(None, Fraction(1, 10**6), Fraction(0)))]
 
         def seen() -> list[object]:
             """All that depends on whether it is stored."""
             (again,) = ledger.purchase(EVE, about, SQL, NOW)
-            served = ledger.served(EVE, about, NOW)
-            return [again.body, served and served[0].body, len(ledger.own_stored(EVE, ["visits"], 1)),
-                    ledger.quote(EVE, less)[0].paid]  # fmt: skip
+            served = ledger.find_entitlements(EVE, about, NOW)
+            return [again.body, served and served[0].body, len(ledger.list_own_stored(EVE, ["visits"], 1)),
+                    ledger.quote_releases(EVE, less)[0].is_paid]  # fmt: skip
 
-        assert replace(ledger, grid=0).own_stored(EVE, ["visits"], 1) != (), "it is stored at once"
+        assert replace(ledger, grid=0).list_own_stored(EVE, ["visits"], 1) != (), "it is stored at once"
         assert seen() == [None, None, 0, False]
-        assert ledger.stored(claim.release) == b"rows", "for its own run"
+        assert ledger.read_body(claim.release) == b"rows", "for its own run"
         time.sleep(0.7)
         assert seen() == [b"rows", b"rows", 1, True]

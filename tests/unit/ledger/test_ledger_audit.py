@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsql.ledger.accounts import Balance
-from dpsql.ledger.audit import audit, read_receipt
-from dpsql.ledger.base import Account, Asked, Binding, Receipt, Statement
-from dpsql.ledger.books import Books
+from dpsql.ledger.audit import run_audit, parse_receipt
+from dpsql.ledger.base import Account, ReleaseRequest, Binding, Receipt, ChargedStatement
+from dpsql.ledger.books import SqlLedger
 from dpsql.ledger.budget import balance_of
-from dpsql.ledger.how_many import MANY
+from dpsql.ledger.how_many import MAX_COUNTED
 from dpsql.ledger.open import open_ledger
-from dpsql.ledger.standing import history_rows, more_like, standing, usual_cost, verdicts
-from dpsql.privacy.filters import NOTHING, Composition, admit
+from dpsql.ledger.standing import history_rows, count_more_like, summarize_account, usual_cost, report_history
+from dpsql.privacy.filters import NO_CUMULATIVE_LOSS, Composition, admit_charge
 from dpsql.privacy.loss import Loss
-from dpsql.privacy.mechanisms import Sensitivity, calibrate_gaussian, calibrate_laplace, loss
-from dpsql.privacy.records import Noised, write_record
+from dpsql.privacy.mechanisms import Sensitivity, calibrate_gaussian, calibrate_laplace, noise_loss
+from dpsql.privacy.records import NoisedColumns, write_release_record
 
 DATASET = Account("dataset", F(8), F(1, 10**6))
 ANA = Account("ana", F(4), F(1, 10**7))
@@ -30,23 +30,23 @@ COUNT = Sensitivity(1, 1, 1)
 LAPLACE = calibrate_laplace(COUNT, F(1, 10))
 GAUSSIAN = calibrate_gaussian(Sensitivity(12, 48, 4), F(1, 100))
 RIGHT = [
-    Asked("l", 1, loss(LAPLACE, COUNT), (F(1),), mechanisms=write_record([Noised(1, COUNT, LAPLACE)])),
-    Asked("g", 1, loss(GAUSSIAN, Sensitivity(12, 48, 4)), (F(1),),
-          mechanisms=write_record([Noised(3, Sensitivity(12, 48, 4), GAUSSIAN)])),
+    ReleaseRequest("l", 1, noise_loss(LAPLACE, COUNT), (F(1),), mechanisms=write_release_record([NoisedColumns(1, COUNT, LAPLACE)])),
+    ReleaseRequest("g", 1, noise_loss(GAUSSIAN, Sensitivity(12, 48, 4)), (F(1),),
+          mechanisms=write_release_record([NoisedColumns(3, Sensitivity(12, 48, 4), GAUSSIAN)])),
 ]  # fmt: skip
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Books:
+def ledger(tmp_path: Path) -> SqlLedger:
     ledger = open_ledger(f"sqlite://{tmp_path}/a.ledger", Binding("row", "add_remove", 1), DATASET)
     ledger.register_version("files", "facts")
-    ledger.purchase(ANA, RIGHT, Statement("right", F(1), F(1, 10**8), F(1, 10**8)), NOW)
+    ledger.purchase(ANA, RIGHT, ChargedStatement("right", F(1), F(1, 10**8), F(1, 10**8)), NOW)
     return ledger
 
 
-def test_charges_that_their_mechanisms_bear_out(ledger: Books) -> None:
-    found = audit(ledger)
-    assert found.well and [(c.account, c.entries, c.losses) for c in found.chains] == [("ana", 2, 2), ("dataset", 2, 2)]
+def test_charges_that_their_mechanisms_bear_out(ledger: SqlLedger) -> None:
+    found = run_audit(ledger)
+    assert found.is_clean and [(c.account, c.entries, c.losses) for c in found.chains] == [("ana", 2, 2), ("dataset", 2, 2)]
 
 
 @pytest.mark.parametrize("right", RIGHT, ids=["laplace", "gaussian"])
@@ -65,30 +65,30 @@ def test_charges_that_their_mechanisms_bear_out(ledger: Books) -> None:
     ids=["less rho", "less epsilon", "much more", "unknown"],
 )  # fmt: skip
 def test_a_charge_that_is_not_its_loss_is_found_though_the_chains_are_whole(
-    ledger: Books, right: Asked, change: object, what: str
+    ledger: SqlLedger, right: ReleaseRequest, change: object, what: str
 ) -> None:
     wrong = replace(change(right), plan="wrong")  # type: ignore[operator]
-    ledger.purchase(ANA, [wrong], Statement("wrong", F(1), F(1, 10**8), F(1, 10**8)), NOW)
-    assert ledger.verify() == ()
-    assert [str(finding) for finding in audit(ledger).findings] == [f'"ana" 3: {what}', f'"dataset" 3: {what}']
+    ledger.purchase(ANA, [wrong], ChargedStatement("wrong", F(1), F(1, 10**8), F(1, 10**8)), NOW)
+    assert ledger.verify_chains() == ()
+    assert [str(finding) for finding in run_audit(ledger).findings] == [f'"ana" 3: {what}', f'"dataset" 3: {what}']
 
 
-def test_receipts(ledger: Books) -> None:
-    (_, entry) = ledger.entries("ana")
-    held = read_receipt(str(entry.receipt))
-    assert held == entry.receipt and audit(ledger, [entry.receipt]).well
+def test_receipts(ledger: SqlLedger) -> None:
+    (_, entry) = ledger.list_entries("ana")
+    held = parse_receipt(str(entry.receipt))
+    assert held == entry.receipt and run_audit(ledger, [entry.receipt]).is_clean
     changes: tuple[dict[str, Any], ...] = ({"number": 1}, {"number": 9}, {"hash": "0"}, {"account": "bi"})
     for change in changes:
-        found = audit(ledger, [replace(entry.receipt, **change)])
-        assert not found.well and found.findings == () and found.receipts[0].what
-    assert read_receipt(f"a/b/3/{'0' * 64}") == Receipt("a/b", 3, "0" * 64)
+        found = run_audit(ledger, [replace(entry.receipt, **change)])
+        assert not found.is_clean and found.findings == () and found.receipts[0].what
+    assert parse_receipt(f"a/b/3/{'0' * 64}") == Receipt("a/b", 3, "0" * 64)
 
 
 def balances(draw_spent: int, composition: Composition, delta: F) -> Balance:
     account = Account("a", F(3), delta, composition)
-    spent = NOTHING
+    spent = NO_CUMULATIVE_LOSS
     for _ in range(draw_spent):
-        after = admit(account.terms.limits, spent, usual_cost(F(1, 10), delta / 1000))
+        after = admit_charge(account.terms.limits, spent, usual_cost(F(1, 10), delta / 1000))
         spent = spent if after is None else after
     return balance_of(account, spent, draw_spent)
 
@@ -103,29 +103,29 @@ def balances(draw_spent: int, composition: Composition, delta: F) -> Balance:
 def test_as_many_as_are_told_are_granted(asked: int, composition: Composition, delta: F, epsilon: F) -> None:
     balance = balances(asked, composition, delta)
     cost = usual_cost(epsilon, delta / 1000)
-    told, spent, granted = more_like(balance, cost), balance.spent, 0
-    while (after := admit(balance.terms.limits, spent, cost)) is not None and granted <= told:
+    told, spent, granted = count_more_like(balance, cost), balance.spent, 0
+    while (after := admit_charge(balance.terms.limits, spent, cost)) is not None and granted <= told:
         spent, granted = after, granted + 1
     assert told == granted
 
 
-def test_counting_ends(ledger: Books) -> None:
-    assert more_like(ledger.balance(DATASET), usual_cost(F(1, 10**7), F(0))) == MANY
+def test_counting_ends(ledger: SqlLedger) -> None:
+    assert count_more_like(ledger.get_balance(DATASET), usual_cost(F(1, 10**7), F(0))) == MAX_COUNTED
 
 
-def test_an_account_without_delta_is_told_pure_statements(ledger: Books) -> None:
+def test_an_account_without_delta_is_told_pure_statements(ledger: SqlLedger) -> None:
     pure = Account("pure", F(1), F(0))
-    found = standing(ledger, pure, F(1, 10), F(1, 10**9), parent=False)
+    found = summarize_account(ledger, pure, F(1, 10), F(1, 10**9), parent=False)
     assert (found.delta, found.more) == (0, 10)
 
 
-def test_a_report_is_on_the_accounts_own_charges(ledger: Books) -> None:
-    told = {verdict.accountant: verdict.epsilon for verdict in verdicts(ledger, ANA)}
+def test_a_report_is_on_the_accounts_own_charges(ledger: SqlLedger) -> None:
+    told = {verdict.accountant: verdict.epsilon for verdict in report_history(ledger, ANA)}
     assert told["zCDP (CKS20)"] is not None and 0.3 < told["zCDP (CKS20)"] < 1.0
-    assert {verdict.epsilon for verdict in verdicts(ledger, Account("bi", F(1), F(1, 10**6)))} == {0.0}
+    assert {verdict.epsilon for verdict in report_history(ledger, Account("bi", F(1), F(1, 10**6)))} == {0.0}
 
 
-def test_the_history_has_an_entry_for_each_act(ledger: Books) -> None:
-    opened, charge = history_rows(ledger.entries("ana"))
+def test_the_history_has_an_entry_for_each_act(ledger: SqlLedger) -> None:
+    opened, charge = history_rows(ledger.list_entries("ana"))
     assert (opened[3], charge[3], opened[6], charge[6]) == ("opened", "charge", None, 1.0)
     assert charge[8] is None and charge[9] == pytest.approx(0.015, rel=1e-3) and charge[14] == "1"

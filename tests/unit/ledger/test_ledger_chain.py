@@ -12,11 +12,11 @@ import pytest
 
 from dpsql.errors import IntegrityError, InternalError
 from dpsql.ledger import chain
-from dpsql.ledger.base import Account, Asked, Binding, Entry, Finding, Kind, Statement, Terms
-from dpsql.ledger.books import Books
+from dpsql.ledger.base import Account, ReleaseRequest, Binding, LedgerEntry, LedgerFinding, EntryKind, ChargedStatement, AccountTerms
+from dpsql.ledger.books import SqlLedger
 from dpsql.ledger.units import from_units, to_units
-from dpsql.privacy.filters import add, cost_of
-from dpsql.privacy.loss import UNIT, Loss
+from dpsql.privacy.filters import add_cost, cost_of
+from dpsql.privacy.loss import LOSS_DENOMINATOR, Loss
 from tests.support.ledgers import Shelf, charges
 
 BINDING = Binding("row", "change_one", 1)
@@ -31,23 +31,23 @@ def loss(epsilon: str) -> Loss:
 
 
 @pytest.fixture
-def ledger(shelf: Shelf) -> Books:
+def ledger(shelf: Shelf) -> SqlLedger:
     """Four charges of ana, two of ben; one release is shared."""
     ledger = shelf.open(BINDING, DATASET)
     ledger.register_version("files", "facts")
     for i in range(4):
-        asked = [Asked(f"p{i}", 1, loss("1/10"), (Fraction(1),)), Asked(f"q{i}", 1, loss("1/5"), (Fraction(1),))]
-        ledger.purchase(ANA, asked, Statement(f"SELECT {i}"), NOW + timedelta(seconds=i))
+        asked = [ReleaseRequest(f"p{i}", 1, loss("1/10"), (Fraction(1),)), ReleaseRequest(f"q{i}", 1, loss("1/5"), (Fraction(1),))]
+        ledger.purchase(ANA, asked, ChargedStatement(f"SELECT {i}"), NOW + timedelta(seconds=i))
     for plan in ("p0", "own"):
-        ledger.purchase(BEN, [Asked(plan, 1, loss("1/10"), (Fraction(1),))], Statement(plan), NOW)
+        ledger.purchase(BEN, [ReleaseRequest(plan, 1, loss("1/10"), (Fraction(1),))], ChargedStatement(plan), NOW)
     return ledger
 
 
-def test_an_untouched_chain_is_whole(ledger: Books) -> None:
-    assert ledger.verify() == () and ledger.accounts() == ("ana", "ben", "dataset")
+def test_an_untouched_chain_is_whole(ledger: SqlLedger) -> None:
+    assert ledger.verify_chains() == () and ledger.list_accounts() == ("ana", "ben", "dataset")
 
 
-def test_entries_say_who_when_what_and_how_much(ledger: Books) -> None:
+def test_entries_say_who_when_what_and_how_much(ledger: SqlLedger) -> None:
     entries = charges(ledger, ANA)
     assert [entry.number for entry in entries] == [2, 3, 4, 5]
     assert [entry.statement.text for entry in entries] == [f"SELECT {i}" for i in range(4)]
@@ -58,7 +58,7 @@ def test_entries_say_who_when_what_and_how_much(ledger: Books) -> None:
     assert entries[3].spent.epsilon == 4 * (loss("1/10") + loss("1/5")).epsilon  # type: ignore[operator]
 
 
-def test_the_dataset_pays_for_each_release_once_and_knows_who_asked(ledger: Books) -> None:
+def test_the_dataset_pays_for_each_release_once_and_knows_who_asked(ledger: SqlLedger) -> None:
     entries = charges(ledger, DATASET)
     assert [(entry.by, entry.statement.text) for entry in entries] == [
         *(("ana", f"SELECT {i}") for i in range(4)),
@@ -67,9 +67,9 @@ def test_the_dataset_pays_for_each_release_once_and_knows_who_asked(ledger: Book
     assert [entry.statement.text for entry in charges(ledger, BEN)] == ["p0", "own"]
 
 
-def test_times_are_kept_in_utc(ledger: Books) -> None:
+def test_times_are_kept_in_utc(ledger: SqlLedger) -> None:
     there = NOW.astimezone(timezone(timedelta(hours=5)))
-    ledger.purchase(ANA, [Asked("t", 1, loss("1/10"), (Fraction(1),))], Statement("t"), there)
+    ledger.purchase(ANA, [ReleaseRequest("t", 1, loss("1/10"), (Fraction(1),))], ChargedStatement("t"), there)
     assert charges(ledger, ANA)[-1].at.isoformat() == "2025-01-02T03:04:05+00:00"
 
 
@@ -129,23 +129,23 @@ EDITS: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS.keys())
-def test_tampering_shows(shelf: Shelf, ledger: Books, edit: tuple[str, ...]) -> None:
+def test_tampering_shows(shelf: Shelf, ledger: SqlLedger, edit: tuple[str, ...]) -> None:
     shelf.tamper(*edit)
-    assert "ana" in {finding.account for finding in ledger.verify()}
+    assert "ana" in {finding.account for finding in ledger.verify_chains()}
 
 
-def test_a_finding_names_the_entry(shelf: Shelf, ledger: Books) -> None:
+def test_a_finding_names_the_entry(shelf: Shelf, ledger: SqlLedger) -> None:
     shelf.tamper(*EDITS["statement"])
-    assert str(ledger.verify()[0]) == '"ana" 3: its content was changed'
+    assert str(ledger.verify_chains()[0]) == '"ana" 3: its content was changed'
 
 
-def test_an_account_removed_without_trace_shows_in_the_owners_chain(shelf: Shelf, ledger: Books) -> None:
+def test_an_account_removed_without_trace_shows_in_the_owners_chain(shelf: Shelf, ledger: SqlLedger) -> None:
     shelf.tamper(
         "DELETE FROM entry WHERE account = 'ben'",
         "DELETE FROM payment WHERE account = 'ben'",
         "DELETE FROM account WHERE name = 'ben'",
     )
-    assert {finding.account for finding in ledger.verify()} == {"ben", "dataset"}
+    assert {finding.account for finding in ledger.verify_chains()} == {"ben", "dataset"}
 
 
 @pytest.mark.parametrize(
@@ -157,75 +157,75 @@ def test_an_account_removed_without_trace_shows_in_the_owners_chain(shelf: Shelf
         ("UPDATE journal SET place = 99 WHERE account = 'ana' AND number = 3",),
     ],
 )
-def test_an_altered_journal_shows(shelf: Shelf, ledger: Books, edit: tuple[str, ...]) -> None:
+def test_an_altered_journal_shows(shelf: Shelf, ledger: SqlLedger, edit: tuple[str, ...]) -> None:
     shelf.tamper(*edit)
-    assert ledger.verify() != ()
+    assert ledger.verify_chains() != ()
 
 
 @pytest.mark.parametrize("edit", ["sum", "cut the tail", "cut all", "forget the account's row"])
-def test_an_altered_end_stops_charging(shelf: Shelf, ledger: Books, edit: str) -> None:
+def test_an_altered_end_stops_charging(shelf: Shelf, ledger: SqlLedger, edit: str) -> None:
     shelf.tamper(*EDITS[edit])
     with pytest.raises(IntegrityError):
-        ledger.balance(ANA)
+        ledger.get_balance(ANA)
     with pytest.raises(IntegrityError):
-        ledger.purchase(ANA, [Asked("new", 1, loss("1/10"), (Fraction(1),))], Statement("new"), NOW)
+        ledger.purchase(ANA, [ReleaseRequest("new", 1, loss("1/10"), (Fraction(1),))], ChargedStatement("new"), NOW)
 
 
-def forge(ledger: Books, **changes: object) -> None:
+def forge(ledger: SqlLedger, **changes: object) -> None:
     """Append a charge of which every hash fits."""
     with ledger.database.write() as db:
         head = chain.read_head(db, ledger.database.id, "ana")
         last = charges(ledger, ANA)[-1]
         charge = replace(last.charges[0], plan="own")
-        ((release,),) = db.rows("SELECT id FROM release WHERE plan = 'own'")
-        db.rows("INSERT INTO payment VALUES (?, 'ana', 6)", release)
+        ((release,),) = db.execute("SELECT id FROM release WHERE plan = 'own'")
+        db.execute("INSERT INTO payment VALUES (?, 'ana', 6)", release)
         cost = cost_of(charge.loss)
         entry = replace(
-            last, number=6, charges=(charge,), cost=cost, spent=add(head.spent, cost), previous=head.hash, **changes
+            last, number=6, charges=(charge,), cost=cost, spent=add_cost(head.spent, cost), previous=head.hash, **changes
         )
-        chain.append(db, entry)
+        chain.append_entry(db, entry)
 
 
-def test_a_forgery_that_nothing_contradicts_passes(ledger: Books) -> None:
+def test_a_forgery_that_nothing_contradicts_passes(ledger: SqlLedger) -> None:
     """Only receipts show it; and the tests below fail for the reason that they name."""
     forge(ledger)
-    assert ledger.verify() == ()
+    assert ledger.verify_chains() == ()
 
 
-def test_a_consistent_forgery_of_terms_or_of_a_kind_shows(shelf: Shelf, ledger: Books) -> None:
+def test_a_consistent_forgery_of_terms_or_of_a_kind_shows(shelf: Shelf, ledger: SqlLedger) -> None:
     """Every hash fits; but terms change by an entry that says so, which costs nothing, and an account opens once."""
-    small = Terms(Fraction(1, 1000), Fraction(0))
+    small = AccountTerms(Fraction(1, 1000), Fraction(0))
     forge(ledger, terms=small)
-    assert "terms differ" in str(ledger.verify()[0])
-    for kind, what in ((Kind.CHANGED, "its cost"), (Kind.OPENED, "opened once")):
+    assert "terms differ" in str(ledger.verify_chains()[0])
+    for kind, what in ((EntryKind.CHANGED, "its cost"), (EntryKind.OPENED, "opened once")):
         forged = replace(charges(ledger, ANA)[-1], kind=kind, number=7)
         assert what in str(_appended(shelf, ledger, forged))
 
 
-def _appended(shelf: Shelf, ledger: Books, entry: Entry) -> Finding:
+def _appended(shelf: Shelf, ledger: SqlLedger, entry: LedgerEntry) -> LedgerFinding:
     """What is found of an entry in the place of the last one."""
     shelf.tamper(*(f"DELETE FROM {table} WHERE account = 'ana' AND number >= 6" for table in ("entry", "journal")))
     with ledger.database.write() as db:
         previous = charges(ledger, ANA)[-1]
-        chain.append(db, replace(entry, number=6, terms=previous.terms, previous=previous.hash))
-    return ledger.verify()[0]
+        chain.append_entry(db, replace(entry, number=6, terms=previous.terms, previous=previous.hash))
+    return ledger.verify_chains()[0]
 
 
-def test_a_budget_that_was_passed_shows(ledger: Books) -> None:
+def test_a_budget_that_was_passed_shows(ledger: SqlLedger) -> None:
     """The terms are lowered below what was spent, and a charge comes after: every hash and sum fits."""
-    ledger.adopt(NOW, "")
+    ledger.adopt_terms(NOW, "")
     lowered = replace(ANA, epsilon=Fraction(1, 100))
-    ledger.grant(lowered, NOW, "")
-    head = ledger.entries("ana")[-1]
+    ledger.grant_terms(lowered, NOW, "")
+    head = ledger.list_entries("ana")[-1]
     with ledger.database.write() as db:
         last = charges(ledger, ANA)[-1]
         charge = replace(last.charges[0], plan="own")
-        ((release,),) = db.rows("SELECT id FROM release WHERE plan = 'own'")
-        db.rows("INSERT INTO payment VALUES (?, 'ana', 7)", release)
+        ((release,),) = db.execute("SELECT id FROM release WHERE plan = 'own'")
+        db.execute("INSERT INTO payment VALUES (?, 'ana', 7)", release)
         cost = cost_of(charge.loss)
-        entry = replace(last, number=7, charges=(charge,), cost=cost, spent=add(head.spent, cost), terms=head.terms)
-        chain.append(db, replace(entry, previous=head.hash))
-    assert [str(finding) for finding in ledger.verify()] == ['"ana" 7: it passes the budget']
+        entry = replace(last, number=7, charges=(charge,), cost=cost, spent=add_cost(head.spent, cost), terms=head.terms)
+        chain.append_entry(db, replace(entry, previous=head.hash))
+    assert [str(finding) for finding in ledger.verify_chains()] == ['"ana" 7: it passes the budget']
 
 
 @pytest.mark.parametrize(
@@ -237,15 +237,15 @@ def test_a_budget_that_was_passed_shows(ledger: Books) -> None:
         "DELETE FROM payment",
     ],
 )
-def test_a_slip_of_the_hand_is_stopped_by_the_database(shelf: Shelf, ledger: Books, statement: str) -> None:
+def test_a_slip_of_the_hand_is_stopped_by_the_database(shelf: Shelf, ledger: SqlLedger, statement: str) -> None:
     with pytest.raises((sqlite3.IntegrityError, psycopg.errors.RaiseException), match="never"):
         shelf.alter(statement)
 
 
-def test_losses_are_text_in_whole_units(ledger: Books) -> None:
+def test_losses_are_text_in_whole_units(ledger: SqlLedger) -> None:
     with ledger.database.read() as db:
-        rows = db.rows("SELECT epsilon, delta, rho FROM release")
+        rows = db.execute("SELECT epsilon, delta, rho FROM release")
     assert all(isinstance(figure, str) and int(figure) >= 0 for row in rows for figure in row)
-    assert to_units(Fraction(3, UNIT)) == "3" and from_units("3") == Fraction(3, UNIT)
+    assert to_units(Fraction(3, LOSS_DENOMINATOR)) == "3" and from_units("3") == Fraction(3, LOSS_DENOMINATOR)
     with pytest.raises(InternalError):
         to_units(Fraction(1, 3))

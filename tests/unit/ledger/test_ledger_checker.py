@@ -16,33 +16,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from dpsql.calibrate import Calibrated, Noise
+from dpsql.calibrate import CalibratedPlan, NoiseKind
 from dpsql.compile import Settings, compile_query
 from dpsql.ledger import checker, series
-from dpsql.ledger.checker import Figures, Unreadable, covers, exceeds, recompute
-from dpsql.ledger.series import gaussian_from, laplace_from, truncated_from
+from dpsql.ledger.checker import LossFigures, UnreadableRecord, covers_loss, exceeds_loss, recompute_loss
+from dpsql.ledger.series import discrete_gaussian_tail, discrete_laplace_tail, truncated_laplace_tail
 from dpsql.privacy import selection as selections
-from dpsql.privacy.choice import Contribution, Extreme, Moved, Rank, choice_loss, picks_under_epsilon, picks_under_rho
-from dpsql.privacy.loss import Loss, TooSmall, total
+from dpsql.privacy.choice import UnitContribution, ExtremeTarget, ChangedElements, Rank, picks_loss, calibrate_picks_by_epsilon, calibrate_picks_by_rho
+from dpsql.privacy.loss import Loss, LossTooSmall, sum_losses
 from dpsql.privacy.mechanisms import (
     Sensitivity,
     calibrate_gaussian,
     calibrate_laplace,
-    loss,
-    root_at_least,
+    noise_loss,
+    scale_from_square,
 )
-from dpsql.privacy.records import Noised, write_record
+from dpsql.privacy.records import NoisedColumns, write_release_record
 from dpsql.privacy.scores import (
-    Drawing,
-    Moves,
+    PosteriorDraws,
+    CellMoves,
     Ranking,
     Scores,
-    scale_under_epsilon,
-    scale_under_rho,
+    calibrate_scale_by_epsilon,
+    calibrate_scale_by_rho,
     score_loss,
-    span,
+    penalty_span,
 )
-from dpsql.privacy.selection import Reach, Selection
+from dpsql.privacy.selection import KeyReach, Selection
 from dpsql.schema.model import Resolved
 from tests.support import checking
 
@@ -67,11 +67,11 @@ def more(units: int) -> Any:
 
 
 def agree(charged: Loss, record: str) -> None:
-    checking.agree(charged, recompute(record))
+    checking.agree(charged, recompute_loss(record))
 
 
 def caught(charged: Loss, record: str) -> None:
-    assert not covers(charged, recompute(record))
+    assert not covers_loss(charged, recompute_loss(record))
 
 
 # --- every mechanism -------------------------------------------------------------------------------------------------
@@ -94,11 +94,11 @@ def sensitivities(draw: st.DrawFn) -> Sensitivity:
 @st.composite
 def chosen(draw: st.DrawFn) -> Selection:
     """Any kind of selection, calibrated to (rho, delta); not only the one that needs the fewest units."""
-    reach = Reach(draw(st.integers(1, 300)), draw(sizes), draw(relations))
+    reach = KeyReach(draw(st.integers(1, 300)), draw(sizes), draw(relations))
     rho, delta = draw(rhos), draw(deltas)
     make = draw(st.sampled_from(["_optimal", "_laplace", "_gaussian", "_weighted"]))
     if make in ("_optimal", "_laplace"):
-        rho = root_at_least(reach.l2_squared / (2 * rho))
+        rho = scale_from_square(reach.l2_squared / (2 * rho))
     made: Selection = getattr(selections, make)(rho, delta, reach)
     return made
 
@@ -107,9 +107,9 @@ def chosen(draw: st.DrawFn) -> Selection:
 def test_laplace_noise(moved: Sensitivity, epsilon: F) -> None:
     try:
         mechanism = calibrate_laplace(moved, epsilon)
-    except TooSmall:
+    except LossTooSmall:
         return
-    charged, record = loss(mechanism, moved), write_record([Noised(1, moved, mechanism)])
+    charged, record = noise_loss(mechanism, moved), write_release_record([NoisedColumns(1, moved, mechanism)])
     agree(charged, record)
     caught(charged, edited(record, "bundles", 0, "scale", to=times(F(99, 100))))
     caught(charged, edited(record, "bundles", 0, "l1", to=more(1)))
@@ -120,9 +120,9 @@ def test_laplace_noise(moved: Sensitivity, epsilon: F) -> None:
 def test_gaussian_noise(moved: Sensitivity, rho: F) -> None:
     try:
         mechanism = calibrate_gaussian(moved, rho)
-    except TooSmall:
+    except LossTooSmall:
         return
-    charged, record = loss(mechanism, moved), write_record([Noised(2, moved, mechanism)])
+    charged, record = noise_loss(mechanism, moved), write_release_record([NoisedColumns(2, moved, mechanism)])
     agree(charged, record)
     caught(charged, edited(record, "bundles", 0, "scale", to=times(F(99, 100))))
     caught(charged, edited(record, "bundles", 0, "l2_squared", to=more(1 + moved.l2_squared // 1000)))
@@ -130,7 +130,7 @@ def test_gaussian_noise(moved: Sensitivity, rho: F) -> None:
 
 @given(chosen())
 def test_selections(selection: Selection) -> None:
-    charged, record = selection.loss, write_record([], selection)
+    charged, record = selection.loss, write_release_record([], selection)
     agree(charged, record)
     caught(charged, edited(record, "selection", "scale", to=times(F(99, 100))))
     caught(charged, edited(record, "selection", "group_size", to=more(1)))
@@ -149,26 +149,26 @@ def test_selections_that_calibration_prefers(
 ) -> None:
     how: dict[str, Any] = {"l0": l0, "group_size": group_size, "change_one": change_one}
     for selection in (
-        selections.choose_under_rho(rho, delta, **how),
-        selections.choose_under_epsilon(epsilon, delta, delta, **how),
+        selections.calibrate_selection_by_rho(rho, delta, **how),
+        selections.calibrate_selection_by_epsilon(epsilon, delta, delta, **how),
     ):
-        agree(selection.loss, write_record([], selection))
+        agree(selection.loss, write_release_record([], selection))
 
 
 @given(
     st.lists(st.one_of(st.fractions(F(1, 100), F(99, 100), max_denominator=100).map(Rank),
-                       st.booleans().map(Extreme)), min_size=1, max_size=4),
-    st.builds(Contribution, st.integers(1, 1 << 22), relations, relations, sizes, relations),
+                       st.booleans().map(ExtremeTarget)), min_size=1, max_size=4),
+    st.builds(UnitContribution, st.integers(1, 1 << 22), relations, relations, sizes, relations),
     st.integers(1, 1 << 20), epsilons, rhos, st.booleans(),
 )  # fmt: skip
 def test_picks(
-    targets: list[Rank | Extreme], weights: Contribution, bins: int, epsilon: F, rho: F, pure: bool
+    targets: list[Rank | ExtremeTarget], weights: UnitContribution, bins: int, epsilon: F, rho: F, pure: bool
 ) -> None:
     if pure and (weights.summed or weights.single):
-        picks = picks_under_epsilon(tuple(targets), weights, bins, epsilon)
+        picks = calibrate_picks_by_epsilon(tuple(targets), weights, bins, epsilon)
     else:
-        picks = picks_under_rho(tuple(targets), weights, bins, rho)
-    charged, record = choice_loss(picks, weights), write_record([], None, picks, weights)
+        picks = calibrate_picks_by_rho(tuple(targets), weights, bins, rho)
+    charged, record = picks_loss(picks, weights), write_release_record([], None, picks, weights)
     agree(charged, record)
     caught(charged, edited(record, "picks", -1, "scale", to=times(F(99, 100))))
     caught(charged, edited(record, "weights", "norm", to=more(1)))
@@ -180,11 +180,11 @@ def test_picks(
         caught(charged, edited(record, "picks", rank, to=lambda pick: {**pick, "target": "max", "at": "7"}))
 
 
-@given(st.one_of(st.just(Rank(F(1, 2))), st.booleans().map(Extreme)), st.builds(Moved, sizes, sizes, relations), rhos)
-def test_picks_among_blocks(target: Rank | Extreme, weights: Moved, rho: F) -> None:
+@given(st.one_of(st.just(Rank(F(1, 2))), st.booleans().map(ExtremeTarget)), st.builds(ChangedElements, sizes, sizes, relations), rhos)
+def test_picks_among_blocks(target: Rank | ExtremeTarget, weights: ChangedElements, rho: F) -> None:
     """Elements that only take other values; under change_one that of another unit as well."""
-    for picks in (picks_under_rho((target,), weights, 100, rho), picks_under_epsilon((target,), weights, 100, rho)):
-        charged, record = choice_loss(picks, weights), write_record([], None, picks, weights)
+    for picks in (calibrate_picks_by_rho((target,), weights, 100, rho), calibrate_picks_by_epsilon((target,), weights, 100, rho)):
+        charged, record = picks_loss(picks, weights), write_release_record([], None, picks, weights)
         agree(charged, record)
         caught(charged, edited(record, "weights", "groups", to=more(1)))
         if not weights.change_one:
@@ -192,25 +192,25 @@ def test_picks_among_blocks(target: Rank | Extreme, weights: Moved, rho: F) -> N
 
 
 @given(
-    st.builds(Moves, sensitivities(), relations, relations, sizes, relations),
+    st.builds(CellMoves, sensitivities(), relations, relations, sizes, relations),
     st.integers(1, 20), st.sampled_from(["exponential", "flip", "posterior"]), epsilons, rhos,
 )  # fmt: skip
-def test_scores(moves: Moves, rounds: int, kind: str, epsilon: F, rho: F) -> None:
-    width = span(50) if kind == "posterior" else 1
+def test_scores(moves: CellMoves, rounds: int, kind: str, epsilon: F, rho: F) -> None:
+    width = penalty_span(50) if kind == "posterior" else 1
     if kind == "flip":
-        scale = scale_under_epsilon(rounds, width, moves, epsilon)
+        scale = calibrate_scale_by_epsilon(rounds, width, moves, epsilon)
     else:
-        scale = scale_under_rho(rounds, width, moves, rho)
+        scale = calibrate_scale_by_rho(rounds, width, moves, rho)
     scores: Scores = Ranking(scale, rounds, kind == "flip", 0)
     if kind == "posterior":
-        scores = Drawing(scale, rounds, 50, F(1), F(1), 1)
-    charged, record = score_loss(scores, moves), write_record([], scores=(scores, moves))
+        scores = PosteriorDraws(scale, rounds, 50, F(1), F(1), 1)
+    charged, record = score_loss(scores, moves), write_release_record([], scores=(scores, moves))
     agree(charged, record)
     caught(charged, edited(record, "scores", "scale", to=times(F(99, 100))))
     caught(charged, edited(record, "scores", "rounds", to=more(1)))
     if not moves.single:
         caught(charged, edited(record, "scores", "l1", to=more(1 + moves.norms.l1 // 1000)))
-    if moves.one_sided and 2 * moves.norms.l2_squared < moves.norms.l1**2 and not moves.single:
+    if moves.is_one_sided and 2 * moves.norms.l2_squared < moves.norms.l1**2 and not moves.single:
         caught(charged, edited(record, "scores", "change_one", to=True))
         caught(charged, edited(record, "scores", "non_negative", to=False))
     if kind == "exponential":
@@ -222,11 +222,11 @@ def test_scores(moves: Moves, rounds: int, kind: str, epsilon: F, rho: F) -> Non
 @given(st.lists(sensitivities(), max_size=3), chosen(), rhos)
 def test_the_mechanisms_of_a_release_add_up(moved: list[Sensitivity], selection: Selection, rho: F) -> None:
     try:
-        bundles = [Noised(1, each, calibrate_gaussian(each, rho)) for each in moved]
-    except TooSmall:
+        bundles = [NoisedColumns(1, each, calibrate_gaussian(each, rho)) for each in moved]
+    except LossTooSmall:
         return
-    charged = total([selection.loss, *(loss(each.mechanism, each.sensitivity) for each in bundles)])
-    record = write_record(bundles, selection)
+    charged = sum_losses([selection.loss, *(noise_loss(each.mechanism, each.sensitivity) for each in bundles)])
+    record = write_release_record(bundles, selection)
     agree(charged, record)
     caught(Loss(charged.epsilon, charged.rho * F(99, 100), charged.delta), record)
     caught(Loss(charged.epsilon, charged.rho, charged.delta * F(9, 10)), record)
@@ -245,10 +245,10 @@ CLINIC = [
 ]
 
 
-@pytest.mark.parametrize("noise", list(Noise))
+@pytest.mark.parametrize("noise", list(NoiseKind))
 @pytest.mark.parametrize("epsilon", [F(1, 100), F(1), F(9)])
 @pytest.mark.parametrize("sql", CLINIC)
-def test_what_statements_are_charged(sql: str, epsilon: F, noise: Noise, clinic: Resolved) -> None:
+def test_what_statements_are_charged(sql: str, epsilon: F, noise: NoiseKind, clinic: Resolved) -> None:
     for step in compile_query(sql, clinic, Settings(epsilon, F(1, 10**7), 8, 4, noise)).steps:
         agree(step.calibrated.loss, step.calibrated.record)
         if step.calibrated.loss.rho:  # the public groups of a choice are a step that loses nothing
@@ -259,9 +259,9 @@ def cut(charged: Loss) -> Loss:
     return Loss(charged.epsilon, charged.rho * F(999, 1000), charged.delta)
 
 
-@pytest.mark.parametrize("noise", list(Noise))
+@pytest.mark.parametrize("noise", list(NoiseKind))
 @pytest.mark.parametrize("schema", ["schema", "survey", "rows"])
-def test_under_every_neighboring_relation(schema: str, noise: Noise, resolved: Any) -> None:
+def test_under_every_neighboring_relation(schema: str, noise: NoiseKind, resolved: Any) -> None:
     """The survey changes one person for another, two at once; in `rows` each row is a unit."""
     opened = resolved(schema)
     for table in opened.schema.tables:
@@ -274,8 +274,8 @@ def test_under_every_neighboring_relation(schema: str, noise: Noise, resolved: A
 
 def test_a_record_keeps_what_picks_look_at(clinic: Resolved) -> None:
     sql = "SELECT MEDIAN(cost) FROM visits"
-    (step,) = compile_query(sql, clinic, Settings(F(1), F(1, 10**7), 8, 4, Noise.LAPLACE)).steps
-    calibrated: Calibrated = step.calibrated
+    (step,) = compile_query(sql, clinic, Settings(F(1), F(1, 10**7), 8, 4, NoiseKind.LAPLACE)).steps
+    calibrated: CalibratedPlan = step.calibrated
     assert json.loads(calibrated.record)["weights"] == {
         "norm": str(8 << 16), "summed": True, "single": True, "group_size": "1", "change_one": False,
     }  # fmt: skip
@@ -283,7 +283,7 @@ def test_a_record_keeps_what_picks_look_at(clinic: Resolved) -> None:
 
 def test_the_text_is_canonical_and_short() -> None:
     moved = Sensitivity(6, 12, 2)
-    record = write_record([Noised(2, moved, calibrate_gaussian(moved, F(1, 200)))])
+    record = write_release_record([NoisedColumns(2, moved, calibrate_gaussian(moved, F(1, 200)))])
     assert record == (
         '{"bundles":[{"cells":"2","kind":"gaussian","l1":"6","l2_squared":"12","linf":"2",'
         '"scale":"36323739/1048576"}],"mechanisms":1}'
@@ -294,14 +294,14 @@ def test_the_text_is_canonical_and_short() -> None:
 
 
 def test_what_covers_what() -> None:
-    lost = Figures(F(1), F(1, 2), F(1, 100))
-    assert covers(Figures(F(1), F(1, 2), F(1, 100)), lost)
-    assert covers(Figures(None, F(1, 2), F(1, 100)), lost)
-    assert not covers(Figures(F(1), F(1, 2), F(0)), replace(lost, epsilon=None))  # called pure, and it is not
+    lost = LossFigures(F(1), F(1, 2), F(1, 100))
+    assert covers_loss(LossFigures(F(1), F(1, 2), F(1, 100)), lost)
+    assert covers_loss(LossFigures(None, F(1, 2), F(1, 100)), lost)
+    assert not covers_loss(LossFigures(F(1), F(1, 2), F(0)), replace(lost, epsilon=None))  # called pure, and it is not
     for name in ("epsilon", "rho", "delta"):
-        assert not covers(replace(lost, **{name: getattr(lost, name) * F(999_999, 1_000_000)}), lost)
-        assert exceeds(replace(lost, **{name: getattr(lost, name) * F(21, 10)}), lost)
-    assert covers(replace(lost, delta=F(1, 100) * (1 - F(1, 10**10))), lost)  # the series are that much off
+        assert not covers_loss(replace(lost, **{name: getattr(lost, name) * F(999_999, 1_000_000)}), lost)
+        assert exceeds_loss(replace(lost, **{name: getattr(lost, name) * F(21, 10)}), lost)
+    assert covers_loss(replace(lost, delta=F(1, 100) * (1 - F(1, 10**10))), lost)  # the series are that much off
 
 
 @pytest.mark.parametrize(
@@ -318,12 +318,12 @@ def test_what_covers_what() -> None:
     ],
 )  # fmt: skip
 def test_what_is_not_known_is_not_vouched_for(record: str) -> None:
-    with pytest.raises(Unreadable):
-        recompute(record)
+    with pytest.raises(UnreadableRecord):
+        recompute_loss(record)
 
 
 def test_no_mechanism_loses_nothing() -> None:
-    assert recompute('{"mechanisms":1}') == Figures(F(0), F(0), F(0))
+    assert recompute_loss('{"mechanisms":1}') == LossFigures(F(0), F(0), F(0))
 
 
 INDEPENDENT = [*sorted(path.stem for path in (PACKAGE / "ledger").glob("check*.py")), "series"]
@@ -361,8 +361,8 @@ def test_laplace_tails_by_summing(scale: F) -> None:
 
     whole, cut = pmf(weight, 700), pmf(weight, 9)
     for m in range(-12, 40):
-        assert close(laplace_from(scale, m), sum(p for x, p in whole.items() if x >= m))
-        assert close(truncated_from(scale, 9, m), sum(p for x, p in cut.items() if x >= m))
+        assert close(discrete_laplace_tail(scale, m), sum(p for x, p in whole.items() if x >= m))
+        assert close(truncated_laplace_tail(scale, 9, m), sum(p for x, p in cut.items() if x >= m))
 
 
 @pytest.mark.parametrize("sigma", [F(1, 4), F(1), F(5, 2), F(30)])
@@ -370,17 +370,17 @@ def test_gaussian_tails_by_summing(sigma: F) -> None:
     s = Decimal(sigma.numerator) / sigma.denominator
     whole = pmf(lambda x: (-(x * x) / (2 * s * s)).exp(), int(16 * sigma) + 8)
     for m in (-3, 0, 1, 2, 7, int(4 * sigma) + 1, int(9 * sigma) + 1):
-        assert close(gaussian_from(sigma, m), sum((p for x, p in whole.items() if x >= m), Decimal(0)), 1e-11)
+        assert close(discrete_gaussian_tail(sigma, m), sum((p for x, p in whole.items() if x >= m), Decimal(0)), 1e-11)
 
 
 @pytest.mark.parametrize("z", [0.001, 0.5, 2.0, 2.9, 3.1, 6.0, 12.0])
 def test_the_wide_gaussian_meets_the_narrow_and_the_normal(z: float, monkeypatch: pytest.MonkeyPatch) -> None:
     sigma = F(2000)
     m = max(1, int(z * 2000))
-    smooth = gaussian_from(sigma, m)
-    monkeypatch.setattr(series, "_SUMMED", 1 << 20)
-    assert close(smooth, float(gaussian_from(sigma, m)), 1e-10)
-    assert close(gaussian_from(F(1 << 40), int(z * (1 << 40))), float(norm.sf(z)), 1e-9)
+    smooth = discrete_gaussian_tail(sigma, m)
+    monkeypatch.setattr(series, "_MAX_SUMMED_SIGMA", 1 << 20)
+    assert close(smooth, float(discrete_gaussian_tail(sigma, m)), 1e-10)
+    assert close(discrete_gaussian_tail(F(1 << 40), int(z * (1 << 40))), float(norm.sf(z)), 1e-9)
 
 
 def moves(most: int, largest: int) -> Iterator[tuple[int, ...]]:
@@ -397,8 +397,8 @@ def test_no_way_to_spread_keys_shows_more(kind: str, l0: int, k: int) -> None:
     """All ways to spread what k units have over keys, summed one by one; the figure is attained, and not passed."""
     scale, limit = F(2), 9
     record = {"kind": kind, "scale": "2", "limit": "9", "l0": str(l0), "group_size": str(k), "change_one": False}
-    lost = recompute(json.dumps({"mechanisms": 1, "selection": record}))
-    tail = {"laplace": laplace_from, "gaussian": gaussian_from}.get(kind, lambda s, m: truncated_from(s, limit, m))
+    lost = recompute_loss(json.dumps({"mechanisms": 1, "selection": record}))
+    tail = {"laplace": discrete_laplace_tail, "gaussian": discrete_gaussian_tail}.get(kind, lambda s, m: truncated_laplace_tail(s, limit, m))
     worst = max(sum((tail(scale, limit - v + 1) for v in way), F(0)) for way in moves(k * l0, k))
     assert close(lost.delta, float(min(F(1), worst)))
 
@@ -409,8 +409,8 @@ def test_no_spread_of_weights_shows_more(l0: int) -> None:
     sigma, limit, one = F(100_000), 500_000, 1 << 16
     record = {"kind": "weighted", "scale": str(sigma), "limit": str(limit), "l0": str(l0), "group_size": "1",
               "change_one": False, "weight": str(one)}  # fmt: skip
-    lost = recompute(json.dumps({"mechanisms": 1, "selection": record}))
-    worst = max(t * gaussian_from(sigma, limit + 1 - int(one / math.sqrt(t))) for t in range(1, l0 + 1))
+    lost = recompute_loss(json.dumps({"mechanisms": 1, "selection": record}))
+    worst = max(t * discrete_gaussian_tail(sigma, limit + 1 - int(one / math.sqrt(t))) for t in range(1, l0 + 1))
     assert close(lost.delta, float(worst)) and lost.rho == F(one**2, 2 * sigma**2)
 
 
@@ -423,7 +423,7 @@ def test_no_move_of_weights_moves_scores_further(at: F, change_one: bool, single
     norm, blocks, places = 4, 1 if single else 2, 3
     record = {"mechanisms": 1, "picks": [{"target": "rank", "at": str(at), "scale": "1"}], "weights": {
         "norm": str(norm), "summed": True, "single": single, "group_size": "1", "change_one": change_one}}  # fmt: skip
-    lost = recompute(json.dumps(record))
+    lost = recompute_loss(json.dumps(record))
     units = [way for way in itertools.product(range(norm + 1), repeat=blocks * places) if sum(way) <= norm]
     corners = [way for way in units if sum(way) in (0, norm) and max(way) in (0, norm)]
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import IntegrityError, OperationalError, SchemaError
-from dpsql.ledger.base import Account, Asked, Binding, Statement
-from dpsql.ledger.books import Books
+from dpsql.ledger.base import Account, ReleaseRequest, Binding, ChargedStatement
+from dpsql.ledger.books import SqlLedger
 from dpsql.ledger.open import open_ledger
-from dpsql.ledger.sqlite import path_of
+from dpsql.ledger.sqlite import path_from_url
 from dpsql.privacy.loss import Loss
 
 BINDING = Binding("row", "add_remove", 1)
@@ -26,12 +26,12 @@ ANA = Account("ana", Fraction(10**6), Fraction(0))
 NOW = datetime(2025, 1, 2, tzinfo=UTC)
 
 
-def make(path: Path, busy_seconds: float = 30.0) -> Books:
+def make(path: Path, busy_seconds: float = 30.0) -> SqlLedger:
     return open_ledger(f"sqlite://{path}", BINDING, DATASET, busy_seconds=busy_seconds)
 
 
-def ask(plan: str) -> Asked:
-    return Asked(plan, 1, Loss(Fraction(1), Fraction(1, 2), Fraction(0)), (Fraction(1),))
+def ask(plan: str) -> ReleaseRequest:
+    return ReleaseRequest(plan, 1, Loss(Fraction(1), Fraction(1, 2), Fraction(0)), (Fraction(1),))
 
 
 @pytest.fixture
@@ -39,16 +39,16 @@ def path(tmp_path: Path) -> Path:
     """A ledger with one charge."""
     ledger = make(tmp_path / "a.ledger")
     ledger.register_version("files", "facts")
-    ledger.purchase(ANA, [ask("p")], Statement("SELECT 1"), NOW)
+    ledger.purchase(ANA, [ask("p")], ChargedStatement("SELECT 1"), NOW)
     return tmp_path / "a.ledger"
 
 
 def test_urls() -> None:
-    assert path_of("sqlite:///a/b.ledger") == path_of("sqlite:////a/b.ledger") == Path("/a/b.ledger")
-    assert path_of("sqlite:///a b/100%?#.ledger") == Path("/a b/100%?#.ledger")
+    assert path_from_url("sqlite:///a/b.ledger") == path_from_url("sqlite:////a/b.ledger") == Path("/a/b.ledger")
+    assert path_from_url("sqlite:///a b/100%?#.ledger") == Path("/a b/100%?#.ledger")
     for url in ("sqlite://", "sqlite:///", "sqlite::memory:", "postgresql:///a", "/a/b.ledger"):
         with pytest.raises(SchemaError):
-            path_of(url)
+            path_from_url(url)
 
 
 def test_a_path_with_signs_that_urls_use(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_the_file_alone_holds_every_charge(path: Path) -> None:
     copy = path.with_name("copy.ledger")
     copy.touch(0o600)
     copy.write_bytes(path.read_bytes())
-    assert make(copy).balance(ANA).charges == 1
+    assert make(copy).get_balance(ANA).charges == 1
 
 
 class TestOpenToOthers:
@@ -72,7 +72,7 @@ class TestOpenToOthers:
             make(path)
         assert caught.value.hint == f"Write: chmod 600 {path}"
         path.chmod(0o600)
-        assert make(path).balance(ANA).charges == 1
+        assert make(path).get_balance(ANA).charges == 1
 
     @pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])
     def test_its_journal(self, path: Path, ending: str) -> None:
@@ -89,9 +89,9 @@ class TestOpenToOthers:
 def test_commits_are_synced_to_the_disk_and_the_folder(path: Path) -> None:
     """A killed process cannot show this: the system keeps what it wrote. Only lost power would."""
     with make(path).database.write() as db:
-        assert db.rows("PRAGMA synchronous")[0] == (3,)  # EXTRA
-        assert db.rows("PRAGMA journal_mode")[0] == ("delete",)
-        assert db.rows("PRAGMA foreign_keys")[0] == (1,)
+        assert db.execute("PRAGMA synchronous")[0] == (3,)  # EXTRA
+        assert db.execute("PRAGMA journal_mode")[0] == ("delete",)
+        assert db.execute("PRAGMA foreign_keys")[0] == (1,)
 
 
 def test_many_open_a_new_ledger_at_once(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ class TestDamage:
         with closing(sqlite3.connect(path)) as db:
             db.execute("DROP TABLE payment")
         with pytest.raises(IntegrityError, match="damaged"):
-            ledger.purchase(ANA, [ask("q")], Statement("SELECT 2"), NOW)
+            ledger.purchase(ANA, [ask("q")], ChargedStatement("SELECT 2"), NOW)
 
     def test_a_later_format(self, path: Path) -> None:
         with closing(sqlite3.connect(path)) as db:
@@ -168,7 +168,7 @@ class TestDamage:
         ledger = make(path)
         path.unlink()
         with pytest.raises(OperationalError, match="cannot be read or written"):
-            ledger.purchase(ANA, [ask("q")], Statement("SELECT 2"), NOW)
+            ledger.purchase(ANA, [ask("q")], ChargedStatement("SELECT 2"), NOW)
         assert not path.exists()
 
     def test_replaced_while_open(self, path: Path) -> None:
@@ -176,7 +176,7 @@ class TestDamage:
         path.unlink()
         make(path)
         with pytest.raises(IntegrityError, match="was replaced"):
-            ledger.purchase(ANA, [ask("q")], Statement("SELECT 2"), NOW)
+            ledger.purchase(ANA, [ask("q")], ChargedStatement("SELECT 2"), NOW)
 
     def test_gone_but_for_its_journal(self, path: Path) -> None:
         """SQLite would roll the old journal into the new file."""
@@ -192,7 +192,7 @@ class TestDamage:
 def test_a_ledger_in_wal_mode_goes_back_to_one_file(path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA journal_mode = WAL")
-    make(path).purchase(ANA, [ask("q")], Statement("SELECT 2"), NOW)
+    make(path).purchase(ANA, [ask("q")], ChargedStatement("SELECT 2"), NOW)
     assert [file.name for file in path.parent.iterdir()] == ["a.ledger"]
 
 
@@ -202,9 +202,9 @@ class TestLocked:
         with closing(sqlite3.connect(path, isolation_level=None)) as db:
             db.execute("BEGIN IMMEDIATE")
             with pytest.raises(OperationalError, match="is locked by another process"):
-                ledger.purchase(ANA, [ask("q")], Statement("SELECT 2"), NOW)
-        ledger.purchase(ANA, [ask("q")], Statement("SELECT 2"), NOW)
-        assert ledger.balance(ANA).charges == 2
+                ledger.purchase(ANA, [ask("q")], ChargedStatement("SELECT 2"), NOW)
+        ledger.purchase(ANA, [ask("q")], ChargedStatement("SELECT 2"), NOW)
+        assert ledger.get_balance(ANA).charges == 2
 
     def test_by_a_reader_when_it_commits(self, path: Path) -> None:
         """The commit itself may be refused; then nothing was charged."""
@@ -213,8 +213,8 @@ class TestLocked:
             db.execute("BEGIN")
             db.execute("SELECT * FROM entry").fetchall()
             with pytest.raises(OperationalError, match="is locked by another process"):
-                ledger.purchase(ANA, [ask("q")], Statement("SELECT 2"), NOW)
-        assert ledger.balance(ANA).charges == ledger.balance(DATASET).charges == 1
+                ledger.purchase(ANA, [ask("q")], ChargedStatement("SELECT 2"), NOW)
+        assert ledger.get_balance(ANA).charges == ledger.get_balance(DATASET).charges == 1
 
     def test_for_a_while(self, path: Path) -> None:
         ledger = make(path)
@@ -222,9 +222,9 @@ class TestLocked:
             db.execute("BEGIN IMMEDIATE")
             release = threading.Timer(0.2, db.execute, ["ROLLBACK"])
             release.start()
-            ledger.purchase(ANA, [ask("q")], Statement("SELECT 2"), NOW)
+            ledger.purchase(ANA, [ask("q")], ChargedStatement("SELECT 2"), NOW)
             release.join()
-        assert ledger.balance(ANA).charges == 2
+        assert ledger.get_balance(ANA).charges == 2
 
 
 def test_it_is_the_owners_alone_whatever_the_umask(tmp_path: Path) -> None:

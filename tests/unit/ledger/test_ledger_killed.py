@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.ledger.base import Account, Asked, Binding, Statement
-from dpsql.ledger.books import Books
+from dpsql.ledger.base import Account, ReleaseRequest, Binding, ChargedStatement
+from dpsql.ledger.books import SqlLedger
 from dpsql.privacy.loss import Loss
 from tests.support.ledgers import Shelf, charges
 
@@ -23,30 +23,30 @@ ANA = Account("ana", Fraction(10**6), Fraction(0))
 NOW = datetime(2025, 1, 2, tzinfo=UTC)
 
 
-def ask(plan: str) -> Asked:
-    return Asked(plan, 1, Loss(Fraction(1), Fraction(1, 2), Fraction(0)), (Fraction(1),))
+def ask(plan: str) -> ReleaseRequest:
+    return ReleaseRequest(plan, 1, Loss(Fraction(1), Fraction(1, 2), Fraction(0)), (Fraction(1),))
 
 
 @pytest.fixture
-def ledger(shelf: Shelf) -> Books:
+def ledger(shelf: Shelf) -> SqlLedger:
     """With one charge."""
     ledger = shelf.open(BINDING, DATASET)
     ledger.register_version("files", "facts")
-    ledger.purchase(ANA, [ask("p")], Statement("SELECT 1"), NOW)
+    ledger.purchase(ANA, [ask("p")], ChargedStatement("SELECT 1"), NOW)
     return ledger
 
 
-def test_a_forked_process_may_use_its_parents_ledger(ledger: Books) -> None:
+def test_a_forked_process_may_use_its_parents_ledger(ledger: SqlLedger) -> None:
     child = os.fork()
     if child == 0:
         try:
-            ledger.purchase(ANA, [ask("child")], Statement("SELECT 2"), NOW)
+            ledger.purchase(ANA, [ask("child")], ChargedStatement("SELECT 2"), NOW)
         finally:
             os._exit(0)
-    ledger.purchase(ANA, [ask("parent")], Statement("SELECT 3"), NOW)
+    ledger.purchase(ANA, [ask("parent")], ChargedStatement("SELECT 3"), NOW)
     os.waitpid(child, 0)
-    assert ledger.balance(ANA).charges == 3
-    assert ledger.verify() == ()
+    assert ledger.get_balance(ANA).charges == 3
+    assert ledger.verify_chains() == ()
 
 
 CHARGING = """
@@ -93,21 +93,21 @@ def run_and_kill(url: str, *, kill_at: int = 0, after: float | None = None) -> i
     return told
 
 
-def whole_charges(ledger: Books) -> int:
-    assert ledger.verify() == ()
+def whole_charges(ledger: SqlLedger) -> int:
+    assert ledger.verify_chains() == ()
     own, parent = charges(ledger, ANA)[1:], charges(ledger, DATASET)[1:]
     assert [entry.charges for entry in own] == [entry.charges for entry in parent]
     assert all(len(entry.charges) == 3 for entry in own)
     with ledger.database.read() as db:
-        releases = db.rows("SELECT count(*) FROM release")[0]
-        payments = db.rows("SELECT count(*) FROM payment")[0]
+        releases = db.execute("SELECT count(*) FROM release")[0]
+        payments = db.execute("SELECT count(*) FROM payment")[0]
     assert releases == (3 * len(own) + 1,) and payments == (6 * len(own) + 2,)
     return len(own)
 
 
 @pytest.mark.parametrize(("kill_at", "made"), [(1, 0), (2, 0), (3, 1), (4, 1)])
 def test_killed_between_the_two_entries_of_a_charge_it_was_not_made(
-    shelf: Shelf, ledger: Books, kill_at: int, made: int
+    shelf: Shelf, ledger: SqlLedger, kill_at: int, made: int
 ) -> None:
     """Each charge draws a nonce for the analyst's entry and then one for the dataset's."""
     assert run_and_kill(shelf.url(), kill_at=kill_at) == made
@@ -115,7 +115,7 @@ def test_killed_between_the_two_entries_of_a_charge_it_was_not_made(
 
 
 def test_killed_at_any_time_every_charge_is_whole_and_none_that_was_told_is_lost(
-    shelf: Shelf, ledger: Books
+    shelf: Shelf, ledger: SqlLedger
 ) -> None:
     told = made = 0
     for i in range(8):

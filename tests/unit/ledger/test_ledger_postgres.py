@@ -21,10 +21,10 @@ import pytest
 from dpsql.errors import Error, IntegrityError, OperationalError, SchemaError
 from dpsql.ledger import postgres_pool
 from dpsql.ledger.base import Account, Binding
-from dpsql.ledger.database import FORMAT
+from dpsql.ledger.database import LEDGER_FORMAT
 from dpsql.ledger.open import open_ledger
 from dpsql.ledger.postgres import PostgresDatabase, open_postgres
-from dpsql.ledger.postgres_url import read_url
+from dpsql.ledger.postgres_url import parse_ledger_url
 from tests.support.postgres import SETTINGS, Server, find_binaries, start
 
 BINDING = Binding("row", "add_remove", 1)
@@ -61,12 +61,12 @@ def refusal(url: str, kind: type[Error] = IntegrityError, binding: Binding = BIN
 
 def names(database: PostgresDatabase) -> list[str]:
     with database.read() as db:
-        return [name for (name,) in db.rows(NAMES)]
+        return [name for (name,) in db.execute(NAMES)]
 
 
 def add(database: PostgresDatabase, name: str) -> None:
     with database.write() as db:
-        db.rows(ADD, name)
+        db.execute(ADD, name)
 
 
 class TestUrl:
@@ -82,7 +82,7 @@ class TestUrl:
         ],
     )
     def test_what_is_shown_has_neither_user_nor_password(self, url: str, shown: str, schema: str) -> None:
-        place = read_url(url)
+        place = parse_ledger_url(url)
         assert (place.name, place.schema) == (shown, schema)
         assert "secret" not in repr(place) and "schema" not in place.conninfo
 
@@ -141,7 +141,7 @@ class TestMaking:
     def test_an_empty_schema_is_filled_for_a_role_that_may_not_make_one(self, postgres: Server) -> None:
         postgres.execute("CREATE ROLE proxy LOGIN")
         url = postgres.new_schema()
-        schema = read_url(url).schema
+        schema = parse_ledger_url(url).schema
         mine = url.replace("postgres@", "proxy@")
         assert "cannot be opened or made" in refusal(mine, OperationalError)
         postgres.execute(f"CREATE SCHEMA {schema} AUTHORIZATION proxy")
@@ -151,9 +151,9 @@ class TestMaking:
             assert names(database) == ["ana"]
 
     def test_a_schema_of_something_else_is_not_touched(self, url: str, postgres: Server) -> None:
-        schema = read_url(url).schema
+        schema = parse_ledger_url(url).schema
         postgres.execute(f"CREATE SCHEMA {schema}; CREATE TABLE {schema}.ledger (id TEXT)")
-        assert refusal(url) == f'the schema of "{read_url(url).name}" is not a ledger'
+        assert refusal(url) == f'the schema of "{parse_ledger_url(url).name}" is not a ledger'
 
     def test_another_encoding_is_refused(self, postgres: Server) -> None:
         postgres.execute("CREATE DATABASE ascii ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
@@ -163,8 +163,8 @@ class TestMaking:
 class TestOpening:
     def altered(self, postgres: Server, url: str, sql: str) -> str:
         open_postgres(url, BINDING).close()
-        postgres.execute(f"SET search_path = {read_url(url).schema}; {sql}")
-        return refusal(url).removeprefix(f'the ledger "{read_url(url).name}" ')
+        postgres.execute(f"SET search_path = {parse_ledger_url(url).schema}; {sql}")
+        return refusal(url).removeprefix(f'the ledger "{parse_ledger_url(url).name}" ')
 
     @pytest.mark.parametrize(
         "other", [Binding("us.id", "add_remove", 1), Binding("row", "change_one", 1), Binding("row", "add_remove", 2)]
@@ -187,7 +187,7 @@ class TestOpening:
 
     def test_another_format(self, postgres: Server, url: str) -> None:
         said = self.altered(postgres, url, "UPDATE format SET number = number + 1")
-        assert said == f"has format {FORMAT + 1}, and this dpsql reads format {FORMAT}"
+        assert said == f"has format {LEDGER_FORMAT + 1}, and this dpsql reads format {LEDGER_FORMAT}"
 
     @pytest.mark.parametrize("right", ["USAGE", "CREATE"])
     def test_open_to_all_roles(self, postgres: Server, url: str, database: PostgresDatabase, right: str) -> None:
@@ -204,8 +204,8 @@ class TestDurable:
         url = postgres.new_database()
         postgres.execute(f"ALTER DATABASE {url.split('/')[3].split('?')[0]} SET synchronous_commit = {by_default}")
         with opened(url) as database, database.write() as db:
-            assert db.rows("SHOW synchronous_commit") == [(used,)]
-            assert db.rows("SHOW transaction_isolation") == [("read committed",)]
+            assert db.execute("SHOW synchronous_commit") == [(used,)]
+            assert db.execute("SHOW transaction_isolation") == [("read committed",)]
 
     def test_a_server_that_does_not_flush_is_refused_at_once(self) -> None:
         binaries = find_binaries()
@@ -234,31 +234,31 @@ class TestTransactions:
 
     def test_what_raises_is_undone(self, database: PostgresDatabase) -> None:
         with pytest.raises(KeyError), database.write() as db:
-            db.rows(ADD, "ana")
+            db.execute(ADD, "ana")
             raise KeyError
         assert names(database) == []
 
     def test_a_statement_that_failed_cannot_be_passed_over(self, database: PostgresDatabase) -> None:
         """PostgreSQL answers COMMIT with ROLLBACK then, and calls it no error."""
         with pytest.raises(OperationalError, match="cannot be read or written"), database.write() as db:
-            db.rows(ADD, "ana")
+            db.execute(ADD, "ana")
             with pytest.raises(psycopg.IntegrityError):
-                db.rows(ADD, "ana")
+                db.execute(ADD, "ana")
         assert names(database) == []
 
     def test_reading_is_one_snapshot_and_cannot_write(self, database: PostgresDatabase) -> None:
         with database.read() as db:
-            assert db.rows(NAMES) == []
+            assert db.execute(NAMES) == []
             add(database, "ana")
-            assert db.rows(NAMES) == []
+            assert db.execute(NAMES) == []
         with pytest.raises(OperationalError), database.read() as db:
-            db.rows(ADD, "ben")
+            db.execute(ADD, "ben")
         assert names(database) == ["ana"]
 
     def test_signs_of_both_kinds_of_placeholders(self, database: PostgresDatabase) -> None:
         add(database, "100%s?")
         with database.read() as db:
-            assert db.rows("SELECT name FROM account WHERE name LIKE '100%' AND name = ?", "100%s?") == [("100%s?",)]
+            assert db.execute("SELECT name FROM account WHERE name LIKE '100%' AND name = ?", "100%s?") == [("100%s?",)]
 
     def test_whoever_waited_for_the_lock_sees_what_was_charged_meanwhile(self, database: PostgresDatabase) -> None:
         """The filter's check and the entry: with an older snapshot, both would spend the same budget."""
@@ -267,12 +267,12 @@ class TestTransactions:
         def second() -> list[str]:
             inside.wait(timeout=30)
             with database.write() as db:
-                return [name for (name,) in db.rows(NAMES)]
+                return [name for (name,) in db.execute(NAMES)]
 
         with ThreadPoolExecutor(1) as pool:
             with database.write() as db:
                 waiting = pool.submit(second)
-                db.rows(ADD, "ana")
+                db.execute(ADD, "ana")
                 inside.set()
                 until(lambda: locked(database))
             assert waiting.result(timeout=30) == ["ana"]
@@ -302,7 +302,7 @@ def until(true: Callable[[], bool], seconds: float = 20) -> None:
 def locked(database: PostgresDatabase) -> bool:
     with database.read() as db:
         sql = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE ?"
-        return bool(db.rows(sql, f"%{database.place.schema}%"))
+        return bool(db.execute(sql, f"%{database.place.schema}%"))
 
 
 OTHERS = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
@@ -315,7 +315,7 @@ class TestConnections:
             for number in range(12):
                 add(database, str(number))
             with database.read() as db:
-                assert bool(db.rows("SELECT 1 FROM pg_prepared_statements")) == prepared
+                assert bool(db.execute("SELECT 1 FROM pg_prepared_statements")) == prepared
 
     def test_one_that_died_while_idle_is_replaced(self, postgres: Server, database: PostgresDatabase) -> None:
         add(database, "ana")
@@ -325,8 +325,8 @@ class TestConnections:
 
     def test_one_that_dies_in_a_transaction_takes_it_along(self, postgres: Server, database: PostgresDatabase) -> None:
         with pytest.raises(OperationalError, match="cannot be read or written"), database.write() as db:
-            db.rows(ADD, "ana")
-            (number,) = db.rows("SELECT pg_backend_pid()")[0]
+            db.execute(ADD, "ana")
+            (number,) = db.execute("SELECT pg_backend_pid()")[0]
             postgres.execute(f"SELECT pg_terminate_backend({number})")
         assert names(database) == []
 
@@ -336,11 +336,11 @@ class TestConnections:
         assert names(database) == [f"{i:02}" for i in range(48)]
         with psycopg.connect(postgres.database()) as db:
             counted = db.execute(f"SELECT count(*) {OTHERS}".encode()).fetchone()
-        assert counted is not None and 1 < counted[0] <= postgres_pool.MOST
+        assert counted is not None and 1 < counted[0] <= postgres_pool.MAX_CONNECTIONS
 
     def test_a_server_with_no_room_is_waited_for(self, postgres: Server, url: str) -> None:
         postgres.execute("CREATE ROLE narrow LOGIN CONNECTION LIMIT 1")
-        postgres.execute(f"CREATE SCHEMA {read_url(url).schema} AUTHORIZATION narrow")
+        postgres.execute(f"CREATE SCHEMA {parse_ledger_url(url).schema} AUTHORIZATION narrow")
         mine = url.replace("postgres@", "narrow@")
         with psycopg.connect(postgres.database().replace("postgres@", "narrow@")) as other:
             with pytest.raises(OperationalError, match="cannot be read or written"):

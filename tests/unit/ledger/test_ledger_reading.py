@@ -10,8 +10,8 @@ from fractions import Fraction
 import pytest
 
 from dpsql.errors import IntegrityError, InternalError
-from dpsql.ledger.base import Account, Asked, Binding, Statement
-from dpsql.ledger.books import Books
+from dpsql.ledger.base import Account, ReleaseRequest, Binding, ChargedStatement
+from dpsql.ledger.books import SqlLedger
 from dpsql.ledger.database import Transaction
 from dpsql.privacy.loss import Loss
 from tests.support.ledgers import Shelf
@@ -24,21 +24,21 @@ NOW = datetime(2025, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 @pytest.fixture
-def ledger(shelf: Shelf) -> Books:
+def ledger(shelf: Shelf) -> SqlLedger:
     opened = shelf.open(BINDING, DATASET)
     opened.register_version("files", "facts")
     return opened
 
 
-def charge(ledger: Books, plan: str) -> int:
-    (claim,) = ledger.purchase(ANA, [Asked(plan, 1, LOSS, (Fraction(10),))], Statement("SELECT"), NOW)
+def charge(ledger: SqlLedger, plan: str) -> int:
+    (claim,) = ledger.purchase(ANA, [ReleaseRequest(plan, 1, LOSS, (Fraction(10),))], ChargedStatement("SELECT"), NOW)
     return claim.release
 
 
 class Counting:
     """The ledger's database, and how many transactions it began."""
 
-    def __init__(self, ledger: Books) -> None:
+    def __init__(self, ledger: SqlLedger) -> None:
         self._inner, self.began = ledger.database, 0
         self.id = ledger.database.id
         self.identity = ledger.database.identity
@@ -55,74 +55,74 @@ class Counting:
         pass
 
 
-def counted(ledger: Books) -> tuple[Books, Counting]:
+def counted(ledger: SqlLedger) -> tuple[SqlLedger, Counting]:
     counting = Counting(ledger)
-    return Books(counting, ledger.binding, ledger.dataset, ledger.others), counting
+    return SqlLedger(counting, ledger.binding, ledger.dataset, ledger.others), counting
 
 
-def test_what_is_read_together_is_one_transaction(ledger: Books) -> None:
+def test_what_is_read_together_is_one_transaction(ledger: SqlLedger) -> None:
     release = charge(ledger, "p")
-    ledger.store(release, b"rows")
+    ledger.store_body(release, b"rows")
     books, counting = counted(ledger)
-    with books.reading():
-        version, balance = books.current_version(), books.balance(ANA)
-        served = books.served(ANA, [Asked("p", 1, LOSS, (Fraction(10),))], NOW)
+    with books.read_snapshot():
+        version, balance = books.current_version(), books.get_balance(ANA)
+        served = books.find_entitlements(ANA, [ReleaseRequest("p", 1, LOSS, (Fraction(10),))], NOW)
     assert counting.began == 1
     assert version is not None and version.number == 1 and balance.charges == 1
     assert served is not None and served[0].body == b"rows"
-    books.balance(ANA)
+    books.get_balance(ANA)
     assert counting.began == 2, "and behind it each is its own again"
 
 
-def test_nothing_is_written_while_it_is_read(ledger: Books) -> None:
+def test_nothing_is_written_while_it_is_read(ledger: SqlLedger) -> None:
     release = charge(ledger, "p")
-    with pytest.raises(InternalError, match="the ledger is read"), ledger.reading():
-        ledger.store(release, b"rows")
-    assert ledger.stored(release) is None
-    ledger.store(release, b"rows")
-    assert ledger.stored(release) == b"rows"
+    with pytest.raises(InternalError, match="the ledger is read"), ledger.read_snapshot():
+        ledger.store_body(release, b"rows")
+    assert ledger.read_body(release) is None
+    ledger.store_body(release, b"rows")
+    assert ledger.read_body(release) == b"rows"
 
 
-def test_a_thread_reads_its_own_snapshot(ledger: Books) -> None:
+def test_a_thread_reads_its_own_snapshot(ledger: SqlLedger) -> None:
     books, counting = counted(ledger)
-    with books.reading():
-        other = threading.Thread(target=books.balance, args=(ANA,))
+    with books.read_snapshot():
+        other = threading.Thread(target=books.get_balance, args=(ANA,))
         other.start()
         other.join()
     assert counting.began == 2
 
 
-def test_an_error_ends_the_snapshot(ledger: Books) -> None:
-    with pytest.raises(ZeroDivisionError), ledger.reading():
+def test_an_error_ends_the_snapshot(ledger: SqlLedger) -> None:
+    with pytest.raises(ZeroDivisionError), ledger.read_snapshot():
         raise ZeroDivisionError
     charge(ledger, "p")
-    assert ledger.balance(ANA).charges == 1
+    assert ledger.get_balance(ANA).charges == 1
 
 
-def test_figures_follow_every_charge_whoever_makes_it(shelf: Shelf, ledger: Books) -> None:
+def test_figures_follow_every_charge_whoever_makes_it(shelf: Shelf, ledger: SqlLedger) -> None:
     other = shelf.open(BINDING, DATASET)
-    assert ledger.balance(ANA).charges == 0
+    assert ledger.get_balance(ANA).charges == 0
     for number in range(1, 4):
         charge(other, f"plan {number}")
-        balance = ledger.balance(ANA)
-        assert balance == ledger.balance(ANA) == shelf.open(BINDING, DATASET).balance(ANA)
+        balance = ledger.get_balance(ANA)
+        assert balance == ledger.get_balance(ANA) == shelf.open(BINDING, DATASET).get_balance(ANA)
         assert (balance.charges, balance.pure_epsilon) == (number, number * LOSS.epsilon if LOSS.epsilon else None)
 
 
-def test_figures_are_those_of_the_terms_that_are_asked_with(ledger: Books) -> None:
+def test_figures_are_those_of_the_terms_that_are_asked_with(ledger: SqlLedger) -> None:
     charge(ledger, "p")
     less = Account("ana", Fraction(1, 2), Fraction(1, 10**8))
-    assert ledger.balance(ANA).epsilon == 1
-    assert ledger.balance(less).epsilon == Fraction(1, 2)
-    assert ledger.balance(ANA).epsilon == 1
+    assert ledger.get_balance(ANA).epsilon == 1
+    assert ledger.get_balance(less).epsilon == Fraction(1, 2)
+    assert ledger.get_balance(ANA).epsilon == 1
 
 
 @pytest.mark.parametrize(
     "edit", ["UPDATE account SET entries = entries - 1", "UPDATE entry SET content = replace(content, '1/10', '1/20')"]
 )
-def test_an_altered_end_is_seen_also_by_who_has_read_it_before(shelf: Shelf, ledger: Books, edit: str) -> None:
+def test_an_altered_end_is_seen_also_by_who_has_read_it_before(shelf: Shelf, ledger: SqlLedger, edit: str) -> None:
     charge(ledger, "p")
-    assert ledger.balance(ANA).charges == 1
+    assert ledger.get_balance(ANA).charges == 1
     shelf.tamper(edit)
     with pytest.raises(IntegrityError, match="were altered"):
-        ledger.balance(ANA)
+        ledger.get_balance(ANA)

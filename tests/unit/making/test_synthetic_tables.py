@@ -23,11 +23,11 @@ from dpsql.errors import (
     UnknownTable,
     Unsupported,
 )
-from dpsql.ledger.audit import audit
-from dpsql.objects.within import within_bins
+from dpsql.ledger.audit import run_audit
+from dpsql.objects.within import build_bin_sampler
 from dpsql.plan.stages import Axis, Bins
 from dpsql.session import Session
-from dpsql.sql.parameters import written_out
+from dpsql.sql.parameters import inline_parameters
 from dpsql.sql.parse import tokenize
 from dpsql.types import DOUBLE, INTEGER
 from tests.support.shop import open_shop
@@ -150,17 +150,17 @@ def test_every_method_with_every_noise(quiet: Session, method: str, noise: str) 
 
 def test_the_ledger_adds_it_up_again(quiet: Session) -> None:
     quiet.execute("CREATE SYNTHETIC TABLE o AS SELECT kind, qty FROM orders WITH (epsilon = 10, rounds = 5)")
-    assert audit(quiet.dataset.ledger).findings == ()
+    assert run_audit(quiet.dataset.ledger).findings == ()
 
 
 def test_values_of_a_bin_reach_the_bounds() -> None:
     bins = Bins(0, 3, F(10), INTEGER, True)
-    within = within_bins(Axis("x", INTEGER, None, bins, True), (F(0), F(33)), None)
+    within = build_bin_sampler(Axis("x", INTEGER, None, bins, True), (F(0), F(33)), None)
     assert within is not None
     assert within.firsts == (0, 5, 15, 25, 0) and within.widths == (5, 10, 10, 9, 1)
-    assert within.value(3, 8, bins) == 33
-    assert within_bins(Axis("x", INTEGER, None, Bins(1, 4, F(1), INTEGER, True), False), (F(1), F(4)), None) is None
-    fine = within_bins(Axis("x", DOUBLE, None, Bins(0, 1, F(1), DOUBLE, False), False), (F(0), F(1)), None)
+    assert within.value_at(3, 8, bins) == 33
+    assert build_bin_sampler(Axis("x", INTEGER, None, Bins(1, 4, F(1), INTEGER, True), False), (F(1), F(4)), None) is None
+    fine = build_bin_sampler(Axis("x", DOUBLE, None, Bins(0, 1, F(1), DOUBLE, False), False), (F(0), F(1)), None)
     assert fine is not None and fine.widths == (512, 513)
 
 
@@ -277,8 +277,8 @@ def test_what_was_paid_for_is_made_again_when_nothing_is_left(ana: Connection) -
 
 def test_more_released_values_than_a_method_takes(quiet: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are paid for by then: fewer are used, or the other method."""
-    monkeypatch.setattr("dpsql.making.synthetic.MOST_VALUES", 2)
-    monkeypatch.setattr("dpsql.privacy.mwem.MOST_CELLS", 3)
+    monkeypatch.setattr("dpsql.making.synthetic.MAX_VALUES", 2)
+    monkeypatch.setattr("dpsql.privacy.mwem.MAX_CELLS", 3)
     made = quiet.execute("CREATE SYNTHETIC TABLE o AS SELECT city, kind FROM orders WITH (epsilon = 1000)")
     _, first, second, scaled, _ = made.notices
     assert first.startswith('"city" has ') and "the first 2 are used" in first
@@ -323,7 +323,7 @@ def test_parameters(ana: Connection) -> None:
     ],
 )
 def test_a_statement_with_its_values(sql: str, values: tuple[Any, ...], written: str) -> None:
-    assert written_out(sql, tokenize(sql), values) == written
+    assert inline_parameters(sql, tokenize(sql), values) == written
 
 
 # --- what it shows of itself -----------------------------------------------------------------------------------------
@@ -366,7 +366,7 @@ def test_bounds_hold_where_private_rows_are_joined(quiet: Session, sql: str) -> 
 
 def test_a_name_that_another_session_took_meanwhile(ana: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     rows(ana, LIKE.format("people"))
-    monkeypatch.setattr("dpsql.making.commands._named", lambda queries, command: None)
+    monkeypatch.setattr("dpsql.making.commands._find_existing", lambda queries, command: None)
     with pytest.raises(ProgrammingError, match="already exists") as caught:
         rows(ana, LIKE.format("people").replace("0.5", "0.25"))
     assert "with another name" in str(caught.value.hint) and "charged" in str(caught.value.detail)

@@ -4,22 +4,22 @@ from fractions import Fraction as F
 
 import pytest
 
-from dpsql.owner.constraints import Stated, stated
+from dpsql.owner.constraints import ColumnConstraints, read_constraints
 
-NOTHING = Stated()
+NOTHING = ColumnConstraints()
 
 
 @pytest.mark.parametrize(
     ("check", "column", "expected"),
     [
-        ("(age BETWEEN 0 AND 120)", "age", Stated(F(0), F(120))),
-        ("(((age >= 0) AND (age <= 120)))", "age", Stated(F(0), F(120))),
-        ("((cost >= (0)::numeric))", "cost", Stated(F(0))),
-        ("((x >= '-1.5'::numeric))", "x", Stated(F(-3, 2))),
-        ('(("My Age" <= 7))', "My Age", Stated(None, F(7))),
-        ("(s IN ('f', 'm'))", "s", Stated(values=("f", "m"))),
-        ("((s = ANY (ARRAY['it''s'::text, 'b'::text])))", "s", Stated(values=("it's", "b"))),
-        ("(((s)::text = ANY ((ARRAY['a'::character varying])::text[])))", "s", Stated(values=("a",))),
+        ("(age BETWEEN 0 AND 120)", "age", ColumnConstraints(F(0), F(120))),
+        ("(((age >= 0) AND (age <= 120)))", "age", ColumnConstraints(F(0), F(120))),
+        ("((cost >= (0)::numeric))", "cost", ColumnConstraints(F(0))),
+        ("((x >= '-1.5'::numeric))", "x", ColumnConstraints(F(-3, 2))),
+        ('(("My Age" <= 7))', "My Age", ColumnConstraints(None, F(7))),
+        ("(s IN ('f', 'm'))", "s", ColumnConstraints(values=("f", "m"))),
+        ("((s = ANY (ARRAY['it''s'::text, 'b'::text])))", "s", ColumnConstraints(values=("it's", "b"))),
+        ("(((s)::text = ANY ((ARRAY['a'::character varying])::text[])))", "s", ColumnConstraints(values=("a",))),
         # of another column, or of several
         ("((other >= 0))", "age", NOTHING),
         ("((a < b))", "a", NOTHING),
@@ -34,8 +34,8 @@ NOTHING = Stated()
     ],
 )
 def test_what_is_read(check, column, expected):
-    assert stated((check,), column) == expected
+    assert read_constraints((check,), column) == expected
 
 
 def test_two_constraints_are_joined():
-    assert stated(("((x >= 1))", "((x <= 9))"), "x") == Stated(F(1), F(9))
+    assert read_constraints(("((x >= 1))", "((x <= 9))"), "x") == ColumnConstraints(F(1), F(9))

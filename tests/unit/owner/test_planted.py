@@ -12,20 +12,20 @@ import pytest
 
 import dpsql
 from dpsql.cli.run import main
-from dpsql.engines.structure import FoundColumn, FoundTable, Reference
+from dpsql.engines.structure import IntrospectedColumn, IntrospectedTable, ForeignKeyReference
 from dpsql.owner.check import check_schema
-from dpsql.owner.draft import Wishes
+from dpsql.owner.draft import DraftOptions
 from dpsql.owner.init import draft_schema, find_sources
-from dpsql.owner.relate import find_candidates, second_ways
-from dpsql.owner.report import ColumnReport, Finding
+from dpsql.owner.relate import find_candidates, second_unit_columns
+from dpsql.owner.report import ColumnReport, SchemaFinding
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import EngineTable
 from dpsql.types import BIGINT
 
 
-def table(name: str, *columns: str, references: tuple[Reference, ...] = ()) -> FoundTable:
-    found = tuple(FoundColumn(column, "BIGINT", BIGINT) for column in columns)
-    return FoundTable(name, EngineTable((name,)), found, ((columns[0],),), references)
+def table(name: str, *columns: str, references: tuple[ForeignKeyReference, ...] = ()) -> IntrospectedTable:
+    found = tuple(IntrospectedColumn(column, "BIGINT", BIGINT) for column in columns)
+    return IntrospectedTable(name, EngineTable((name,)), found, ((columns[0],),), references)
 
 
 # --- who is the unit -------------------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ def test_a_draft_asks_about_a_second_person(tmp_path: Path, home: bool, first: s
         if home:
             db.execute("CREATE TABLE users (user_id BIGINT PRIMARY KEY)")
         db.execute(f"CREATE TABLE payments ({first} BIGINT, {second} BIGINT, payment_id BIGINT, amount DOUBLE)")
-    draft = draft_schema(find_sources([str(path)]), str(tmp_path), Wishes()).draft
+    draft = draft_schema(find_sources([str(path)]), str(tmp_path), DraftOptions()).draft
     (asked,) = [one for one in draft.decisions if "second person" in one.what]
     assert asked.where == "tables.payments.unit" and asked.what.startswith(f"{second} may name a second person")
     assert f"# decide: {asked.what}" in draft.text
@@ -61,12 +61,12 @@ def test_a_draft_asks_about_a_second_person(tmp_path: Path, home: bool, first: s
 
 def test_who_is_named_beside_the_unit_in_its_own_table_is_a_second_person() -> None:
     by_name = [table("employees", "employee_id", "manager_employee_id")]
-    boss = Reference(("boss",), "employees", ("employee_id",))
+    boss = ForeignKeyReference(("boss",), "employees", ("employee_id",))
     declared = [table("employees", "employee_id", "boss", references=(boss,))]
     for tables, second in ((by_name, "manager_employee_id"), (declared, "boss")):
         unit = find_candidates(tables)[0]
         assert unit.name == "employees.employee_id" and not unit.ways
-        assert second_ways(unit, tables, "employees") == (second,)
+        assert second_unit_columns(unit, tables, "employees") == (second,)
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def test_each_row_is_in_one_share_and_shares_are_of_all_rows(tmp_path: Path) -> 
 
 def test_findings_name_what_they_are_shares_of(tmp_path: Path) -> None:
     """Bounds clip values, 46 of the 170 that there are; rows hold what is no value, 10 of 200."""
-    findings: tuple[Finding, ...] = check_schema(people(tmp_path)).findings
+    findings: tuple[SchemaFinding, ...] = check_schema(people(tmp_path)).findings
     said = {(one.where.removeprefix("tables.people."), one.what) for one in findings}
     for column in ("cost", "age"):
         assert (column, "the bounds clip 27.1 % of the values") in said

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from dpsql import types as t
 from dpsql.engines.measure import ColumnFacts
 from dpsql.owner.proposals import (
-    STEPS,
-    best_norm,
-    clipped_units,
-    lost_rows,
-    nice_up,
-    norms_shown,
-    outward,
+    MIN_STEPS,
+    find_best_norm,
+    count_clipped_units,
+    count_lost_rows,
+    round_up,
+    norms_to_show,
+    round_outward,
     propose_bounds,
-    rank,
+    histogram_quantile,
     step_below,
 )
 
@@ -32,11 +32,11 @@ def facts(low, high):
 @given(NUMBERS, NUMBERS)
 def test_bounds_hold_what_they_are_proposed_for_and_not_much_more(a, b):
     low, high = min(a, b), max(a, b)
-    below, above = outward(low, high)
+    below, above = round_outward(low, high)
     assert below <= low and high <= above and below < above
     if high - low > 0:
         reach = max(high - low, F(0))
-        assert above - high <= reach / STEPS and (low - below <= reach / STEPS or below == 0)
+        assert above - high <= reach / MIN_STEPS and (low - below <= reach / MIN_STEPS or below == 0)
 
 
 @given(st.fractions(F(1, 1000), 10**9))
@@ -49,7 +49,7 @@ def test_a_step_is_one_two_or_five(width):
 
 @given(st.integers(1, 10**9))
 def test_nice_numbers_are_above(number):
-    assert number <= nice_up(number) <= 5 * number
+    assert number <= round_up(number) <= 5 * number
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_nice_numbers_are_above(number):
         (t.INTEGER, 19.0, 93.0, ("0", "100")),
         (t.INTEGER, 39.0, 93.0, ("30", "100")),
         (t.SMALLINT, 1.0, 32_760.0, ("0", "32767")),
-        (t.decimal(10, 2), 0.25, 0.75, ("0.2", "0.8")),
-        (t.decimal(10, 0), 0.25, 0.75, None),
+        (t.decimal_type(10, 2), 0.25, 0.75, ("0.2", "0.8")),
+        (t.decimal_type(10, 0), 0.25, 0.75, None),
         (t.DOUBLE, 20.0, 1900.0, ("0", "2000")),
         (t.DATE, 18_628.0, 20_400.0, ("2021-01-01", "2025-12-01")),
         (t.DATE, 7_305.0, 20_400.0, ("1990-01-01", "2026-01-01")),
@@ -75,27 +75,27 @@ def test_bounds_fit_the_type(type_, low, high, bounds):
 @given(HISTOGRAMS, st.integers(1, 310))
 def test_what_a_norm_loses(histogram, norm):
     units = [n for n, count in histogram.items() for _ in range(count)]
-    assert lost_rows(histogram, norm) == sum(max(0, n - norm) for n in units)
-    assert clipped_units(histogram, norm) == sum(n > norm for n in units)
+    assert count_lost_rows(histogram, norm) == sum(max(0, n - norm) for n in units)
+    assert count_clipped_units(histogram, norm) == sum(n > norm for n in units)
 
 
 @given(HISTOGRAMS, st.fractions(0, 1))
 def test_a_rank_covers_its_share(histogram, share):
     units = sum(histogram.values())
-    assert clipped_units(histogram, rank(histogram, share)) <= units - share * units
+    assert count_clipped_units(histogram, histogram_quantile(histogram, share)) <= units - share * units
 
 
 @given(HISTOGRAMS, st.floats(0.01, 1000))
 def test_the_best_norm_is_better_than_those_beside_it(histogram, noise):
-    best = best_norm(histogram, noise)
+    best = find_best_norm(histogram, noise)
 
     def error(norm):
-        return lost_rows(histogram, norm) + noise * norm
+        return count_lost_rows(histogram, norm) + noise * norm
 
     assert all(error(best) <= error(norm) * (1 + 1e-9) for norm in range(1, min(20, max(histogram)) + 1))
-    assert best in {*norms_shown(histogram, 10**6, noise)}
+    assert best in {*norms_to_show(histogram, 10**6, noise)}
 
 
 def test_more_noise_asks_for_a_smaller_norm():
     histogram = {1: 900, 5: 90, 50: 10}
-    assert best_norm(histogram, 1.0) == 50 and best_norm(histogram, 60.0) == 5 and best_norm(histogram, 200.0) == 1
+    assert find_best_norm(histogram, 1.0) == 50 and find_best_norm(histogram, 60.0) == 5 and find_best_norm(histogram, 200.0) == 1

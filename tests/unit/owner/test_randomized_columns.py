@@ -9,7 +9,7 @@ import pytest
 
 from dpsql.cli.run import main
 from dpsql.owner.check import check_schema
-from dpsql.owner.report import Level
+from dpsql.owner.report import Severity
 
 SCHEMA = """
 dpsql: 1
@@ -50,7 +50,7 @@ def test_nothing_is_lost_by_debiasing(poll: Path) -> None:
     assert len(asked) == 2
     for one in asked:
         assert one.lost == pytest.approx(0, abs=1e-3) and one.noise is not None and one.epsilon is None
-    assert not [one for one in report.findings if one.level is Level.MEND]
+    assert not [one for one in report.findings if one.level is Severity.MEND]
 
 
 def test_who_reads_it_is_told_why_no_epsilon_is_named(poll: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,9 +4,9 @@ import duckdb
 import pytest
 
 from dpsql.dataset import open_dataset
-from dpsql.engines.structure import csv_table
+from dpsql.engines.structure import introspect_csv
 from dpsql.errors import OperationalError
-from dpsql.owner.rehearsal import rehearsal
+from dpsql.owner.rehearsal import open_dry_run
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Contributions, Files
 from dpsql.session import Session
@@ -37,7 +37,7 @@ def schema(tmp_path):
 
 
 def test_answers_are_exact_and_bars_are_those_of_noise(schema):
-    with rehearsal(schema, TWO) as session:
+    with open_dry_run(schema, TWO) as session:
         answer = session.execute("SELECT COUNT(*), SUM(x) FROM users")
         expected = session.explain("SELECT COUNT(*), SUM(x) FROM users").expected
     assert answer.rows == [(600, sum(min(9, i % 12) for i in range(600)))]
@@ -46,30 +46,30 @@ def test_answers_are_exact_and_bars_are_those_of_noise(schema):
 
 def test_each_statement_has_the_noise_of_its_own(schema):
     """Nothing is derived from what was asked before."""
-    with rehearsal(schema, TWO) as session:
+    with open_dry_run(schema, TWO) as session:
         session.execute("SELECT SUM(x), COUNT(*) FROM users")
         after = session.execute("SELECT AVG(x) FROM users")
-    with rehearsal(schema, TWO) as session:
+    with open_dry_run(schema, TWO) as session:
         alone = session.execute("SELECT AVG(x) FROM users")
     assert after.errors == alone.errors and after.loss.rho == alone.loss.rho > 0
 
 
 def test_nobody_s_budget_policy_or_wait_stops_it(schema):
     """Forty statements of half the budget each; the account has expired, and answers would wait for half a minute."""
-    with rehearsal(schema, TWO) as session:
+    with open_dry_run(schema, TWO) as session:
         for least in range(40):
             session.execute(f"SELECT COUNT(*) FROM users WHERE x >= {least % 9} AND user_id > {least}")
 
 
 def test_the_real_ledger_is_not_there(schema, tmp_path):
-    with rehearsal(schema, TWO) as session:
+    with open_dry_run(schema, TWO) as session:
         session.execute("SELECT COUNT(*) FROM users")
         assert not str(session.dataset.schema.ledger).startswith(f"sqlite:///{tmp_path}/")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d.duckdb", "d.yaml"]
 
 
 def test_what_was_asked_in_it_is_not_served_later(schema, tmp_path):
-    with rehearsal(schema, TWO) as session:
+    with open_dry_run(schema, TWO) as session:
         session.execute("SELECT COUNT(*) FROM users")
     open_again = SCHEMA.replace("  expires: 2020-01-01\n", "  contributions: {rows: 2, groups: 2}\n")
     (tmp_path / "d.yaml").write_text(open_again.replace("limits: {min_latency: 30}\n", ""))
@@ -89,5 +89,5 @@ def test_what_the_driver_says_of_a_text_file_is_not_passed_on(tmp_path):
             raise OperationalError("the engine cannot read a source", detail="Original Line: secret,row")
 
     with pytest.raises(OperationalError) as raised:
-        csv_table(Talking(), "a", Files((), "csv"), str(tmp_path / "a.csv"), None)
+        introspect_csv(Talking(), "a", Files((), "csv"), str(tmp_path / "a.csv"), None)
     assert "secret" not in str(raised.value) and raised.value.__cause__ is None

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dpsql.engines.structure import FoundColumn, FoundTable, Reference
-from dpsql.owner.relate import candidate, find_candidates, key_of, second_ways
+from dpsql.engines.structure import IntrospectedColumn, IntrospectedTable, ForeignKeyReference
+from dpsql.owner.relate import make_candidate, find_candidates, key_column_of, second_unit_columns
 from dpsql.schema.model import EngineTable
 from dpsql.types import BIGINT, DOUBLE, INTEGER, TEXT
 
@@ -12,12 +12,12 @@ def table(name, *columns, unique=(), references=(), type_=BIGINT):
     """Columns are names, or pairs of a name and a type; references are `column -> table.key`."""
     found = [one if isinstance(one, tuple) else (one, type_) for one in columns]
     split = [(column, *target.split(".")) for column, target in (one.split(" -> ") for one in references)]
-    return FoundTable(
+    return IntrospectedTable(
         name,
         EngineTable((name,)),
-        tuple(FoundColumn(column, str(kind).upper(), kind) for column, kind in found),
+        tuple(IntrospectedColumn(column, str(kind).upper(), kind) for column, kind in found),
         tuple((key,) if isinstance(key, str) else key for key in unique),
-        tuple(Reference((column,), target, (key,)) for column, target, key in split),
+        tuple(ForeignKeyReference((column,), target, (key,)) for column, target, key in split),
     )
 
 
@@ -46,8 +46,8 @@ def test_people_come_before_places_and_ways_go_over_two_steps():
 
 def test_a_place_that_all_tables_lead_to_is_not_whom_we_protect():
     """Wards are reached by more tables than patients are."""
-    wards = candidate(HOSPITAL, "wards", "ward_id")
-    patients = candidate(HOSPITAL, "patients", "patient_id")
+    wards = make_candidate(HOSPITAL, "wards", "ward_id")
+    patients = make_candidate(HOSPITAL, "patients", "patient_id")
     assert len(wards.ways) > len(patients.ways)
 
 
@@ -74,7 +74,7 @@ def test_declared_keys_come_before_names():
     first = find_candidates(tables)[0]
     assert first.name == "persons.nr" and ways(first) == {"cases": "about -> persons.nr"}
     assert first.ways["cases"].declared
-    assert second_ways(first, tables, "cases") == ("person_id",)
+    assert second_unit_columns(first, tables, "cases") == ("person_id",)
 
 
 def test_types_that_differ_are_no_way():
@@ -95,7 +95,7 @@ def test_a_second_person_is_seen():
     tables = [table("users", "id"), table("payments", "id", "sender_user_id", "receiver_user_id")]
     users = find_candidates(tables)[0]
     assert ways(users) == {"payments": "sender_user_id -> users.id"}
-    assert second_ways(users, tables, "payments") == ("receiver_user_id",)
+    assert second_unit_columns(users, tables, "payments") == ("receiver_user_id",)
 
 
 def test_a_way_arrives_at_any_unique_key():
@@ -111,13 +111,13 @@ def test_a_named_unit_is_reached_by_its_name():
     """No word of it says that it is an id."""
     tables = [table("a", ("tag", TEXT)), table("b", ("tag", TEXT)), table("c", ("tag", BIGINT))]
     assert find_candidates(tables) == ()
-    assert ways(candidate(tables, "a", "tag")) == {"b": "tag -> a.tag"}
+    assert ways(make_candidate(tables, "a", "tag")) == {"b": "tag -> a.tag"}
 
 
 def test_a_key_is_a_constraint_or_else_a_name():
-    assert key_of(table("visits", "a", "visit_id", unique=[("a", "visit_id")])) == ("visit_id", False)
-    assert key_of(table("visits", "visit_id", "code", unique=["code"])) == ("code", True)
-    assert key_of(table("visits", "patient_id")) is None
+    assert key_column_of(table("visits", "a", "visit_id", unique=[("a", "visit_id")])) == ("visit_id", False)
+    assert key_column_of(table("visits", "visit_id", "code", unique=["code"])) == ("code", True)
+    assert key_column_of(table("visits", "patient_id")) is None
 
 
 def test_circles_of_references_end():

@@ -11,10 +11,10 @@ import pytest
 
 from dpsql.errors import AccessDenied, Error, InterfaceError, InternalError, OperationalError, SchemaError
 from dpsql.owner import users as room
-from dpsql.owner.users import add_user, give_password, make_password, remove_user, user_named, users
-from dpsql.passwords import verifier
+from dpsql.owner.users import add_user, set_user_password, generate_password, remove_user, find_user, list_users
+from dpsql.passwords import make_verifier_text
 from dpsql.schema import edit
-from dpsql.schema.fingerprint import schema_hash
+from dpsql.schema.fingerprint import hash_schema
 from dpsql.schema.load import load_schema
 
 TAIL = """\
@@ -109,17 +109,17 @@ def test_in_every_layout_one_analyst_changes(tmp_path: Path, layout: str, first:
     path = schema(tmp_path, LAYOUTS[layout], first=first, line=line)
     before, rest = path.read_bytes().decode(), others(path)
     add_user(path, "cyd", "0.5", "1e-9", "secret", entropy)
-    assert [user.name for user in users(path)] == ["ana", "bi", "cyd"]
-    cyd = user_named(path, "cyd")
+    assert [user.name for user in list_users(path)] == ["ana", "bi", "cyd"]
+    cyd = find_user(path, "cyd")
     assert cyd is not None and cyd.password == "verifier" and cyd.budget.epsilon == Fraction(1, 2)
     for name in ("ana", "bi"):
-        give_password(path, name, f"of {name}", entropy)
+        set_user_password(path, name, f"of {name}", entropy)
     kept = {analyst.name: analyst.password for analyst in load_schema(path).analysts}
-    assert kept == {name: verifier(word, entropy(16)) for name, word in
+    assert kept == {name: make_verifier_text(word, entropy(16)) for name, word in
                     (("ana", "of ana"), ("bi", "of bi"), ("cyd", "secret"))}  # fmt: skip
-    assert [user.budget.epsilon for user in users(path)] == [4, 2, Fraction(1, 2)]
+    assert [user.budget.epsilon for user in list_users(path)] == [4, 2, Fraction(1, 2)]
     remove_user(path, "ana")
-    assert [user.name for user in users(path)] == ["bi", "cyd"]
+    assert [user.name for user in list_users(path)] == ["bi", "cyd"]
     after = path.read_bytes().decode()
     assert others(path) == rest
     if "ana" not in "".join(comments(before)):
@@ -142,10 +142,10 @@ def test_the_first_and_the_last_one(tmp_path: Path) -> None:
     path = schema(tmp_path, "")
     before = path.read_text()
     add_user(path, "ana", "1", "0", None, entropy)
-    assert [user.name for user in users(path)] == ["ana"]
+    assert [user.name for user in list_users(path)] == ["ana"]
     assert "\nanalysts:\n  ana: {budget: {epsilon: 1, delta: 0}}\n\ntables:" in path.read_text()
     remove_user(path, "ana")
-    assert users(path) == () and path.read_text().replace("\n\n", "\n") == before
+    assert list_users(path) == () and path.read_text().replace("\n\n", "\n") == before
 
 
 def test_a_document_of_braces(tmp_path: Path) -> None:
@@ -155,9 +155,9 @@ def test_a_document_of_braces(tmp_path: Path) -> None:
         "unique: [uid], source: p.csv, columns: {uid: {type: bigint}}}}}"
     )
     add_user(path, "ana", "1", "0", "x", entropy)
-    give_password(path, "ana", "y", entropy)
+    set_user_password(path, "ana", "y", entropy)
     (ana,) = load_schema(path).analysts
-    assert ana.password == verifier("y", entropy(16))
+    assert ana.password == make_verifier_text("y", entropy(16))
 
 
 def test_without_a_line_break_at_the_end_and_with_a_byte_order_mark(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_names_are_names_or_refused(tmp_path: Path, name: str) -> None:
     before = path.read_bytes()
     if re.fullmatch(r"[A-Za-z_][\w.@-]{0,62}", name, re.ASCII) and name != "dataset":
         add_user(path, name, "1", "0", None, entropy)
-        assert users(path)[-1].name == name
+        assert list_users(path)[-1].name == name
     else:
         with pytest.raises(Error):
             add_user(path, name, "1", "0", None, entropy)
@@ -209,12 +209,12 @@ def test_who_is_there_is_not_added_and_who_is_not_has_no_password(tmp_path: Path
     with pytest.raises(SchemaError, match="repeated"):
         add_user(path, "ana", "1", "0", None, entropy)
     with pytest.raises(AccessDenied, match="ana, bi"):
-        give_password(path, "eve", "x", entropy)
+        set_user_password(path, "eve", "x", entropy)
     with pytest.raises(AccessDenied, match="ana, bi"):
         remove_user(path, "eve")
     for password in ("", "two\nlines", "x" * 2000):
         with pytest.raises(InterfaceError):
-            give_password(path, "ana", password, entropy)
+            set_user_password(path, "ana", password, entropy)
     assert path.read_bytes() == before
 
 
@@ -237,7 +237,7 @@ def test_the_file_keeps_its_mode_and_its_place(tmp_path: Path) -> None:
     path.chmod(0o640)
     link = tmp_path / "link.yaml"
     link.symlink_to(path)
-    give_password(link, "ana", "x", entropy)
+    set_user_password(link, "ana", "x", entropy)
     assert link.is_symlink() and path.stat().st_mode & 0o777 == 0o640
     assert sorted(one.name for one in tmp_path.iterdir()) == ["link.yaml", "s.yaml"], "no draft is left"
 
@@ -251,23 +251,23 @@ def test_a_file_that_someone_else_changes_meanwhile_is_left(tmp_path: Path, monk
 
     monkeypatch.setattr(room, "set_password", meanwhile)
     with pytest.raises(OperationalError, match="meanwhile"):
-        give_password(path, "ana", "x", entropy)
+        set_user_password(path, "ana", "x", entropy)
     assert path.read_text().endswith("# mine\n") and len(list(tmp_path.iterdir())) == 1
 
 
 def test_made_passwords_have_120_bits() -> None:
-    made = make_password(os.urandom)
-    assert re.fullmatch(r"([a-z2-7]{6}-){3}[a-z2-7]{6}", made) and made != make_password(os.urandom)
-    assert make_password(lambda size: b"\xff" * size) == "777777-777777-777777-777777"
+    made = generate_password(os.urandom)
+    assert re.fullmatch(r"([a-z2-7]{6}-){3}[a-z2-7]{6}", made) and made != generate_password(os.urandom)
+    assert generate_password(lambda size: b"\xff" * size) == "777777-777777-777777-777777"
 
 
 def test_a_password_is_nowhere_in_what_is_shown(tmp_path: Path) -> None:
     path = schema(tmp_path, LAYOUTS["blocks"])
-    before = schema_hash(load_schema(path))
-    give_password(path, "ana", "hunter22", entropy)
+    before = hash_schema(load_schema(path))
+    set_user_password(path, "ana", "hunter22", entropy)
     loaded = load_schema(path)
-    assert schema_hash(loaded) == before, "nor in what releases are found by"
-    shown = repr(loaded) + str(loaded.analysts) + repr(users(path))
+    assert hash_schema(loaded) == before, "nor in what releases are found by"
+    shown = repr(loaded) + str(loaded.analysts) + repr(list_users(path))
     assert "hunter22" not in path.read_text() + shown and "SCRAM" not in shown
 
 
@@ -285,7 +285,7 @@ def test_a_draft_is_its_owner_s_alone(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "fsync", look)
     umask = os.umask(0)
     try:
-        give_password(path, "ana", "x", entropy)
+        set_user_password(path, "ana", "x", entropy)
     finally:
         os.umask(umask)
     assert modes == [0o600]
@@ -296,5 +296,5 @@ def test_a_file_in_the_draft_s_place_is_left(tmp_path: Path) -> None:
     other = tmp_path / f".{path.name}.{os.getpid()}.new"
     other.write_text("someone else's")
     with pytest.raises(OperationalError, match="cannot be written"):
-        give_password(path, "ana", "x", entropy)
+        set_user_password(path, "ana", "x", entropy)
     assert other.read_text() == "someone else's"

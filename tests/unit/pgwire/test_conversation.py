@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsql.errors import BudgetExceeded, ProgrammingError, QueryCanceled
-from dpsql.figures import NOTHING, CellError, Charge
+from dpsql.figures import NO_CHARGE, CellError, Charge
 from dpsql.pgwire import client, held, meta, results
-from dpsql.pgwire.conversation import Conversation
+from dpsql.pgwire.conversation import ProtocolHandler
 from dpsql.pgwire.frames import ProtocolViolation
 from dpsql.pgwire.messages import (
     Bind,
@@ -25,11 +25,11 @@ from dpsql.pgwire.messages import (
     FunctionCall,
     Parse,
     Password,
-    Query,
+    SimpleQuery,
     Sync,
     Terminate,
 )
-from dpsql.session import Answer, OutputColumn, Prepared, Receipt
+from dpsql.session import StatementResult, OutputColumn, PreparedStatement, Receipt
 from dpsql.types import BIGINT, DOUBLE, TEXT
 from tests.support.talking import read_all, say
 
@@ -38,8 +38,8 @@ N = OutputColumn("n", BIGINT, "BIGINT")
 PAID = Receipt("ana", 1, "ab" * 32)
 
 
-def rows(*values: int, **others: object) -> Answer:
-    return Answer((N,), [(one,) for one in values], [(None,) for _ in values], **others)
+def rows(*values: int, **others: object) -> StatementResult:
+    return StatementResult((N,), [(one,) for one in values], [(None,) for _ in values], **others)
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Fake:
     answers: dict = field(default_factory=dict)
     user: str = "ana"
     database: str = "shop"
-    charged: Charge = NOTHING
+    charged: Charge = NO_CHARGE
     in_transaction: bool = False
     settings: dict = field(default_factory=dict)
     asked: list = field(default_factory=list)
@@ -68,7 +68,7 @@ class Fake:
         word = sql.split()[0].upper() if sql else ""
         if word in ("BEGIN", "COMMIT", "ROLLBACK"):
             self.in_transaction = word == "BEGIN"
-            return Answer((), [], [], command=word)
+            return StatementResult((), [], [], command=word)
         found = self.answers.get(sql, rows(1))
         found = found() if callable(found) else found
         if isinstance(found, BaseException):
@@ -81,14 +81,14 @@ class Fake:
         if command == "FETCH":
             raise ProgrammingError("there is no such cursor", sqlstate="34000")
         if command in ("BEGIN", "COMMIT", "ROLLBACK", "SET"):
-            return Prepared((), (), command)
+            return PreparedStatement((), (), command)
         found = self.answers.get(sql)
-        columns = found.columns if isinstance(found, Answer) else (N,)
-        return Prepared(tuple(one or TEXT for one in types) or (TEXT,) * sql.count("$"), columns)
+        columns = found.columns if isinstance(found, StatementResult) else (N,)
+        return PreparedStatement(tuple(one or TEXT for one in types) or (TEXT,) * sql.count("$"), columns)
 
     def describe(self, sql, parameters=(), *, settings=None):
         found = self.answers.get(sql)
-        return self.described.get(sql) or (found.columns if isinstance(found, Answer) else (N,))
+        return self.described.get(sql) or (found.columns if isinstance(found, StatementResult) else (N,))
 
     def cancel(self, ticket=None):
         self.canceled.append(ticket)
@@ -105,11 +105,11 @@ def session():
 
 @pytest.fixture
 def conversation(session):
-    return Conversation(session)
+    return ProtocolHandler(session)
 
 
 def kinds(replies):
-    return [reply.name if isinstance(reply, client.Said) else type(reply).__name__ for reply in replies]
+    return [reply.name if isinstance(reply, client.SimpleReply) else type(reply).__name__ for reply in replies]
 
 
 def error_of(replies):
@@ -144,7 +144,7 @@ def test_values_go_beside_the_statement_not_into_it(session, conversation):
 
 
 def test_more_types_than_parameters_take_values_that_nobody_reads(session, conversation):
-    session.prepare = lambda sql, types=(), **_: Prepared((TEXT,), (N,))
+    session.prepare = lambda sql, types=(), **_: PreparedStatement((TEXT,), (N,))
     replies = say(conversation, Parse("", "SELECT $1", (25, 23)), Describe("S", ""),
                   Bind("", "", (), (b"a", b"1")), Execute(""), Sync())  # fmt: skip
     assert client.ParameterDescription((25, 23)) in replies and session.given[0][0] == ("a",)
@@ -152,18 +152,18 @@ def test_more_types_than_parameters_take_values_that_nobody_reads(session, conve
 
 def test_what_is_answered_is_read_as_it_was_described(session, conversation):
     """Values may decide a type; the client has been told another."""
-    described = Prepared((), (OutputColumn("x", TEXT, "VARCHAR"), N))
+    described = PreparedStatement((), (OutputColumn("x", TEXT, "VARCHAR"), N))
     session.prepare = lambda sql, types=(), **_: described
     columns = (OutputColumn("x", DOUBLE, "DOUBLE"), OutputColumn("n", DOUBLE, "DOUBLE"))
-    session.answers["SELECT 1"] = Answer(columns, [(0.5, 3.0)], [(None, None)])
+    session.answers["SELECT 1"] = StatementResult(columns, [(0.5, 3.0)], [(None, None)])
     replies = say(conversation, Parse("", "SELECT 1"), Bind("", "", (), (), (0, 1)), Execute(""), Sync())
     assert client.DataRow((b"0.5", b"\0\0\0\0\0\0\0\3")) in replies
-    session.answers["SELECT 1"] = Answer(columns, [(0.5, 3.5)], [(None, None)])
+    session.answers["SELECT 1"] = StatementResult(columns, [(0.5, 3.5)], [(None, None)])
     assert error_of(say(conversation, Bind("", ""), Execute(""), Sync()))["C"] == "22003"
 
 
 def test_another_number_of_columns_than_described_is_an_error(session, conversation):
-    session.prepare = lambda sql, types=(), **_: Prepared((), (N, N))
+    session.prepare = lambda sql, types=(), **_: PreparedStatement((), (N, N))
     assert error_of(say(conversation, Parse("", "SELECT 1"), Bind("", ""), Execute(""), Sync()))["C"] == "0A000"
 
 
@@ -172,11 +172,11 @@ def test_another_number_of_columns_than_described_is_an_error(session, conversat
 
 def test_of_an_exception_of_others_nothing_is_told(session):
     logged = []
-    conversation = Conversation(session, log=logged.append)
+    conversation = ProtocolHandler(session, log=logged.append)
     secret = KeyError("patient 17 has 3 visits")
     session.answers["SELECT 1"], session.charged = secret, CHARGE
-    for asked in ([Query("SELECT 1")], [Parse("", "SELECT 1"), Bind("", ""), Execute(""), Sync()]):
-        data = b"".join(part for message in asked for part in conversation.answer(message))
+    for asked in ([SimpleQuery("SELECT 1")], [Parse("", "SELECT 1"), Bind("", ""), Execute(""), Sync()]):
+        data = b"".join(part for message in asked for part in conversation.handle_message(message))
         fields = error_of(read_all(data))
         assert (fields["C"], fields["M"]) == ("XX000", "internal error")
         assert b"17" not in data and b"KeyError" not in data and "charged" in fields["D"]
@@ -187,22 +187,22 @@ def test_what_was_charged_is_told_where_it_fails_after_that(session, conversatio
     failed = QueryCanceled("canceling statement due to user request", detail="It goes on.")
     failed.charge = CHARGE
     session.answers["SELECT 1"] = failed
-    told = error_of(say(conversation, Query("SELECT 1")))["D"]
+    told = error_of(say(conversation, SimpleQuery("SELECT 1")))["D"]
     assert told == f"It goes on. The statement was charged: {CHARGE}. Asking again is free."
     session.answers["SELECT 1"] = BudgetExceeded("no")
-    assert "D" not in error_of(say(conversation, Query("SELECT 1")))
+    assert "D" not in error_of(say(conversation, SimpleQuery("SELECT 1")))
 
 
 def test_what_was_charged_and_is_left_is_a_notice(session, conversation):
     session.answers["SELECT 1"], session.charged = rows(1, notices=("wide",), receipts=(PAID,)), CHARGE
-    for asked in ([Query("SELECT 1")], [Parse("", "SELECT 1"), Bind("", ""), Execute(""), Sync()]):
+    for asked in ([SimpleQuery("SELECT 1")], [Parse("", "SELECT 1"), Bind("", ""), Execute(""), Sync()]):
         found = notices_of(say(conversation, *asked))
         assert [(one["S"], one["C"], one["M"]) for one in found] == [
             ("NOTICE", "00000", "wide"),
             ("NOTICE", "00000", f"charged: {CHARGE}; left of ana's budget: all of it"),
         ]
     session.settings["client_min_messages"] = "warning"
-    assert notices_of(say(conversation, Query("SELECT 1"))) == []
+    assert notices_of(say(conversation, SimpleQuery("SELECT 1"))) == []
 
 
 @pytest.mark.parametrize(
@@ -213,40 +213,40 @@ def test_rows_that_are_made_up_are_a_warning(session, conversation, level, seen)
     """Who switches off what is told of charges is told all the same that rows are none of the data's."""
     session.answers["SELECT 1"] = rows(1, notices=("wide", "made up"), warnings=("made up",))
     session.settings["client_min_messages"] = level
-    found = notices_of(say(conversation, Query("SELECT 1")))
+    found = notices_of(say(conversation, SimpleQuery("SELECT 1")))
     assert [one["M"] for one in found] == seen
     assert [(one["S"], one["V"], one["C"]) for one in found[:1]] == [("WARNING", "WARNING", "01000")][: len(seen)]
 
 
 def test_nothing_is_told_of_a_budget_where_no_private_row_was_read(session, conversation):
-    assert notices_of(say(conversation, Query("SELECT 1"))) == []
+    assert notices_of(say(conversation, SimpleQuery("SELECT 1"))) == []
 
 
 def test_our_own_client_is_told_figures(session):
-    conversation = Conversation(session, structured=True)
-    [server] = [one for one in read_all(conversation.greeting()) if getattr(one, "name", "") == meta.SERVER]
-    assert meta.read_server(server.value).user == "ana"
+    conversation = ProtocolHandler(session, structured=True)
+    [server] = [one for one in read_all(conversation.make_greeting()) if getattr(one, "name", "") == meta.SERVER_STATUS]
+    assert meta.decode_server_info(server.value).user == "ana"
     bars = [(CellError(1.0, -1.0, 3.0),), (None,)]
-    session.answers["SELECT 1"] = Answer((N,), [(1,), (2,)], bars, notices=("wide",), receipts=(PAID,))
+    session.answers["SELECT 1"] = StatementResult((N,), [(1,), (2,)], bars, notices=("wide",), receipts=(PAID,))
     session.charged = CHARGE
-    replies = say(conversation, Query("SELECT 1"))
-    told = meta.Told()
+    replies = say(conversation, SimpleQuery("SELECT 1"))
+    told = meta.StatementMetadata()
     for one in notices_of(replies):
-        assert (one["C"], one["M"]) == (meta.CODE, meta.MESSAGE)
-        told.add(one["D"])
+        assert (one["C"], one["M"]) == (meta.NOTICE_SQLSTATE, meta.NOTICE_MESSAGE)
+        told.add_notice(one["D"])
     assert (told.charge, told.left, told.notices) == (CHARGE, "ana's budget: all of it", ("wide",))
     assert told.bars == {(0, 0): bars[0][0]} and told.receipts[0][0] == "ana"
     assert kinds(replies).index("NoticeResponse") > kinds(replies).index("DataRow")
 
 
 def test_our_own_client_says_what_holds_for_one_statement(session):
-    conversation = Conversation(session, structured=True)
-    name = meta.write_name(meta.Wishes((("epsilon", "0.1"),), free=True))
+    conversation = ProtocolHandler(session, structured=True)
+    name = meta.encode_statement_name(meta.StatementOptions((("epsilon", "0.1"),), free=True))
     for _ in range(2):
         say(conversation, Parse(name, "SELECT 1"), Bind(name, name), Execute(name), Sync())
     [(_, asked, ticket), _] = session.given
     assert asked == {"epsilon": "0.1"} and ticket.free
-    ordinary = Conversation(session)
+    ordinary = ProtocolHandler(session)
     say(ordinary, Parse(name, "SELECT 1"), Bind(name, name), Execute(name), Sync())
     assert session.given[-1][1] is None and not session.given[-1][2].free
 
@@ -256,12 +256,12 @@ def test_settings_are_told_when_they_change(session, conversation):
 
     def set_it():
         session.settings["application_name"] = "y"
-        return Answer((), [], [], command="SET")
+        return StatementResult((), [], [], command="SET")
 
     session.answers["SET x"] = set_it
-    replies = say(conversation, Query("SET x"))
+    replies = say(conversation, SimpleQuery("SET x"))
     assert replies[-2:] == [client.ParameterStatus("application_name", "y"), client.ReadyForQuery("I")]
-    assert "ParameterStatus" not in kinds(say(conversation, Query("SELECT 1")))
+    assert "ParameterStatus" not in kinds(say(conversation, SimpleQuery("SELECT 1")))
 
 
 # --- transactions ----------------------------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ def test_settings_are_told_when_they_change(session, conversation):
 
 def test_in_a_failed_transaction_nothing_runs_but_its_end(session, conversation):
     session.answers["SELECT 2"] = BudgetExceeded("no")
-    replies = say(conversation, Query("BEGIN"), Query("SELECT 2"), Query("SELECT 1"), Query("COMMIT"))
+    replies = say(conversation, SimpleQuery("BEGIN"), SimpleQuery("SELECT 2"), SimpleQuery("SELECT 1"), SimpleQuery("COMMIT"))
     assert session.asked == ["BEGIN", "SELECT 2", "ROLLBACK"]
     assert [one.status for one in replies if isinstance(one, client.ReadyForQuery)] == ["T", "E", "E", "I"]
     assert replies[-2] == client.CommandComplete("ROLLBACK")
@@ -277,22 +277,22 @@ def test_in_a_failed_transaction_nothing_runs_but_its_end(session, conversation)
 
 def test_statements_together_end_or_fail_together(session, conversation):
     session.answers["SELECT 2"] = BudgetExceeded("no")
-    say(conversation, Query("SELECT 1; SELECT 3"))
+    say(conversation, SimpleQuery("SELECT 1; SELECT 3"))
     assert session.asked == ["BEGIN", "SELECT 1", "SELECT 3", "COMMIT"]
     session.asked.clear()
-    replies = say(conversation, Query("SELECT 1; SELECT 2; SELECT 3"))
+    replies = say(conversation, SimpleQuery("SELECT 1; SELECT 2; SELECT 3"))
     assert session.asked == ["BEGIN", "SELECT 1", "SELECT 2", "ROLLBACK"] and replies[-1].status == "I"
 
 
 def test_the_charge_of_statements_together_is_told_of_each(session, conversation):
-    charges = {"SELECT 1": CHARGE, "SELECT 2": NOTHING}
+    charges = {"SELECT 1": CHARGE, "SELECT 2": NO_CHARGE}
 
     def answered(sql):
         session.charged = charges[sql]
         return rows(1, receipts=(PAID,))
 
     session.answers |= {sql: (lambda sql=sql: answered(sql)) for sql in charges}
-    told = [one["M"] for one in notices_of(say(conversation, Query("SELECT 1; SELECT 2")))]
+    told = [one["M"] for one in notices_of(say(conversation, SimpleQuery("SELECT 1; SELECT 2")))]
     assert [one.split(";")[0] for one in told] == [f"charged: {CHARGE}", "charged: nothing"]
 
 
@@ -310,7 +310,7 @@ def test_a_cancel_reaches_the_statement_that_waits(session, conversation):
 
     session.answers["SELECT 1"] = waits
     found = []
-    thread = threading.Thread(target=lambda: found.extend(say(conversation, Query("SELECT 1"))))
+    thread = threading.Thread(target=lambda: found.extend(say(conversation, SimpleQuery("SELECT 1"))))
     thread.start()
     assert begun.wait(10)
     conversation.cancel()
@@ -321,14 +321,14 @@ def test_a_cancel_reaches_the_statement_that_waits(session, conversation):
 
 def test_a_cancel_between_statements_cancels_nothing(session, conversation):
     conversation.cancel()
-    say(conversation, Query("SELECT 1"))
+    say(conversation, SimpleQuery("SELECT 1"))
     conversation.cancel()
-    assert session.canceled == [] and "ErrorResponse" not in kinds(say(conversation, Query("SELECT 1")))
+    assert session.canceled == [] and "ErrorResponse" not in kinds(say(conversation, SimpleQuery("SELECT 1")))
 
 
 def test_a_cancel_ends_an_answer_that_is_being_sent(session, conversation):
     session.answers["SELECT 1"] = rows(*range(50_000))
-    parts = conversation.answer(Query("SELECT 1"))
+    parts = conversation.answer(SimpleQuery("SELECT 1"))
     first = next(parts)
     conversation.cancel()
     rest = b"".join(parts)
@@ -358,20 +358,20 @@ class Counted(list):
 @pytest.mark.parametrize("extended", [False, True])
 def test_an_answer_is_made_as_it_is_read(session, conversation, extended):
     many = Counted([(number,) for number in range(50_000)])
-    session.answers["SELECT 1"] = Answer((N,), many, [])
-    message = Query("SELECT 1")
+    session.answers["SELECT 1"] = StatementResult((N,), many, [])
+    message = SimpleQuery("SELECT 1")
     if extended:
         say(conversation, Parse("", "SELECT 1"), Bind("", ""))
         message = Execute("")
     parts = conversation.answer(message)
     first = next(parts)
-    assert results.CHUNK <= len(first) < results.CHUNK + 100 and many.seen < 6_000
-    assert all(len(part) < results.CHUNK + 100 for part in parts) and many.seen == 50_000
+    assert results.CHUNK_BYTES <= len(first) < results.CHUNK_BYTES + 100 and many.seen < 6_000
+    assert all(len(part) < results.CHUNK_BYTES + 100 for part in parts) and many.seen == 50_000
 
 
 def test_statements_and_portals_are_counted(session, conversation, monkeypatch):
-    monkeypatch.setattr(held, "MOST_STATEMENTS", 3)
-    monkeypatch.setattr(held, "MOST_PORTALS", 2)
+    monkeypatch.setattr(held, "MAX_STATEMENTS", 3)
+    monkeypatch.setattr(held, "MAX_PORTALS", 2)
     parsed = [Parse(f"s{at}", "SELECT 1") for at in range(4)]
     assert error_of(say(conversation, *parsed, Sync()))["C"] == "54000"
     bound = [Bind(f"p{at}", "s0") for at in range(3)]
@@ -380,7 +380,7 @@ def test_statements_and_portals_are_counted(session, conversation, monkeypatch):
 
 
 def test_what_is_held_has_a_size(session, conversation, monkeypatch):
-    monkeypatch.setattr(held, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(held, "MAX_STORED_BYTES", 10_000)
     parsed = [Parse(f"s{at}", "SELECT $1") for at in range(2)]
     say(conversation, *parsed, Sync())
     assert error_of(say(conversation, Parse("t", "SELECT " + "1" * 9_000), Sync()))["C"] == "53200"
@@ -388,7 +388,7 @@ def test_what_is_held_has_a_size(session, conversation, monkeypatch):
 
 
 def test_rows_of_open_portals_are_counted(session, conversation, monkeypatch):
-    monkeypatch.setattr(held, "MOST_ROWS", 10)
+    monkeypatch.setattr(held, "MAX_OPEN_ROWS", 10)
     session.answers["SELECT 1"] = rows(*range(6))
     asked = [Parse("s", "SELECT 1"), Bind("a", "s"), Execute("a", 1), Bind("b", "s"), Execute("b", 1), Sync()]
     assert error_of(say(conversation, *asked))["C"] == "53200"
@@ -419,7 +419,7 @@ TEXTS = st.sampled_from(
 )  # fmt: skip
 CODES = st.lists(st.integers(-1, 2), max_size=2).map(tuple)
 ANY = st.one_of(
-    st.builds(Query, TEXTS),
+    st.builds(SimpleQuery, TEXTS),
     st.builds(Parse, NAMES, TEXTS, st.lists(st.sampled_from([0, 23, 25, 16, 1007, 17, 99999]), max_size=2).map(tuple)),
     st.builds(Bind, NAMES, NAMES, CODES, st.lists(st.none() | st.binary(max_size=5), max_size=2).map(tuple), CODES),
     st.builds(Describe, st.sampled_from("SP"), NAMES),
@@ -433,12 +433,12 @@ ANY = st.one_of(
 @given(st.lists(ANY, max_size=25), st.booleans())
 def test_messages_in_any_order_are_answered_or_refused_cleanly(messages, structured):
     session = Fake({"SELECT 2": BudgetExceeded("no"), "BOOM": RuntimeError("a row")})
-    conversation, skipping = Conversation(session, structured=structured), False
+    conversation, skipping = ProtocolHandler(session, structured=structured), False
     for message in messages:
         replies = say(conversation, message)
         ready = [one for one in replies if isinstance(one, client.ReadyForQuery)]
         errors = [one for one in replies if isinstance(one, client.ErrorResponse)]
-        ends = isinstance(message, Sync) or (isinstance(message, Query | FunctionCall) and not skipping)
+        ends = isinstance(message, Sync) or (isinstance(message, SimpleQuery | FunctionCall) and not skipping)
         assert len(ready) == ends and len(errors) <= 1 and (not ready or replies[-1] is ready[0])
         assert all("a row" not in text for error in errors for text in error.fields.values())
         if skipping and not isinstance(message, Sync):

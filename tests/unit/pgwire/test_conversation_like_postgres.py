@@ -2,8 +2,8 @@
 
 import pytest
 
-from dpsql.pgwire.conversation import Conversation
-from dpsql.pgwire.messages import Bind, Close, CopyDone, Describe, Execute, Flush, Parse, Query, Sync
+from dpsql.pgwire.conversation import ProtocolHandler
+from dpsql.pgwire.messages import Bind, Close, CopyDone, Describe, Execute, Flush, Parse, SimpleQuery, Sync
 from tests.support.shop import open_shop
 from tests.support.talking import Real, say, told
 
@@ -13,51 +13,51 @@ WRONG = "SELECT count(nope) FROM people"
 ROWS = "SELECT * FROM (VALUES (1, 'a'), (2, 'b'), (3, NULL)) AS t(n, s)"
 
 STORIES = {
-    "empty": [Query(""), Query(" ; ; -- nothing"), Query("SELECT 1; ; SELECT 2;")],
+    "empty": [SimpleQuery(""), SimpleQuery(" ; ; -- nothing"), SimpleQuery("SELECT 1; ; SELECT 2;")],
     "rows": [
-        Query(ROWS), Query("SELECT 1 AS a, 'x'::text AS b, true AS c, NULL::integer AS d, 1.5::double precision AS e"),
+        SimpleQuery(ROWS), SimpleQuery("SELECT 1 AS a, 'x'::text AS b, true AS c, NULL::integer AS d, 1.5::double precision AS e"),
     ],
-    "no rows": [Query("SELECT 1 AS a WHERE false")],
+    "no rows": [SimpleQuery("SELECT 1 AS a WHERE false")],
     "settings": [
-        Query("SET application_name = 'x'"), Query("SHOW application_name"), Query("RESET application_name"),
-        Query("SET application_name = 'y'; SELECT 1 AS a; SHOW application_name"),
+        SimpleQuery("SET application_name = 'x'"), SimpleQuery("SHOW application_name"), SimpleQuery("RESET application_name"),
+        SimpleQuery("SET application_name = 'y'; SELECT 1 AS a; SHOW application_name"),
     ],
     "a set that is rolled back": [
-        Query("BEGIN"), Query("SET application_name = 'x'"), Query("ROLLBACK"), Query("SHOW application_name"),
+        SimpleQuery("BEGIN"), SimpleQuery("SET application_name = 'x'"), SimpleQuery("ROLLBACK"), SimpleQuery("SHOW application_name"),
     ],
     "set local": [
-        Query("BEGIN; SET LOCAL application_name = 'x'"), Query("SHOW application_name"), Query("COMMIT"),
-        Query("SHOW application_name"),
+        SimpleQuery("BEGIN; SET LOCAL application_name = 'x'"), SimpleQuery("SHOW application_name"), SimpleQuery("COMMIT"),
+        SimpleQuery("SHOW application_name"),
     ],
     "statements together are a transaction": [
-        Query("SET application_name = 'x'; SELECT count(nope) FROM people"), Query("SHOW application_name"),
+        SimpleQuery("SET application_name = 'x'; SELECT count(nope) FROM people"), SimpleQuery("SHOW application_name"),
     ],
     "together, with their own transaction": [
-        Query("BEGIN; SET application_name = 'x'; COMMIT; SELECT count(nope) FROM people"),
-        Query("SHOW application_name"),
-        Query("BEGIN; SELECT 1 AS a"), Query("SELECT 2 AS b"), Query("ROLLBACK"),
+        SimpleQuery("BEGIN; SET application_name = 'x'; COMMIT; SELECT count(nope) FROM people"),
+        SimpleQuery("SHOW application_name"),
+        SimpleQuery("BEGIN; SELECT 1 AS a"), SimpleQuery("SELECT 2 AS b"), SimpleQuery("ROLLBACK"),
     ],
-    "a transaction": [Query("BEGIN"), Query(ONE), Query("COMMIT")],
+    "a transaction": [SimpleQuery("BEGIN"), SimpleQuery(ONE), SimpleQuery("COMMIT")],
     "a transaction that is there already, or not": [
-        Query("COMMIT"), Query("ROLLBACK"), Query("BEGIN"), Query("BEGIN"), Query("START TRANSACTION"), Query("END"),
-        Query("SELECT 1 AS a; COMMIT; ROLLBACK"), Query("BEGIN"), Query(WRONG), Query("COMMIT"), Query("COMMIT"),
+        SimpleQuery("COMMIT"), SimpleQuery("ROLLBACK"), SimpleQuery("BEGIN"), SimpleQuery("BEGIN"), SimpleQuery("START TRANSACTION"), SimpleQuery("END"),
+        SimpleQuery("SELECT 1 AS a; COMMIT; ROLLBACK"), SimpleQuery("BEGIN"), SimpleQuery(WRONG), SimpleQuery("COMMIT"), SimpleQuery("COMMIT"),
     ],
     "a failed transaction": [
-        Query("BEGIN"), Query(WRONG), Query(ONE), Query("SET application_name = 'x'"), Query("COMMIT"), Query(ONE),
+        SimpleQuery("BEGIN"), SimpleQuery(WRONG), SimpleQuery(ONE), SimpleQuery("SET application_name = 'x'"), SimpleQuery("COMMIT"), SimpleQuery(ONE),
     ],
     "a failed transaction that is rolled back": [
-        Query("BEGIN WORK"), Query(WRONG), Query("ROLLBACK"), Query(ONE),
+        SimpleQuery("BEGIN WORK"), SimpleQuery(WRONG), SimpleQuery("ROLLBACK"), SimpleQuery(ONE),
     ],
-    "several after a failure": [Query("BEGIN"), Query(WRONG), Query("ROLLBACK; SELECT 1 AS a")],
+    "several after a failure": [SimpleQuery("BEGIN"), SimpleQuery(WRONG), SimpleQuery("ROLLBACK; SELECT 1 AS a")],
     "savepoints": [
-        Query("BEGIN"), Query("SAVEPOINT s"), Query(WRONG), Query(ONE), Query("ROLLBACK TO s"), Query(ONE),
-        Query("RELEASE s"), Query("COMMIT"),
+        SimpleQuery("BEGIN"), SimpleQuery("SAVEPOINT s"), SimpleQuery(WRONG), SimpleQuery(ONE), SimpleQuery("ROLLBACK TO s"), SimpleQuery(ONE),
+        SimpleQuery("RELEASE s"), SimpleQuery("COMMIT"),
     ],
     "positions": [
-        Query("SELECT 1 AS a; SELECT count(nope) FROM people"),
-        Query("  SELECT 'é𝄞' AS x, count(nope) FROM people"), Query("SELEC 1"),
+        SimpleQuery("SELECT 1 AS a; SELECT count(nope) FROM people"),
+        SimpleQuery("  SELECT 'é𝄞' AS x, count(nope) FROM people"), SimpleQuery("SELEC 1"),
     ],
-    "stops at the first error": [Query("SELECT 1 AS a; SELECT count(nope) FROM people; SELECT 2 AS b")],
+    "stops at the first error": [SimpleQuery("SELECT 1 AS a; SELECT count(nope) FROM people; SELECT 2 AS b")],
     "extended": [
         Parse("", ONE), Bind("", ""), Describe("P", ""), Execute(""), Sync(),
         Parse("s", "SELECT $1::integer AS a, $2::text AS b"), Describe("S", "s"), Sync(),
@@ -75,13 +75,13 @@ STORIES = {
     ],
     "portals end with their transaction": [
         Parse("", ROWS), Bind("p", ""), Execute("p", 1), Sync(), Execute("p", 1), Sync(),
-        Query("BEGIN"), Parse("", ROWS), Bind("p", ""), Execute("p", 1), Sync(), Execute("p", 0), Close("P", "p"),
-        Execute("p", 0), Sync(), Query("ROLLBACK"),
+        SimpleQuery("BEGIN"), Parse("", ROWS), Bind("p", ""), Execute("p", 1), Sync(), Execute("p", 0), Close("P", "p"),
+        Execute("p", 0), Sync(), SimpleQuery("ROLLBACK"),
     ],
     "names that are not there, or twice": [
         Bind("", "nope"), Sync(), Execute("nope"), Sync(), Describe("S", "nope"), Sync(), Describe("P", "nope"), Sync(),
         Parse("s", ONE), Parse("s", ONE), Sync(), Close("S", "nope"), Close("P", "nope"), Sync(),
-        Query("BEGIN"), Bind("p", "s"), Bind("p", "s"), Sync(), Query("ROLLBACK"), Query("DEALLOCATE s"),
+        SimpleQuery("BEGIN"), Bind("p", "s"), Bind("p", "s"), Sync(), SimpleQuery("ROLLBACK"), SimpleQuery("DEALLOCATE s"),
         Bind("", "s"), Sync(),
     ],
     "an error skips to Sync": [
@@ -102,7 +102,7 @@ STORIES = {
         Bind("", "s", (), (b"99999999999",)), Sync(),
     ],
     "a failed transaction in the extended protocol": [
-        Query("BEGIN"), Parse("s", ONE), Parse("", WRONG), Sync(), Bind("", "s"), Sync(), Parse("", ONE), Sync(),
+        SimpleQuery("BEGIN"), Parse("s", ONE), Parse("", WRONG), Sync(), Bind("", "s"), Sync(), Parse("", ONE), Sync(),
         Describe("S", "s"), Sync(), Parse("", "COMMIT"), Bind("", ""), Describe("P", ""), Execute(""), Sync(),
     ],
     "commands in the extended protocol": [
@@ -112,34 +112,34 @@ STORIES = {
     ],
     "what is sent together is a transaction": [
         Parse("", "SET application_name = 'x'"), Bind("", ""), Execute(""), Parse("", WRONG), Sync(),
-        Query("SHOW application_name"),
+        SimpleQuery("SHOW application_name"),
     ],
-    "a query drops what has no name": [Parse("", ONE), Sync(), Query(ONE), Bind("", ""), Sync()],
+    "a query drops what has no name": [Parse("", ONE), Sync(), SimpleQuery(ONE), Bind("", ""), Sync()],
     "copy": [
-        Query(f"COPY ({ROWS}) TO STDOUT"), Query(f"COPY ({ROWS}) TO STDOUT WITH (FORMAT csv, HEADER)"),
-        Query(f"COPY ({ROWS}) TO STDOUT (FORMAT csv, DELIMITER ';', NULL 'nil', FORCE_QUOTE *)"),
-        Query(f"COPY ({ROWS}) TO STDOUT CSV HEADER QUOTE '''' FORCE QUOTE s"),
-        Query("COPY (SELECT E'a\\tb\\n\\\\c' AS x, E'q\"r' AS y, '' AS z) TO STDOUT"),
-        Query("COPY (SELECT E'a,b\\n' AS x, E'q\"r' AS y, '' AS z, '\\.' AS w) TO STDOUT (FORMAT csv)"),
-        Query("COPY (SELECT '\\.' AS w) TO STDOUT (FORMAT csv)"),
-        Query("COPY (SELECT count(nope) FROM people) TO STDOUT"),
-        Query("SELECT 1 AS a; COPY (SELECT count(nope) FROM people) TO STDOUT"),
+        SimpleQuery(f"COPY ({ROWS}) TO STDOUT"), SimpleQuery(f"COPY ({ROWS}) TO STDOUT WITH (FORMAT csv, HEADER)"),
+        SimpleQuery(f"COPY ({ROWS}) TO STDOUT (FORMAT csv, DELIMITER ';', NULL 'nil', FORCE_QUOTE *)"),
+        SimpleQuery(f"COPY ({ROWS}) TO STDOUT CSV HEADER QUOTE '''' FORCE QUOTE s"),
+        SimpleQuery("COPY (SELECT E'a\\tb\\n\\\\c' AS x, E'q\"r' AS y, '' AS z) TO STDOUT"),
+        SimpleQuery("COPY (SELECT E'a,b\\n' AS x, E'q\"r' AS y, '' AS z, '\\.' AS w) TO STDOUT (FORMAT csv)"),
+        SimpleQuery("COPY (SELECT '\\.' AS w) TO STDOUT (FORMAT csv)"),
+        SimpleQuery("COPY (SELECT count(nope) FROM people) TO STDOUT"),
+        SimpleQuery("SELECT 1 AS a; COPY (SELECT count(nope) FROM people) TO STDOUT"),
         Parse("", f"COPY ({ROWS}) TO STDOUT"), Bind("", ""), Describe("P", ""), Execute(""), Sync(),
     ],
-    "copy messages that nobody asked for": [CopyDone(), Query(ONE)],
+    "copy messages that nobody asked for": [CopyDone(), SimpleQuery(ONE)],
     "prepared in SQL": [
-        Query("PREPARE s (integer) AS SELECT $1 AS a"), Query("EXECUTE s (3)"), Query("EXECUTE nope (3)"),
-        Query("DEALLOCATE s"), Query("DEALLOCATE s"), Query("DEALLOCATE ALL"),
+        SimpleQuery("PREPARE s (integer) AS SELECT $1 AS a"), SimpleQuery("EXECUTE s (3)"), SimpleQuery("EXECUTE nope (3)"),
+        SimpleQuery("DEALLOCATE s"), SimpleQuery("DEALLOCATE s"), SimpleQuery("DEALLOCATE ALL"),
     ],
     "cursors": [
-        Query("BEGIN"), Query(f"DECLARE c CURSOR FOR {ROWS}"), Query("FETCH 2 FROM c"), Query("FETCH ALL FROM c"),
-        Query("FETCH 2 FROM c"), Query("MOVE BACKWARD 1 FROM c"), Query("CLOSE c"), Query("FETCH 1 FROM c"),
-        Query("COMMIT"),
-        Query("DECLARE c CURSOR FOR SELECT 1 AS a"),
+        SimpleQuery("BEGIN"), SimpleQuery(f"DECLARE c CURSOR FOR {ROWS}"), SimpleQuery("FETCH 2 FROM c"), SimpleQuery("FETCH ALL FROM c"),
+        SimpleQuery("FETCH 2 FROM c"), SimpleQuery("MOVE BACKWARD 1 FROM c"), SimpleQuery("CLOSE c"), SimpleQuery("FETCH 1 FROM c"),
+        SimpleQuery("COMMIT"),
+        SimpleQuery("DECLARE c CURSOR FOR SELECT 1 AS a"),
     ],
     "cursors of SQL are portals": [
-        Query("BEGIN"), Query(f'DECLARE "a ""c" CURSOR FOR {ROWS}'), Describe("P", 'a "c'), Sync(),
-        Describe("P", "nope"), Sync(), Query("ROLLBACK"),
+        SimpleQuery("BEGIN"), SimpleQuery(f'DECLARE "a ""c" CURSOR FOR {ROWS}'), Describe("P", 'a "c'), Sync(),
+        Describe("P", "nope"), Sync(), SimpleQuery("ROLLBACK"),
     ],
     "arrays as parameters": [
         Parse("", "SELECT count(*) FROM people WHERE uid = ANY($1)"), Describe("S", ""), Sync(),
@@ -147,14 +147,14 @@ STORIES = {
         Parse("", "SELECT oid FROM pg_catalog.pg_type WHERE oid = any($1::oid[])"), Describe("S", ""),
         Bind("", "", (), (b"{23}",), (1,)), Execute(""), Sync(), Bind("", "", (), (b"{x}",)), Sync(),
     ],
-    "discard": [Parse("s", ONE), Sync(), Query("DISCARD ALL"), Bind("", "s"), Sync()],
-    "warnings": [Query("SELECT 1 AS a; COMMIT; SELECT 2 AS b")],
+    "discard": [Parse("s", ONE), Sync(), SimpleQuery("DISCARD ALL"), Bind("", "s"), Sync()],
+    "warnings": [SimpleQuery("SELECT 1 AS a; COMMIT; SELECT 2 AS b")],
 }  # fmt: skip
 
 @pytest.fixture
 def conversation(tmp_path):
     session, _ = open_shop(tmp_path)
-    yield Conversation(session)
+    yield ProtocolHandler(session)
     session.close()
 
 
@@ -177,7 +177,7 @@ def test_one_message_at_a_time_says_the_same(tmp_path, conversation, story):
     """Chunks depend on sizes alone, not on what was sent together."""
     (tmp_path / "other").mkdir()
     session, _ = open_shop(tmp_path / "other")
-    other = Conversation(session)
+    other = ProtocolHandler(session)
     apart = [reply for message in STORIES[story] for reply in say(other, message)]
     assert told(apart) == told(say(conversation, *STORIES[story]))
     session.close()

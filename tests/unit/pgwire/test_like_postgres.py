@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dpsql.pgwire import client
-from dpsql.pgwire.conversation import Conversation
-from dpsql.pgwire.messages import Bind, Describe, Execute, Parse, Query, Sync
+from dpsql.pgwire.conversation import ProtocolHandler
+from dpsql.pgwire.messages import Bind, Describe, Execute, Parse, SimpleQuery, Sync
 from tests.support.postgres import Server
 from tests.support.shop import open_shop
 from tests.support.talking import Real, say
@@ -43,10 +43,10 @@ CASES = read_cases()
 
 
 @pytest.fixture(scope="module")
-def conversation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conversation]:
+def conversation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProtocolHandler]:
     session, reference = open_shop(tmp_path_factory.mktemp("shop"))
-    made = Conversation(session)
-    made.greeting()
+    made = ProtocolHandler(session)
+    made.make_greeting()
     yield made
     session.close()
     reference.close()
@@ -55,12 +55,12 @@ def conversation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conversat
 @pytest.fixture(scope="module")
 def real(postgres: Server) -> Iterator[Real]:
     connection = Real(postgres.folder)
-    connection.say(Query("SET TimeZone = 'UTC'"))
+    connection.say(SimpleQuery("SET TimeZone = 'UTC'"))
     yield connection
     connection.close()
 
 
-def shown(replies: list[client.Reply]) -> tuple[list[object], str | None]:
+def shown(replies: list[client.BackendReply]) -> tuple[list[object], str | None]:
     """Names and types of columns, rows and the tag; or the SQLSTATE of an error and its place. What comes before an
     error does not count: PostgreSQL finds some when it runs a statement, and we before that."""
     found: list[object] = []
@@ -78,9 +78,9 @@ def shown(replies: list[client.Reply]) -> tuple[list[object], str | None]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.sql[:60] for case in CASES])
-def test_the_same_is_seen(case: Case, conversation: Conversation, real: Real) -> None:
-    due, place = shown(real.say(Query(case.sql)))
-    got, ours = shown(say(conversation, Query(case.sql)))
+def test_the_same_is_seen(case: Case, conversation: ProtocolHandler, real: Real) -> None:
+    due, place = shown(real.say(SimpleQuery(case.sql)))
+    got, ours = shown(say(conversation, SimpleQuery(case.sql)))
     if case.differs is not None:
         assert (got, ours) != (due, place), "it is the same by now: take its reason away"
         return
@@ -92,12 +92,12 @@ def test_there_are_many_and_most_are_the_same() -> None:
     assert len(CASES) >= 300 and sum(case.differs is None for case in CASES) >= 230
 
 
-def test_a_difference_would_be_seen(conversation: Conversation, real: Real) -> None:
+def test_a_difference_would_be_seen(conversation: ProtocolHandler, real: Real) -> None:
     for one, other in (("SELECT 1", "SELECT 2"), ("SELECT 1 AS a", "SELECT 1 AS b"), ("SELECT 1", "SELECT 1::int8"),
                        ("SELECT nope", "SELEC 1"), ("BEGIN", "COMMIT")):  # fmt: skip
-        assert shown(real.say(Query(one))) != shown(say(conversation, Query(other)))
-    say(conversation, Query("ROLLBACK"))
-    real.say(Query("ROLLBACK"))
+        assert shown(real.say(SimpleQuery(one))) != shown(say(conversation, SimpleQuery(other)))
+    say(conversation, SimpleQuery("ROLLBACK"))
+    real.say(SimpleQuery("ROLLBACK"))
 
 
 NUMERIC = 1700
@@ -112,7 +112,7 @@ DIGITS = [
 @pytest.mark.parametrize(("sql", "types", "value"), DIGITS)
 @pytest.mark.parametrize("format_", [0, 1])
 def test_parameters_keep_their_digits(
-    sql: str, types: tuple[int, ...], value: bytes, format_: int, conversation: Conversation, real: Real
+    sql: str, types: tuple[int, ...], value: bytes, format_: int, conversation: ProtocolHandler, real: Real
 ) -> None:
     """Also the type that is described before the value is known is the same, and promises no digits."""
     asked = (Parse("", sql, types), Describe("S", ""), Bind("", "", (), (value,), (format_,)), Describe("P", ""),

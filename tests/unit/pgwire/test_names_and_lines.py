@@ -10,44 +10,44 @@ import pytest
 
 from dpsql.errors import OperationalError
 from dpsql.pgwire import client, held
-from dpsql.pgwire.copying import line_writer
-from dpsql.pgwire.held import Held, Portal, Statement
-from dpsql.pgwire.messages import Bind, Close, Execute, Message, Parse, Query, Sync
-from dpsql.pgwire.results import Columns
-from dpsql.pgwire.talk import Talk
+from dpsql.pgwire.copying import make_line_writer
+from dpsql.pgwire.held import PortalStore, Portal, WireStatement
+from dpsql.pgwire.messages import Bind, Close, Execute, FrontendMessage, Parse, SimpleQuery, Sync
+from dpsql.pgwire.results import ResultColumns
+from dpsql.pgwire.talk import ClientSession
 from dpsql.session import OutputColumn
 from dpsql.types import parse_type
 from tests.support.shop import open_shop
 
 
 @pytest.fixture
-def talk(tmp_path: Path) -> Iterator[Talk]:
+def talk(tmp_path: Path) -> Iterator[ClientSession]:
     session, reference = open_shop(tmp_path)
-    yield Talk(session, lambda told: None, lambda bug: None, structured=False)
+    yield ClientSession(session, lambda told: None, lambda bug: None, structured=False)
     session.close()
     reference.close()
 
 
-def say(talk: Talk, *messages: Message) -> list[client.Reply]:
-    found = client.Replies()
+def say(talk: ClientSession, *messages: FrontendMessage) -> list[client.BackendReply]:
+    found = client.BackendDecoder()
     for message in messages:
-        for data in talk.answer(message):
-            found.receive(data)
+        for data in talk.handle_message(message):
+            found.receive_data(data)
     return list(iter(found.next_reply, None))
 
 
-def states(replies: list[client.Reply]) -> list[str]:
+def states(replies: list[client.BackendReply]) -> list[str]:
     return [one.fields["C"] for one in replies if isinstance(one, client.ErrorResponse)]
 
 
-def copied(replies: list[client.Reply]) -> int:
-    return sum(isinstance(one, client.CopyData) for one in replies)
+def copied(replies: list[client.BackendReply]) -> int:
+    return sum(isinstance(one, client.CopyOutData) for one in replies)
 
 
-BOUND = (Query("BEGIN"), Parse("s", "SELECT 1"), Bind("p", "s"), Sync())
+BOUND = (SimpleQuery("BEGIN"), Parse("s", "SELECT 1"), Bind("p", "s"), Sync())
 
 
-def test_a_copy_runs_once(talk: Talk) -> None:
+def test_a_copy_runs_once(talk: ClientSession) -> None:
     asked = (Parse("", "COPY (SELECT 1) TO STDOUT"), Bind("", ""), Execute(""), Execute(""), Sync())
     assert copied(say(talk, *asked)) == 1
 
@@ -56,33 +56,33 @@ def test_a_copy_runs_once(talk: Talk) -> None:
     "between",
     [
         (Close("S", "s"), Sync()),
-        (Query("SELECT nope"), Query("ROLLBACK"), Query("BEGIN")),
-        (Query("COMMIT"), Query("DISCARD ALL"), Query("BEGIN")),
+        (SimpleQuery("SELECT nope"), SimpleQuery("ROLLBACK"), SimpleQuery("BEGIN")),
+        (SimpleQuery("COMMIT"), SimpleQuery("DISCARD ALL"), SimpleQuery("BEGIN")),
     ],
 )
-def test_portals_end_with_their_statement_and_their_transaction(talk: Talk, between: tuple[Message, ...]) -> None:
+def test_portals_end_with_their_statement_and_their_transaction(talk: ClientSession, between: tuple[FrontendMessage, ...]) -> None:
     say(talk, *BOUND, *between)
     assert states(say(talk, Execute("p"), Sync())) == ["34000"]
 
 
-def test_portals_last_as_long_as_their_transaction(talk: Talk) -> None:
+def test_portals_last_as_long_as_their_transaction(talk: ClientSession) -> None:
     assert states(say(talk, *BOUND, Execute("p"), Sync())) == []
 
 
-def test_a_transaction_that_failed_does_not_begin_again(talk: Talk) -> None:
+def test_a_transaction_that_failed_does_not_begin_again(talk: ClientSession) -> None:
     for begin in ("BEGIN", "START TRANSACTION"):
-        assert states(say(talk, Query("BEGIN"), Query("SELECT nope"), Query(begin), Query("ROLLBACK"))) == [
+        assert states(say(talk, SimpleQuery("BEGIN"), SimpleQuery("SELECT nope"), SimpleQuery(begin), SimpleQuery("ROLLBACK"))) == [
             "42703", "25P02",
         ]  # fmt: skip
 
 
 def test_portals_are_counted_with_their_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "MOST_BYTES", 1_000)
-    one, statement = Held(), Statement("SELECT 1", 0)
+    monkeypatch.setattr(held, "MAX_STORED_BYTES", 1_000)
+    one, statement = PortalStore(), WireStatement("SELECT 1", 0)
     for number in range(2):
-        one.add_portal(str(number), Portal(statement, (), Columns((), (), (), ()), 400))
+        one.add_portal(str(number), Portal(statement, (), ResultColumns((), (), (), ()), 400))
     with pytest.raises(OperationalError, match="hold too much"):
-        one.add_portal("2", Portal(statement, (), Columns((), (), (), ()), 400))
+        one.add_portal("2", Portal(statement, (), ResultColumns((), (), (), ()), 400))
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Form:
 
 
 def line(form: Form, *values: str | None) -> str:
-    return line_writer([OutputColumn("c", parse_type("text"), "VARCHAR")] * len(values), form)(values)
+    return make_line_writer([OutputColumn("c", parse_type("text"), "VARCHAR")] * len(values), form)(values)
 
 
 def test_texts_that_end_lines_are_escaped() -> None:
@@ -110,8 +110,8 @@ def test_texts_that_would_be_read_otherwise_are_quoted() -> None:
     assert (line(csv, "\\."), line(csv, "\\.", "x")) == ('"\\."', "\\.,x")
 
 
-def test_only_our_own_client_has_names_that_name_nothing(talk: Talk) -> None:
+def test_only_our_own_client_has_names_that_name_nothing(talk: ClientSession) -> None:
     twice = (Parse("dpsql:{}", "SELECT 1"), Parse("dpsql:{}", "SELECT 1"), Sync())
     assert states(say(talk, *twice)) == ["42P05"]
-    ours = Talk(talk._watched._session, lambda told: None, lambda bug: None, structured=True)
+    ours = ClientSession(talk._watched._session, lambda told: None, lambda bug: None, structured=True)
     assert states(say(ours, *twice)) == []

@@ -11,9 +11,9 @@ import pytest
 from dpsql.cli.hospital import make_hospital
 from dpsql.errors import Error, InterfaceError, SchemaError
 from dpsql.owner.check import check_schema
-from dpsql.pgwire.databases import Databases, Served, open_served
-from dpsql.pgwire.login import _no_database
-from dpsql.pgwire.startup import Opening
+from dpsql.pgwire.databases import ServedDatabases, ServedDatabase, open_served_database
+from dpsql.pgwire.login import _no_database_error
+from dpsql.pgwire.startup import StartupRequest
 from tests.support.served import give_passwords
 
 
@@ -30,85 +30,85 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def opened(folder: Path) -> Iterator[list[Served]]:
-    served = [open_served(str(folder / name), {}) for name in ("hospital.yaml", "clinic.yaml")]
+def opened(folder: Path) -> Iterator[list[ServedDatabase]]:
+    served = [open_served_database(str(folder / name), {}) for name in ("hospital.yaml", "clinic.yaml")]
     yield served
     for one in served:
         one.dataset.close()
 
 
-def test_a_login_is_that_of_the_database_that_is_named(opened: list[Served]) -> None:
-    databases = Databases(opened)
+def test_a_login_is_that_of_the_database_that_is_named(opened: list[ServedDatabase]) -> None:
+    databases = ServedDatabases(opened)
     hospital, clinic = opened
     for one in opened:
-        login = databases.login(one.name, "ana")
+        login = databases.find_login(one.name, "ana")
         assert login.known and login.served is one and login.verifier == one.logins.known["ana"]
     assert hospital.logins.known["ana"] != clinic.logins.known["ana"]
-    assert databases.login("clinic", "bob").served is clinic
+    assert databases.find_login("clinic", "bob").served is clinic
 
 
-def test_who_names_a_database_that_is_not_hers_proves_who_she_is_and_opens_nothing(opened: list[Served]) -> None:
-    databases = Databases(opened)
+def test_who_names_a_database_that_is_not_hers_proves_who_she_is_and_opens_nothing(opened: list[ServedDatabase]) -> None:
+    databases = ServedDatabases(opened)
     for database in ("hospital", "nothing"):
-        login = databases.login(database, "bob")
+        login = databases.find_login(database, "bob")
         assert login.known and login.served is None and login.verifier == opened[1].logins.known["bob"]
-    stranger = databases.login("nothing", "eve")
+    stranger = databases.find_login("nothing", "eve")
     assert not stranger.known and stranger.served is None
 
 
-def test_what_a_stranger_is_asked_depends_on_the_name_alone(opened: list[Served]) -> None:
+def test_what_a_stranger_is_asked_depends_on_the_name_alone(opened: list[ServedDatabase]) -> None:
     """Not on the database: else two salts under two names would tell what databases there are and who is known."""
     for order in (opened, opened[::-1]):
-        databases = Databases(order)
+        databases = ServedDatabases(order)
         for user in ("eve", "mallory", "", "bob"):
-            asked = {databases.login(database, user).verifier for database in ("hospital", "clinic", "nothing", "")}
+            asked = {databases.find_login(database, user).verifier for database in ("hospital", "clinic", "nothing", "")}
             assert len(asked) == 1, user
-        assert databases.login("clinic", "eve").verifier != databases.login("clinic", "mallory").verifier
+        assert databases.find_login("clinic", "eve").verifier != databases.find_login("clinic", "mallory").verifier
     known = opened[1].logins.known["bob"]
-    stranger = Databases(opened).login("clinic", "eve").verifier
+    stranger = ServedDatabases(opened).find_login("clinic", "eve").verifier
     assert (stranger.iterations, len(stranger.salt)) == (known.iterations, len(known.salt))
 
 
-def test_who_is_told_from_a_stranger_is_known_to_the_owner(opened: list[Served]) -> None:
-    assert Databases(opened).conspicuous() == ()
+def test_who_is_told_from_a_stranger_is_known_to_the_owner(opened: list[ServedDatabase]) -> None:
+    assert ServedDatabases(opened).find_conspicuous_users() == ()
     odd = replace(opened[1].logins.known["bob"], iterations=20_000)
     changed = replace(opened[1].logins, known={**opened[1].logins.known, "bob": odd})
     opened[1].logins = changed
-    assert Databases(opened).conspicuous() == ("bob",)
+    assert ServedDatabases(opened).find_conspicuous_users() == ("bob",)
 
 
-def test_no_two_databases_have_one_name(opened: list[Served]) -> None:
+def test_no_two_databases_have_one_name(opened: list[ServedDatabase]) -> None:
     with pytest.raises(InterfaceError, match='the database "hospital"'):
-        Databases([opened[0], opened[0]])
+        ServedDatabases([opened[0], opened[0]])
 
 
-def test_what_is_remembered_for_one_analyst_is_not_anothers(opened: list[Served]) -> None:
+def test_what_is_remembered_for_one_analyst_is_not_anothers(opened: list[ServedDatabase]) -> None:
     """That something is answered sooner would tell that someone has asked it."""
     one = opened[1]
-    assert one.memory("ana") is one.memory("ana") is one.memory("ana", "nobody") is not one.memory("bob")
-    assert one.memory("bi", "ana") is one.memory("bi", "ana") is not one.memory("bi", "bob")
+    assert one.get_session_cache("ana") is one.get_session_cache("ana") is one.get_session_cache("ana", "nobody") is not one.get_session_cache("bob")
+    assert one.get_session_cache("bi", "ana") is one.get_session_cache("bi", "ana") is not one.get_session_cache("bi", "bob")
 
 
 def test_data_is_closed_behind_the_last_connection_that_uses_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    old, new = (open_served(str(folder / "hospital.yaml"), {}) for _ in range(2))
+    old, new = (open_served_database(str(folder / "hospital.yaml"), {}) for _ in range(2))
     closed: list[object] = []
     close = type(old.dataset).close
     monkeypatch.setattr(type(old.dataset), "close", lambda self: closed.append(self) or close(self))
-    databases = Databases([old])
-    databases.enter(old)
-    databases.enter(old)
-    databases.replace(old, new)
+    databases = ServedDatabases([old])
+    databases.add_client(old)
+    databases.add_client(old)
+    databases.replace_database(old, new)
     assert list(databases) == [new] and closed == []
-    databases.leave(old)
+    databases.remove_client(old)
     assert closed == []
-    databases.leave(old)
+    databases.remove_client(old)
     databases.close()
     assert closed == [old.dataset, new.dataset]
 
 
-def test_who_names_a_database_that_there_is_not_is_told_her_own_alone(opened: list[Served]) -> None:
+def test_who_names_a_database_that_there_is_not_is_told_her_own_alone(opened: list[ServedDatabase]) -> None:
     for user, due in (("bob", "Databases: clinic."), ("ana", "Databases: hospital, clinic.")):
-        assert _no_database(Opening(user, "nothing"), Databases(opened)).hint == due
+        assert _no_database_error(StartupRequest(user, "nothing"), ServedDatabases(opened)).hint == due
 
 
 def test_settings_that_an_analyst_may_not_have_are_told_when_a_server_starts(folder: Path) -> None:
@@ -117,7 +117,7 @@ def test_settings_that_an_analyst_may_not_have_are_told_when_a_server_starts(fol
     text = (folder / "hospital.yaml").read_text().replace("hospital.ledger", "w.ledger")
     wrong.write_text(text.replace("ana: {", "ana: {settings: {epsilon: -3}, "))
     with pytest.raises(SchemaError, match=r"analysts\.ana\.settings\.epsilon"):
-        open_served(str(wrong), {})
+        open_served_database(str(wrong), {})
     with pytest.raises(SchemaError, match=r"analysts\.ana\.settings\.epsilon"):
         check_schema(wrong, data=False)
 
@@ -127,5 +127,5 @@ def test_a_schema_without_logins_is_refused_and_its_ledger_let_go(folder: Path) 
     before, rest = (folder / "hospital.yaml").read_text().replace("hospital.ledger", "l.ledger").split("analysts:")
     lonely.write_text(f"{before}tables:{rest.split('tables:')[1]}")
     with pytest.raises(Error, match="no analysts") as refused:
-        open_served(str(lonely), {})
+        open_served_database(str(lonely), {})
     assert "dpsql user add" in str(refused.value.hint)

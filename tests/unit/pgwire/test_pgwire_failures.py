@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from dpsql.pgwire import failures as module
-from dpsql.pgwire.failures import FORGOTTEN, FREE, LONGEST_OF_ADDRESS, LONGEST_OF_USER, MOST, PATIENCE, Failures
+from dpsql.pgwire.failures import FORGET_AFTER_SECONDS, FREE_FAILURES, MAX_ADDRESS_DELAY_SECONDS, MAX_USER_DELAY_SECONDS, MAX_ENTRIES, MAX_WAIT_SECONDS, LoginThrottle
 
 
 class Clock:
@@ -15,106 +15,106 @@ class Clock:
         return self.now
 
 
-def tried(failures: Failures, clock: Clock, user: str, address: str, times: int) -> list[float | None]:
+def tried(failures: LoginThrottle, clock: Clock, user: str, address: str, times: int) -> list[float | None]:
     """Wrong passwords one after the other, each after its wait."""
     waits = []
     for _ in range(times):
-        wait = failures.wait(user, address)
+        wait = failures.reserve_login(user, address)
         waits.append(wait)
         if wait is not None:
             clock.now += wait
-            failures.failed(user, address)
+            failures.record_failure(user, address)
     return waits
 
 
 def test_who_mistypes_does_not_wait() -> None:
     clock = Clock()
-    failures = Failures(clock)
-    assert tried(failures, clock, "ana", "192.0.2.1", FREE) == [0.0] * FREE
+    failures = LoginThrottle(clock)
+    assert tried(failures, clock, "ana", "192.0.2.1", FREE_FAILURES) == [0.0] * FREE_FAILURES
 
 
 def test_who_mistypes_three_times_with_a_client_that_tries_twice_does_not_wait() -> None:
     """libpq's `sslmode=prefer`: a wrong password is tried with TLS, and again without."""
     clock = Clock()
-    assert tried(Failures(clock), clock, "ana", "192.0.2.1", 3 * 2) == [0.0] * 6
+    assert tried(LoginThrottle(clock), clock, "ana", "192.0.2.1", 3 * 2) == [0.0] * 6
 
 
 def test_waits_grow_and_have_an_end() -> None:
     clock = Clock()
-    waits = tried(Failures(clock), clock, "ana", "192.0.2.1", 40)
+    waits = tried(LoginThrottle(clock), clock, "ana", "192.0.2.1", 40)
     known = [one for one in waits if one is not None]
-    assert len(known) == 40 and known[-1] == LONGEST_OF_ADDRESS and known == sorted(known)
+    assert len(known) == 40 and known[-1] == MAX_ADDRESS_DELAY_SECONDS and known == sorted(known)
     assert clock.now > 200, "forty guesses take minutes"
 
 
 def test_many_at_once_are_no_faster_than_one_after_the_other() -> None:
     clock = Clock()
-    failures = Failures(clock)
-    tried(failures, clock, "ana", "192.0.2.1", FREE + 6)
-    waits = [failures.wait("ana", "192.0.2.1") for _ in range(50)]
+    failures = LoginThrottle(clock)
+    tried(failures, clock, "ana", "192.0.2.1", FREE_FAILURES + 6)
+    waits = [failures.reserve_login("ana", "192.0.2.1") for _ in range(50)]
     let = [one for one in waits if one is not None]
-    assert None in waits and len(let) <= PATIENCE / LONGEST_OF_ADDRESS + 2
-    assert all(later - earlier >= LONGEST_OF_ADDRESS for earlier, later in pairwise(let))
+    assert None in waits and len(let) <= MAX_WAIT_SECONDS / MAX_ADDRESS_DELAY_SECONDS + 2
+    assert all(later - earlier >= MAX_ADDRESS_DELAY_SECONDS for earlier, later in pairwise(let))
 
 
 def test_a_name_that_is_tried_from_many_addresses_waits_too() -> None:
     clock = Clock()
-    failures = Failures(clock)
+    failures = LoginThrottle(clock)
     for number in range(20):
         tried(failures, clock, "ana", f"192.0.2.{number}", 1)
-    assert [failures.wait("ana", f"198.51.100.{number}") for number in (1, 2)] == [LONGEST_OF_USER, 2 * LONGEST_OF_USER]
-    assert failures.wait("bob", "198.51.100.2") == 0.0
+    assert [failures.reserve_login("ana", f"198.51.100.{number}") for number in (1, 2)] == [MAX_USER_DELAY_SECONDS, 2 * MAX_USER_DELAY_SECONDS]
+    assert failures.reserve_login("bob", "198.51.100.2") == 0.0
 
 
 def test_who_has_logged_in_from_there_does_not_wait_for_others() -> None:
     clock = Clock()
-    failures = Failures(clock)
-    failures.succeeded("ana", "198.51.100.1")
+    failures = LoginThrottle(clock)
+    failures.record_success("ana", "198.51.100.1")
     for number in range(40):
-        failures.wait("ana", f"192.0.2.{number}")
-        failures.failed("ana", f"192.0.2.{number}")
-    assert [failures.wait("ana", "198.51.100.1") for _ in range(3)] == [0.0, 0.0, 0.0]
-    failures.failed("ana", "198.51.100.1")
-    assert failures.wait("ana", "198.51.100.1") != 0.0, "a failure from there ends it"
+        failures.reserve_login("ana", f"192.0.2.{number}")
+        failures.record_failure("ana", f"192.0.2.{number}")
+    assert [failures.reserve_login("ana", "198.51.100.1") for _ in range(3)] == [0.0, 0.0, 0.0]
+    failures.record_failure("ana", "198.51.100.1")
+    assert failures.reserve_login("ana", "198.51.100.1") != 0.0, "a failure from there ends it"
 
 
 def test_a_success_does_not_free_the_name_for_others() -> None:
     """Who has one account must not reset the count of another's, nor of her own name at other addresses."""
     clock = Clock()
-    failures = Failures(clock)
+    failures = LoginThrottle(clock)
     for number in range(30):
-        failures.failed("ana", f"192.0.2.{number}")
-    failures.succeeded("mallory", "192.0.2.1")
-    failures.wait("ana", "192.0.2.200")
-    assert failures.wait("ana", "192.0.2.201") == LONGEST_OF_USER
+        failures.record_failure("ana", f"192.0.2.{number}")
+    failures.record_success("mallory", "192.0.2.1")
+    failures.reserve_login("ana", "192.0.2.200")
+    assert failures.reserve_login("ana", "192.0.2.201") == MAX_USER_DELAY_SECONDS
 
 
 def test_failures_are_forgotten() -> None:
     clock = Clock()
-    failures = Failures(clock)
+    failures = LoginThrottle(clock)
     tried(failures, clock, "ana", "192.0.2.1", 20)
-    clock.now += FORGOTTEN + 1
-    assert failures.wait("ana", "192.0.2.1") == 0.0 == failures.wait("ana", "192.0.2.1")
+    clock.now += FORGET_AFTER_SECONDS + 1
+    assert failures.reserve_login("ana", "192.0.2.1") == 0.0 == failures.reserve_login("ana", "192.0.2.1")
 
 
 def test_what_is_remembered_is_bounded() -> None:
     clock = Clock()
-    failures = Failures(clock)
+    failures = LoginThrottle(clock)
     tried(failures, clock, "ana", "192.0.2.1", 20)
-    for number in range(3 * MOST):
-        failures.failed(f"user{number}", f"2001:db8:{number % 65536:x}:{number // 65536:x}::1")
-        failures.succeeded(f"user{number}", f"2001:db8:{number % 65536:x}:{number // 65536:x}::1")
-    assert len(failures) <= 3 * MOST
+    for number in range(3 * MAX_ENTRIES):
+        failures.record_failure(f"user{number}", f"2001:db8:{number % 65536:x}:{number // 65536:x}::1")
+        failures.record_success(f"user{number}", f"2001:db8:{number % 65536:x}:{number // 65536:x}::1")
+    assert len(failures) <= 3 * MAX_ENTRIES
 
 
 def test_addresses_of_one_network_of_ipv6_count_as_one() -> None:
     clock = Clock()
-    failures = Failures(clock)
+    failures = LoginThrottle(clock)
     for number in range(20):
-        failures.failed(f"user{number}", f"2001:db8::{number:x}")
-    failures.wait("x", "2001:db8::ffff")
-    assert failures.wait("y", "2001:db8::fffe") == LONGEST_OF_ADDRESS
-    assert failures.wait("z", "2001:db8:0:1::1") == 0.0
+        failures.record_failure(f"user{number}", f"2001:db8::{number:x}")
+    failures.reserve_login("x", "2001:db8::ffff")
+    assert failures.reserve_login("y", "2001:db8::fffe") == MAX_ADDRESS_DELAY_SECONDS
+    assert failures.reserve_login("z", "2001:db8:0:1::1") == 0.0
 
 
 def test_no_figure_depends_on_who_is_known() -> None:

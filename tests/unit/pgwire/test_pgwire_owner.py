@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import InterfaceError, OperationalError
-from dpsql.pgwire.health import LONGEST, MOST, Health, Response, health_response, read_token
-from dpsql.pgwire.logs import FIELDS, Log, on_grid
-from dpsql.pgwire.metrics import GAUGES, Left, Metrics
-from dpsql.pgwire.server import Options, check
+from dpsql.pgwire.health import MAX_REQUEST_BYTES, MAX_REQUESTS, HealthEndpoint, HttpResponse, make_health_response, read_token
+from dpsql.pgwire.logs import FIELDS, EventLog, round_up_to_grid
+from dpsql.pgwire.metrics import GAUGE_HELP, AccountBudget, ServerMetrics
+from dpsql.pgwire.server import ServerOptions, check_options
 
 # --- lines -----------------------------------------------------------------------------------------------------------
 
 
 def told(form: str, level: str = "info", **fields: str) -> str:
     stream = io.StringIO()
-    Log(level, form, stream).info("login failed", **fields)
+    EventLog(level, form, stream).info("login failed", **fields)
     return stream.getvalue()
 
 
@@ -40,25 +40,25 @@ def test_levels() -> None:
 
 def test_no_field_can_hold_a_statement() -> None:
     with pytest.raises(AssertionError):
-        Log(stream=io.StringIO()).info("statement", sql="SELECT 1")
+        EventLog(stream=io.StringIO()).info("statement", sql="SELECT 1")
     assert not FIELDS & {"sql", "statement", "parameters", "rows", "values", "text", "query", "message", "detail"}
 
 
 def test_time_is_told_on_the_owners_grid_or_not_at_all() -> None:
-    assert on_grid(1.234, Fraction(0)) is None
-    assert {on_grid(seconds, Fraction(1, 2)) for seconds in (0.01, 0.3, 0.4999)} == {0.5}
+    assert round_up_to_grid(1.234, Fraction(0)) is None
+    assert {round_up_to_grid(seconds, Fraction(1, 2)) for seconds in (0.01, 0.3, 0.4999)} == {0.5}
 
 
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
 def test_figures_are_as_prometheus_reads_them() -> None:
-    metrics = Metrics()
+    metrics = ServerMetrics()
     metrics.statements["clinic", "free"] += 1234567
-    metrics.logged_in("accepted", 0.02)
-    metrics.logged_in("failed", 3.0)
+    metrics.record_login("accepted", 0.02)
+    metrics.record_login("failed", 3.0)
     metrics.now = lambda: [("dpsql_connections", {"database": 'a"b\\c\nd'}, 3)]
-    text = metrics.text([Left("clinic", "ana", 1.5, 0.5, 1.0)])
+    text = metrics.render_metrics([AccountBudget("clinic", "ana", 1.5, 0.5, 1.0)])
     assert 'dpsql_statements_total{database="clinic",outcome="free"} 1234567\n' in text
     assert 'dpsql_connections{database="a\\"b\\\\c\\nd"} 3\n' in text
     assert 'dpsql_login_seconds_bucket{le="0.05"} 1\n' in text and 'dpsql_login_seconds_bucket{le="+Inf"} 2\n' in text
@@ -69,11 +69,11 @@ def test_figures_are_as_prometheus_reads_them() -> None:
             name = line.partition("{")[0].split()[0]
             assert name in names or name.rsplit("_", 1)[0] in names, line
             float(line.rsplit(" ", 1)[1])
-    assert set(GAUGES) & {"dpsql_statement_seconds"} == set()
+    assert set(GAUGE_HELP) & {"dpsql_statement_seconds"} == set()
 
 
 def test_budgets_are_there_only_for_who_is_given_them() -> None:
-    assert "budget" not in Metrics().text()
+    assert "budget" not in ServerMetrics().render_metrics()
 
 
 # --- pages -----------------------------------------------------------------------------------------------------------
@@ -81,10 +81,10 @@ def test_budgets_are_there_only_for_who_is_given_them() -> None:
 
 def asked(request: bytes, token: str | None = "t" * 20, count: int = 1) -> list[bytes]:
     async def main() -> list[bytes]:
-        async def page(owner: bool) -> Response:
-            return Response("200 OK", f"owner={owner}")
+        async def page(owner: bool) -> HttpResponse:
+            return HttpResponse("200 OK", f"owner={owner}")
 
-        server = await Health({"/metrics": page}, token).start("127.0.0.1", 0)
+        server = await HealthEndpoint({"/metrics": page}, token).start("127.0.0.1", 0)
         host, port = server.sockets[0].getsockname()
         opened = [await asyncio.open_connection(host, port) for _ in range(count)]
         answers = []
@@ -112,13 +112,13 @@ def test_pages() -> None:
     assert head.startswith(b"HTTP/1.1 200") and b"owner" not in head
 
 
-@pytest.mark.parametrize("request_", [b"x" * (2 * LONGEST) + b"\r\n\r\n", b"\xff\xfe\r\n\r\n", b"\r\n\r\n"])
+@pytest.mark.parametrize("request_", [b"x" * (2 * MAX_REQUEST_BYTES) + b"\r\n\r\n", b"\xff\xfe\r\n\r\n", b"\r\n\r\n"])
 def test_what_is_no_request_gets_no_page(request_: bytes) -> None:
     assert b"200" not in asked(request_)[0]
 
 
 def test_requests_at_once_are_limited() -> None:
-    answers = asked(b"GET /metrics HTTP/1.1\r\n\r\n", count=MOST + 10)
+    answers = asked(b"GET /metrics HTTP/1.1\r\n\r\n", count=MAX_REQUESTS + 10)
     assert sum(one == b"" for one in answers) == 10
 
 
@@ -139,8 +139,8 @@ def test_a_token_is_long_and_the_owners_alone(tmp_path: Path) -> None:
 
 
 def test_health_says_no_more_than_it_must() -> None:
-    assert health_response(False, {"clinic": "stale"}).status.startswith("503")
-    assert json.loads(health_response(True, {}).body) == {"status": "ok", "databases": {}}
+    assert make_health_response(False, {"clinic": "stale"}).status.startswith("503")
+    assert json.loads(make_health_response(True, {}).body) == {"status": "ok", "databases": {}}
 
 
 # --- where it may listen ---------------------------------------------------------------------------------------------
@@ -149,13 +149,13 @@ def test_health_says_no_more_than_it_must() -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "127.example.org", ""])
 def test_beyond_this_machine_only_with_tls_or_the_owners_word(host: str, tmp_path: Path) -> None:
     with pytest.raises(InterfaceError, match="without TLS") as refused:
-        check(Options(hosts=("127.0.0.1", host)))
+        check_options(ServerOptions(hosts=("127.0.0.1", host)))
     assert "--allow-plain" in str(refused.value.hint)
-    check(Options(hosts=(host,), allow_plain=True))
-    check(Options(hosts=(host,), certificate=tmp_path))
+    check_options(ServerOptions(hosts=(host,), allow_plain=True))
+    check_options(ServerOptions(hosts=(host,), certificate=tmp_path))
 
 
 def test_on_this_machine_tls_is_a_choice() -> None:
-    check(Options(hosts=("127.0.0.1", "::1", "localhost", "127.1.2.3")))
+    check_options(ServerOptions(hosts=("127.0.0.1", "::1", "localhost", "127.1.2.3")))
     with pytest.raises(InterfaceError, match="certificate"):
-        check(Options(require_tls=True))
+        check_options(ServerOptions(require_tls=True))

@@ -5,22 +5,22 @@ from __future__ import annotations
 import pytest
 
 from dpsql.errors import AccessDenied, Error
-from dpsql.pgwire.startup import read_opening, read_options, settings_of
+from dpsql.pgwire.startup import read_startup_request, parse_startup_options, startup_settings_of
 
 
 def test_user_database_and_settings() -> None:
     given = {"user": "ana", "database": "clinic", "application_name": "x", "_pq_.a": "1", "_dpsql.client": "on"}
-    opening = read_opening(given)
+    opening = read_startup_request(given)
     assert (opening.user, opening.database) == ("ana", "clinic")
     assert opening.settings == {"application_name": "x"} and opening.unknown == ("_pq_.a",)
-    assert read_opening({"user": "ana"}).database == "ana"
-    assert read_opening({"user": "ana", "database": ""}).database == "ana"
+    assert read_startup_request({"user": "ana"}).database == "ana"
+    assert read_startup_request({"user": "ana", "database": ""}).database == "ana"
 
 
 @pytest.mark.parametrize("given", [{}, {"user": ""}, {"database": "x"}, {"user": "x" * 1000}])
 def test_who_names_nobody_is_refused(given: dict[str, str]) -> None:
     with pytest.raises(AccessDenied):
-        read_opening(given)
+        read_startup_request(given)
 
 
 # PostgreSQL's pg_split_opts and process_postgres_switches.
@@ -41,19 +41,19 @@ def test_who_names_nobody_is_refused(given: dict[str, str]) -> None:
     ],
 )
 def test_options(text: str, settings: list[tuple[str, str]]) -> None:
-    assert read_options(text) == settings
+    assert parse_startup_options(text) == settings
 
 
 @pytest.mark.parametrize("text", ["-c", "epsilon=1", "-c epsilon", "--epsilon", "-c =1", "-B 12", "--", "-e"])
 def test_options_that_are_none(text: str) -> None:
     with pytest.raises(Error) as error:
-        read_options(text)
+        parse_startup_options(text)
     assert error.value.sqlstate == "42601"
 
 
 def test_a_parameter_of_its_own_counts_more_than_options() -> None:
     given = {"user": "ana", "options": "-c epsilon=1 -c delta=0", "EPSILON": "2"}
-    assert settings_of(given, read_opening(given)) == {"epsilon": "2", "delta": "0"}
+    assert startup_settings_of(given, read_startup_request(given)) == {"epsilon": "2", "delta": "0"}
 
 
 @pytest.mark.parametrize(
@@ -63,10 +63,10 @@ def test_replication_is_refused(value: str, is_: bool) -> None:
     given = {"user": "ana", "replication": value}
     if is_:
         with pytest.raises(Error, match="replication"):
-            settings_of(given, read_opening(given))
+            startup_settings_of(given, read_startup_request(given))
     else:
-        assert settings_of(given, read_opening(given)) == {}
+        assert startup_settings_of(given, read_startup_request(given)) == {}
 
 
 def test_long_options_are_read_in_a_time_that_grows_with_them() -> None:
-    assert len(read_options("-c a=1 " * 1400)) == 1400
+    assert len(parse_startup_options("-c a=1 " * 1400)) == 1400

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import OperationalError
-from dpsql.pgwire.tls import ALPN, Certificate, Tls, end_point, load
+from dpsql.pgwire.tls import ALPN_PROTOCOL, Certificate, TlsConnection, hash_certificate, load_certificate
 from tests.support.needed import program
 from tests.support.served import make_certificate
 
@@ -22,7 +22,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def certificate(made: Path) -> Certificate:
-    return load(made, made.with_suffix(".key"))
+    return load_certificate(made, made.with_suffix(".key"))
 
 
 class Client:
@@ -33,7 +33,7 @@ class Client:
         self.into, self.out = ssl.MemoryBIO(), ssl.MemoryBIO()
         self.tls = context.wrap_bio(self.into, self.out, server_hostname="localhost")
 
-    def shake(self, server: Tls, size: int = 1 << 20) -> None:
+    def shake(self, server: TlsConnection, size: int = 1 << 20) -> None:
         """Both sides in turn; bytes arrive in parts of `size`."""
         for _ in range(20):
             done = True
@@ -43,8 +43,8 @@ class Client:
                 done = False
             data = self.out.read()
             for start in range(0, len(data), size):
-                assert server.receive(data[start : start + size]) == b""
-            self.into.write(server.outgoing())
+                assert server.receive_data(data[start : start + size]) == b""
+            self.into.write(server.take_outgoing())
             if done and server.ready:
                 return
         raise AssertionError("no handshake")
@@ -52,15 +52,15 @@ class Client:
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
 def test_bytes_come_through_in_any_parts(made: Path, certificate: Certificate, size: int) -> None:
-    server, client = Tls(certificate), Client(made)
+    server, client = TlsConnection(certificate), Client(made)
     client.shake(server, size)
     client.tls.write(b"hello" * 5000)
     data, found = client.out.read(), b""
     for start in range(0, len(data), size):
-        found += server.receive(data[start : start + size])
+        found += server.receive_data(data[start : start + size])
     assert found == b"hello" * 5000
-    server.send(b"world" * 5000)
-    client.into.write(server.outgoing())
+    server.send_data(b"world" * 5000)
+    client.into.write(server.take_outgoing())
     answer = b""
     while len(answer) < 25000:
         answer += client.tls.read(1 << 16)
@@ -68,26 +68,26 @@ def test_bytes_come_through_in_any_parts(made: Path, certificate: Certificate, s
 
 
 def test_the_protocol_is_agreed_on(made: Path, certificate: Certificate) -> None:
-    for offered, agreed in (((ALPN,), ALPN), (("http/1.1", ALPN), ALPN), ((), None)):
-        server = Tls(certificate)
+    for offered, agreed in (((ALPN_PROTOCOL,), ALPN_PROTOCOL), (("http/1.1", ALPN_PROTOCOL), ALPN_PROTOCOL), ((), None)):
+        server = TlsConnection(certificate)
         Client(made, *offered).shake(server)
         assert server.alpn == agreed
 
 
 def test_the_end_is_seen(made: Path, certificate: Certificate) -> None:
-    server, client = Tls(certificate), Client(made)
+    server, client = TlsConnection(certificate), Client(made)
     client.shake(server)
     client.tls.write(b"last")
     with pytest.raises(ssl.SSLWantReadError):
         client.tls.unwrap()
-    assert server.receive(client.out.read()) == b"last" and server.ended
+    assert server.receive_data(client.out.read()) == b"last" and server.ended
     server.close()
 
 
 @pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x00\x05hello", b"\0\0\0\x08\x04\xd2\x16"])
 def test_what_is_no_tls_raises_one_error(certificate: Certificate, data: bytes) -> None:
     with pytest.raises(ssl.SSLError):
-        Tls(certificate).receive(data)
+        TlsConnection(certificate).receive_data(data)
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_logins_are_bound_to_the_hash_of_the_certificates_signature(
     subprocess.run(command, check=True, capture_output=True)
     der = subprocess.run([program("openssl"), "x509", "-in", made, "-outform", "DER"], check=True, capture_output=True)
     expected = None if hashed is None else hashlib.new(hashed, der.stdout).digest()
-    assert end_point(made.read_text()) == expected
+    assert hash_certificate(made.read_text()) == expected
 
 
 def test_the_first_of_a_chain_is_the_servers(made: Path, tmp_path: Path) -> None:
     other = make_certificate(tmp_path, "above")
     first, second = made.read_text(), other.read_text()
-    assert end_point(first + second) == end_point(first) != end_point(second)
+    assert hash_certificate(first + second) == hash_certificate(first) != hash_certificate(second)
 
 
 def test_a_certificate_that_cannot_be_used_is_told_of(made: Path, tmp_path: Path) -> None:
@@ -120,5 +120,5 @@ def test_a_certificate_that_cannot_be_used_is_told_of(made: Path, tmp_path: Path
     broken.write_text("-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n")
     for certificate, key in ((tmp_path / "none.crt", None), (broken, None), (made, broken), (made, None)):
         with pytest.raises(OperationalError, match="cannot be used") as error:
-            load(certificate, key)
+            load_certificate(certificate, key)
         assert "PEM" in str(error.value.hint)

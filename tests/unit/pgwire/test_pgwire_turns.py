@@ -6,37 +6,37 @@ import asyncio
 
 import pytest
 
-from dpsql.pgwire.turns import Turns
+from dpsql.pgwire.turns import FairScheduler
 
 
-def greedy(turns: Turns, account: str) -> int:
+def greedy(turns: FairScheduler, account: str) -> int:
     count = 0
-    while turns.take_now(account):
+    while turns.try_acquire(account):
         count += 1
     return count
 
 
 def test_an_account_takes_half_of_what_others_leave() -> None:
-    turns = Turns(64)
+    turns = FairScheduler(64)
     assert [greedy(turns, name) for name in "abcdefgh"] == [32, 16, 8, 4, 2, 1, 1, 0]
 
 
 @pytest.mark.parametrize("places", [1, 2, 3, 5, 64])
 def test_one_alone_can_always_run_and_two_share(places: int) -> None:
-    turns = Turns(places)
+    turns = FairScheduler(places)
     first = greedy(turns, "a")
     assert first == (places + 1) // 2
     assert places == 1 or greedy(turns, "b") >= 1
-    assert turns.taken <= places
+    assert turns.used_slots <= places
 
 
 def test_who_waits_longest_is_not_passed_by_her_own_and_others_are_not_stalled() -> None:
     async def main() -> list[str]:
-        turns, order = Turns(4), list[str]()
+        turns, order = FairScheduler(4), list[str]()
         gate = asyncio.Event()
 
         async def work(name: str) -> None:
-            async with turns.turn(name[0]):
+            async with turns.hold_slot(name[0]):
                 order.append(name)
                 await gate.wait()
 
@@ -47,7 +47,7 @@ def test_who_waits_longest_is_not_passed_by_her_own_and_others_are_not_stalled()
         assert "b0" in order and [one for one in order if one[0] == "a"] == ["a0", "a1"], order
         gate.set()
         await asyncio.gather(*hogs, other)
-        assert turns.taken == turns.waiting == 0 and not turns.held
+        assert turns.used_slots == turns.waiting_count == 0 and not turns.held
         return order
 
     order = asyncio.run(main())
@@ -56,20 +56,20 @@ def test_who_waits_longest_is_not_passed_by_her_own_and_others_are_not_stalled()
 
 def test_the_next_turn_goes_to_whose_account_holds_the_fewest() -> None:
     async def main() -> list[str]:
-        turns, order = Turns(2), list[str]()
-        assert turns.take_now("a") and turns.take_now("b")
+        turns, order = FairScheduler(2), list[str]()
+        assert turns.try_acquire("a") and turns.try_acquire("b")
 
         async def work(name: str) -> None:
-            async with turns.turn(name[0]):
+            async with turns.hold_slot(name[0]):
                 order.append(name)
 
         tasks = []
         for name in ("a1", "a2", "a3", "c1"):
             tasks.append(asyncio.create_task(work(name)))
             await asyncio.sleep(0)
-        turns.leave("b")
+        turns.release_slot("b")
         await asyncio.sleep(0.01)
-        turns.leave("a")
+        turns.release_slot("a")
         await asyncio.gather(*tasks)
         return order
 
@@ -78,21 +78,21 @@ def test_the_next_turn_goes_to_whose_account_holds_the_fewest() -> None:
 
 def test_who_leaves_while_waiting_takes_no_place_along() -> None:
     async def main() -> None:
-        turns = Turns(1)
-        assert turns.take_now("a")
+        turns = FairScheduler(1)
+        assert turns.try_acquire("a")
 
         async def work() -> None:
-            async with turns.turn("b"):
+            async with turns.hold_slot("b"):
                 pass
 
         waiting = [asyncio.create_task(work()) for _ in range(3)]
         await asyncio.sleep(0)
         waiting[0].cancel()
         await asyncio.sleep(0)
-        turns.leave("a")  # the turn goes to the second, which is canceled before it runs
+        turns.release_slot("a")  # the turn goes to the second, which is canceled before it runs
         waiting[1].cancel()
         async with asyncio.timeout(5):
             await asyncio.gather(*waiting, return_exceptions=True)
-        assert turns.taken == 0 and turns.waiting == 0 and turns.take_now("c")
+        assert turns.used_slots == 0 and turns.waiting_count == 0 and turns.try_acquire("c")
 
     asyncio.run(main())

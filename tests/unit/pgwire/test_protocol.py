@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsql.pgwire import client, replies
-from dpsql.pgwire.frames import ProtocolViolation, framed
+from dpsql.pgwire.frames import ProtocolViolation, frame_message
 from dpsql.pgwire.messages import (
-    KINDS,
+    MESSAGE_TYPES,
     Bind,
     CancelRequest,
     Close,
@@ -23,19 +23,19 @@ from dpsql.pgwire.messages import (
     GSSENCRequest,
     Parse,
     Password,
-    Query,
+    SimpleQuery,
     SSLRequest,
     StartupMessage,
     Sync,
     Terminate,
 )
-from dpsql.pgwire.protocol import LOGIN_BYTES, MESSAGE_BYTES, STARTUP_BYTES, Protocol
+from dpsql.pgwire.protocol import MAX_LOGIN_BYTES, MAX_MESSAGE_BYTES, MAX_STARTUP_BYTES, FrontendDecoder
 from tests.support.talking import read_all, to_bytes
 
 NAMES = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=12)
 CODES = st.lists(st.integers(0, 1), max_size=3).map(tuple)
 MESSAGES = st.one_of(
-    st.builds(Query, NAMES),
+    st.builds(SimpleQuery, NAMES),
     st.builds(Parse, NAMES, NAMES, st.lists(st.integers(0, 2**32 - 1), max_size=3).map(tuple)),
     st.builds(Bind, NAMES, NAMES, CODES, st.lists(st.none() | st.binary(max_size=9), max_size=3).map(tuple), CODES),
     st.builds(Describe, st.sampled_from("SP"), NAMES),
@@ -45,13 +45,13 @@ MESSAGES = st.one_of(
 )
 
 
-def after_login(most: int = MESSAGE_BYTES) -> Protocol:
-    protocol = Protocol(most)
-    protocol.login_is_over()
+def after_login(most: int = MAX_MESSAGE_BYTES) -> FrontendDecoder:
+    protocol = FrontendDecoder(most)
+    protocol.allow_long_messages()
     return protocol
 
 
-def taken(protocol: Protocol) -> list[object]:
+def taken(protocol: FrontendDecoder) -> list[object]:
     found = []
     while (message := protocol.next_message()) is not None:
         found.append(message)
@@ -63,13 +63,13 @@ def taken(protocol: Protocol) -> list[object]:
 def test_messages_come_out_as_they_went_in(messages):
     data = b"".join(map(to_bytes, messages))
     whole = after_login()
-    whole.receive(data)
-    assert taken(whole) == messages and whole.waiting == 0
+    whole.receive_data(data)
+    assert taken(whole) == messages and whole.buffered_bytes == 0
     slow, found = after_login(), []
     for at in range(len(data)):
-        slow.receive(data[at : at + 1])
+        slow.receive_data(data[at : at + 1])
         found += taken(slow)
-    assert found == messages and slow.waiting == 0
+    assert found == messages and slow.buffered_bytes == 0
 
 
 def startup(body: bytes) -> bytes:
@@ -81,22 +81,22 @@ def startup(body: bytes) -> bytes:
     [
         (client.SSL_REQUEST, SSLRequest()),
         (startup(struct.pack("!i", 80877104)), GSSENCRequest()),
-        (client.cancel_request(7, b"1234"), CancelRequest(7, b"1234")),
-        (client.cancel_request(2**32 - 1, b"x" * 32), CancelRequest(2**32 - 1, b"x" * 32)),
-        (client.startup({"user": "ana", "database": "é"}), StartupMessage((3, 0), {"user": "ana", "database": "é"})),
+        (client.encode_cancel_request(7, b"1234"), CancelRequest(7, b"1234")),
+        (client.encode_cancel_request(2**32 - 1, b"x" * 32), CancelRequest(2**32 - 1, b"x" * 32)),
+        (client.encode_startup({"user": "ana", "database": "é"}), StartupMessage((3, 0), {"user": "ana", "database": "é"})),
         (startup(struct.pack("!i", 3 << 16 | 2) + b"user\0ana\0\0"), StartupMessage((3, 2), {"user": "ana"})),
         (startup(struct.pack("!i", 3 << 16) + b"\0"), StartupMessage((3, 0), {})),
     ],
 )
 def test_the_first_message(data, message):
     for step in (len(data), 1):
-        protocol = Protocol()
+        protocol = FrontendDecoder()
         found = None
         for at in range(0, len(data), step):
             assert found is None
-            protocol.receive(data[at : at + step])
+            protocol.receive_data(data[at : at + step])
             found = protocol.next_startup()
-        assert found == message and protocol.waiting == 0
+        assert found == message and protocol.buffered_bytes == 0
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_the_first_message(data, message):
         (struct.pack("!i", 4), "08P01"),
         (struct.pack("!i", 7), "08P01"),
         (struct.pack("!i", -1), "08P01"),
-        (struct.pack("!i", STARTUP_BYTES + 1), "08P01"),
+        (struct.pack("!i", MAX_STARTUP_BYTES + 1), "08P01"),
         (struct.pack("!I", 2**32 - 1), "08P01"),
         (startup(struct.pack("!i", 2 << 16)), "0A000"),
         (startup(struct.pack("!i", 4 << 16)), "0A000"),
@@ -121,8 +121,8 @@ def test_the_first_message(data, message):
     ],
 )
 def test_a_first_message_that_is_none(data, code):
-    protocol = Protocol()
-    protocol.receive(data)
+    protocol = FrontendDecoder()
+    protocol.receive_data(data)
     with pytest.raises(ProtocolViolation) as caught:
         protocol.next_startup()
     assert caught.value.sqlstate == code
@@ -131,23 +131,23 @@ def test_a_first_message_that_is_none(data, code):
 @pytest.mark.parametrize(
     "data",
     [
-        framed(b"Q", b"no end"),
-        framed(b"Q", b"\xff\0"),
-        framed(b"Q", b"SELECT 1\0more"),
-        framed(b"P", b"s\0"),
-        framed(b"P", b"s\0SELECT 1\0\0\2\0\0\0\0"),
-        framed(b"B", b"\0\0\0\1"),
-        framed(b"B", b"\0\0\0\0\0\1\0\0\0\x09x"),
-        framed(b"B", b"\0\0\0\0\0\1\xff\xff\xff\xfe\0\0"),
-        framed(b"B", b"\0\0\xff\xff"),
-        framed(b"D", b"Xs\0"),
-        framed(b"D", b""),
-        framed(b"C", b"s"),
-        framed(b"E", b"\0\0"),
-        framed(b"S", b"x"),
+        frame_message(b"Q", b"no end"),
+        frame_message(b"Q", b"\xff\0"),
+        frame_message(b"Q", b"SELECT 1\0more"),
+        frame_message(b"P", b"s\0"),
+        frame_message(b"P", b"s\0SELECT 1\0\0\2\0\0\0\0"),
+        frame_message(b"B", b"\0\0\0\1"),
+        frame_message(b"B", b"\0\0\0\0\0\1\0\0\0\x09x"),
+        frame_message(b"B", b"\0\0\0\0\0\1\xff\xff\xff\xfe\0\0"),
+        frame_message(b"B", b"\0\0\xff\xff"),
+        frame_message(b"D", b"Xs\0"),
+        frame_message(b"D", b""),
+        frame_message(b"C", b"s"),
+        frame_message(b"E", b"\0\0"),
+        frame_message(b"S", b"x"),
         b"Q" + struct.pack("!i", 3),
         b"Q" + struct.pack("!i", -5),
-        b"Q" + struct.pack("!i", MESSAGE_BYTES + 1),
+        b"Q" + struct.pack("!i", MAX_MESSAGE_BYTES + 1),
         b"\0",
         b"z",
         b"\x16\x03\x01",
@@ -155,60 +155,60 @@ def test_a_first_message_that_is_none(data, code):
 )
 def test_what_is_no_message_is_a_violation(data):
     protocol = after_login()
-    protocol.receive(data)
+    protocol.receive_data(data)
     with pytest.raises(ProtocolViolation) as caught:
         protocol.next_message()
     assert caught.value.sqlstate == "08P01"
 
 
 def test_a_wrong_type_is_seen_in_the_first_byte():
-    for kind in {bytes([one]) for one in range(256)} - KINDS:
+    for kind in {bytes([one]) for one in range(256)} - MESSAGE_TYPES:
         protocol = after_login()
-        protocol.receive(kind)
+        protocol.receive_data(kind)
         with pytest.raises(ProtocolViolation):
             protocol.next_message()
 
 
 def test_a_message_that_is_too_long_is_refused_before_it_comes():
-    protocol = Protocol()
-    protocol.receive(b"p" + struct.pack("!i", LOGIN_BYTES + 1))
+    protocol = FrontendDecoder()
+    protocol.receive_data(b"p" + struct.pack("!i", MAX_LOGIN_BYTES + 1))
     with pytest.raises(ProtocolViolation):
         protocol.next_message()
     allowed = after_login()
-    allowed.receive(b"Q" + struct.pack("!i", LOGIN_BYTES + 1))
+    allowed.receive_data(b"Q" + struct.pack("!i", MAX_LOGIN_BYTES + 1))
     assert allowed.next_message() is None
 
 
 def test_the_buffer_holds_no_more_than_a_message():
     protocol = after_login(1000)
-    assert protocol.room == 1005
-    protocol.receive(b"Q" + struct.pack("!i", 1000))
-    protocol.receive(b"x" * protocol.room)
-    assert protocol.waiting == 1005 and protocol.room == 0
+    assert protocol.free_bytes == 1005
+    protocol.receive_data(b"Q" + struct.pack("!i", 1000))
+    protocol.receive_data(b"x" * protocol.free_bytes)
+    assert protocol.buffered_bytes == 1005 and protocol.free_bytes == 0
     with pytest.raises(ProtocolViolation):
-        protocol.receive(b"x")
-    assert protocol.waiting == 1005
+        protocol.receive_data(b"x")
+    assert protocol.buffered_bytes == 1005
 
 
 def test_a_message_of_the_largest_size_fits():
     protocol = after_login(1000)
-    data = client.query("x" * (1000 - 5))
+    data = client.encode_query("x" * (1000 - 5))
     assert len(data) == 1001
-    protocol.receive(data)
-    assert protocol.next_message() == Query("x" * 995)
+    protocol.receive_data(data)
+    assert protocol.next_message() == SimpleQuery("x" * 995)
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=60), st.booleans())
 def test_random_bytes_are_messages_or_a_violation(data, first):
-    protocol = Protocol(500)
+    protocol = FrontendDecoder(500)
     try:
-        protocol.receive(data)
+        protocol.receive_data(data)
         while (protocol.next_startup() if first else protocol.next_message()) is not None:
             pass
     except ProtocolViolation as error:
         assert error.sqlstate in ("08P01", "0A000") and "\n" not in error.message
-    assert protocol.waiting <= 505
+    assert protocol.buffered_bytes <= 505
 
 
 @settings(max_examples=300, deadline=None)
@@ -220,7 +220,7 @@ def test_a_message_that_is_cut_or_changed_is_no_other_error(message, data):
     changed[at] ^= data.draw(st.integers(1, 255))
     for sent in (whole[:at], bytes(changed)):
         protocol = after_login()
-        protocol.receive(sent)
+        protocol.receive_data(sent)
         try:
             taken(protocol)
         except ProtocolViolation as error:
@@ -228,17 +228,17 @@ def test_a_message_that_is_cut_or_changed_is_no_other_error(message, data):
 
 
 def test_a_password_is_not_shown():
-    protocol = Protocol()
-    protocol.receive(client.sasl_initial("SCRAM-SHA-256", b"secret"))
+    protocol = FrontendDecoder()
+    protocol.receive_data(client.encode_sasl_initial("SCRAM-SHA-256", b"secret"))
     message = protocol.next_message()
     assert isinstance(message, Password) and "secret" not in repr(message) and b"secret" in message.body
-    others = (framed(b"d", b"x"), framed(b"f", b"why\0"))
+    others = (frame_message(b"d", b"x"), frame_message(b"f", b"why\0"))
     assert [taken_one(one) for one in others] == [CopyData(b"x"), CopyFail("why")]
 
 
 def taken_one(data: bytes) -> object:
     protocol = after_login()
-    protocol.receive(data)
+    protocol.receive_data(data)
     return protocol.next_message()
 
 
@@ -246,7 +246,7 @@ def taken_one(data: bytes) -> object:
 
 
 def test_every_reply_is_read_back():
-    field = replies.Field("n", 20, 8, -1, 1)
+    field = replies.FieldDescription("n", 20, 8, -1, 1)
     sent = [
         replies.AUTHENTICATION_OK,
         replies.authentication_sasl(["SCRAM-SHA-256-PLUS", "SCRAM-SHA-256"]),
@@ -293,8 +293,8 @@ def test_every_reply_is_read_back():
         client.ErrorResponse({"S": "ERROR", "C": "42601", "M": "é"}),
         client.NoticeResponse({"S": "NOTICE", "C": "00000", "M": "m"}),
         client.CopyOutResponse(False, (0, 0)),
-        client.CopyData(b"1\t2\n"),
-        client.COPY_IS_DONE,
+        client.CopyOutData(b"1\t2\n"),
+        client.COPY_DONE_REPLY,
         client.PARSE_COMPLETE,
         client.BIND_COMPLETE,
         client.CLOSE_COMPLETE,
@@ -312,8 +312,8 @@ def test_a_text_with_a_zero_byte_cannot_end_a_field_early():
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=60))
 def test_a_server_that_speaks_no_protocol_is_a_violation(data):
-    read = client.Replies(1000)
-    read.receive(data)
+    read = client.BackendDecoder(1000)
+    read.receive_data(data)
     try:
         while read.next_reply() is not None:
             pass

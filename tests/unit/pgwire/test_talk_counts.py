@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.pgwire.messages import Bind, Execute, Message, Parse, Query, Sync
-from dpsql.pgwire.talk import Talk, Told
+from dpsql.pgwire.messages import Bind, Execute, FrontendMessage, Parse, SimpleQuery, Sync
+from dpsql.pgwire.talk import ClientSession, StatementReport
 from tests.support.shop import open_shop
 
 
 @pytest.fixture
-def counted(tmp_path: Path) -> Iterator[tuple[Talk, list[Told]]]:
+def counted(tmp_path: Path) -> Iterator[tuple[ClientSession, list[StatementReport]]]:
     session, reference = open_shop(tmp_path)
-    told: list[Told] = []
-    yield Talk(session, told.append, lambda bug: None, structured=False), told
+    told: list[StatementReport] = []
+    yield ClientSession(session, told.append, lambda bug: None, structured=False), told
     session.close()
     reference.close()
 
@@ -31,21 +31,21 @@ PIPELINE = (
 @pytest.mark.parametrize(
     ("sent", "due"),
     [
-        ((Query("SELECT 1"),), ["SELECT"]),
-        ((Query(SEVERAL),), ["SET", "SELECT", "SHOW"]),
-        ((Query(f"BEGIN; {SEVERAL}; COMMIT"),), ["BEGIN", "SET", "SELECT", "SHOW", "COMMIT"]),
-        ((Query("SELECT 1; SELECT nope; SELECT 2"),), ["SELECT", "42703"]),
-        ((Query("BEGIN"), Query("SELECT nope"), Query("ROLLBACK")), ["BEGIN", "42703", "ROLLBACK"]),
-        ((Query(""), Query(";")), []),
+        ((SimpleQuery("SELECT 1"),), ["SELECT"]),
+        ((SimpleQuery(SEVERAL),), ["SET", "SELECT", "SHOW"]),
+        ((SimpleQuery(f"BEGIN; {SEVERAL}; COMMIT"),), ["BEGIN", "SET", "SELECT", "SHOW", "COMMIT"]),
+        ((SimpleQuery("SELECT 1; SELECT nope; SELECT 2"),), ["SELECT", "42703"]),
+        ((SimpleQuery("BEGIN"), SimpleQuery("SELECT nope"), SimpleQuery("ROLLBACK")), ["BEGIN", "42703", "ROLLBACK"]),
+        ((SimpleQuery(""), SimpleQuery(";")), []),
         (PIPELINE, ["SELECT", "SET"]),
     ],
 )
 def test_what_the_client_sent_is_counted(
-    sent: tuple[Message, ...], due: list[str], counted: tuple[Talk, list[Told]]
+    sent: tuple[FrontendMessage, ...], due: list[str], counted: tuple[ClientSession, list[StatementReport]]
 ) -> None:
     talk, told = counted
     for message in sent:
-        for _ in talk.answer(message):
+        for _ in talk.handle_message(message):
             pass
     assert [one.kind or one.sqlstate for one in told] == due
     assert {one.outcome for one in told} <= {"free", "refused"}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dpsql.pgwire.telling import MOST_BARS, bars_text
-from dpsql.session import Answer, CellError, OutputColumn
+from dpsql.pgwire.telling import MAX_ERROR_BARS, format_error_bars
+from dpsql.session import StatementResult, CellError, OutputColumn
 from dpsql.types import BIGINT, TEXT
 
 
-def answer(*rows: tuple[CellError | None, ...]) -> Answer:
+def answer(*rows: tuple[CellError | None, ...]) -> StatementResult:
     names = tuple(OutputColumn(f"c{n}", TEXT if n == 0 else BIGINT, "") for n in range(len(rows[0])))
-    return Answer(names, [(1,) * len(names) for _ in rows], list(rows))
+    return StatementResult(names, [(1,) * len(names) for _ in rows], list(rows))
 
 
 def bar(half: float) -> CellError:
@@ -17,13 +17,13 @@ def bar(half: float) -> CellError:
 
 
 def test_widths_are_told_by_column() -> None:
-    assert bars_text(answer((None, bar(5), bar(2)), (None, bar(5), bar(7.125)))) == (
+    assert format_error_bars(answer((None, bar(5), bar(2)), (None, bar(5), bar(7.125)))) == (
         "95 % intervals: c1 ± 5, c2 ± 2 to 7.13",
     )
-    assert bars_text(answer((None, None))) == ()
-    assert bars_text(answer((bar(float("inf")), bar(1)))) == ("95 % intervals: c1 ± 1",)
+    assert format_error_bars(answer((None, None))) == ()
+    assert format_error_bars(answer((bar(float("inf")), bar(1)))) == ("95 % intervals: c1 ± 1",)
 
 
 def test_many_columns_are_counted() -> None:
-    (told,) = bars_text(answer(tuple(bar(1) for _ in range(MOST_BARS + 3))))
-    assert told.endswith(" and 3 more") and told.count("±") == MOST_BARS
+    (told,) = format_error_bars(answer(tuple(bar(1) for _ in range(MAX_ERROR_BARS + 3))))
+    assert told.endswith(" and 3 more") and told.count("±") == MAX_ERROR_BARS

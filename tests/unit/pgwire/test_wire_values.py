@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dpsql.errors import Error
-from dpsql.intervals import parts_of
-from dpsql.pgwire.decode import decode, from_text, parameter
-from dpsql.pgwire.encode import BINARY, TEXT, encoder
-from dpsql.pgwire.intervals import Interval
-from dpsql.pgwire.wire_types import BY_NAME, BY_OID, WireType, column_type, spelled_type
+from dpsql.intervals import interval_parts
+from dpsql.pgwire.decode import decode_value, from_text, decode_parameter
+from dpsql.pgwire.encode import BINARY_FORMAT, TEXT_FORMAT, make_encoder
+from dpsql.pgwire.intervals import WireInterval
+from dpsql.pgwire.wire_types import TYPES_BY_NAME, TYPES_BY_OID, WireType, column_wire_type, wire_type_of_spelling
 from dpsql.session import OutputColumn
 from dpsql.types import Type, parse_type
 
@@ -30,7 +30,7 @@ DATES = st.dates()
 MOMENTS = st.datetimes()
 ZONED = st.datetimes(dt.datetime(2, 1, 1), dt.datetime(9998, 1, 1), timezones=st.just(dt.UTC))
 INTERVALS = st.builds(
-    Interval, st.integers(-30_000, 30_000), st.integers(-1_000_000, 1_000_000), st.integers(-(10**15), 10**15)
+    WireInterval, st.integers(-30_000, 30_000), st.integers(-1_000_000, 1_000_000), st.integers(-(10**15), 10**15)
 )
 VALUES = {
     "bool": st.booleans(),
@@ -78,13 +78,13 @@ def is_same(one: object, other: object) -> bool:
 
 
 def check(real, wire: WireType, value: object) -> None:
-    text, binary = encoder(wire, TEXT)(value), encoder(wire, BINARY)(value)
-    assert asked(real, wire.oid, text, TEXT, TEXT) == text
-    assert asked(real, wire.oid, binary, BINARY, TEXT) == text
-    assert asked(real, wire.oid, text, TEXT, BINARY) == binary
-    assert asked(real, wire.oid, binary, BINARY, BINARY) == binary
-    for data, format_ in ((text, TEXT), (binary, BINARY)):
-        assert is_same(decode(data, wire, format_), value), (data, format_)
+    text, binary = make_encoder(wire, TEXT_FORMAT)(value), make_encoder(wire, BINARY_FORMAT)(value)
+    assert asked(real, wire.oid, text, TEXT_FORMAT, TEXT_FORMAT) == text
+    assert asked(real, wire.oid, binary, BINARY_FORMAT, TEXT_FORMAT) == text
+    assert asked(real, wire.oid, text, TEXT_FORMAT, BINARY_FORMAT) == binary
+    assert asked(real, wire.oid, binary, BINARY_FORMAT, BINARY_FORMAT) == binary
+    for data, format_ in ((text, TEXT_FORMAT), (binary, BINARY_FORMAT)):
+        assert is_same(decode_value(data, wire, format_), value), (data, format_)
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -92,7 +92,7 @@ def test_postgresql_writes_the_same_bytes_and_we_read_them_back(real, name):
     @COMMON
     @given(VALUES[name])
     def holds(value):
-        check(real, BY_NAME[name], value)
+        check(real, TYPES_BY_NAME[name], value)
 
     holds()
 
@@ -102,7 +102,7 @@ def test_arrays(real, name):
     @settings(COMMON, max_examples=60)
     @given(st.lists(st.none() | VALUES[name], max_size=5))
     def holds(values):
-        check(real, BY_NAME[f"_{name}"], values)
+        check(real, TYPES_BY_NAME[f"_{name}"], values)
 
     holds()
 
@@ -111,7 +111,7 @@ def test_arrays(real, name):
     "value", ["", "NULL", "null", "{", "}", "a,b", 'a"b', "a\\b", " a", "a b", "\t", "\v", "é", "\x85"]
 )
 def test_what_arrays_quote(real, value):
-    check(real, BY_NAME["_text"], [value, None, value])
+    check(real, TYPES_BY_NAME["_text"], [value, None, value])
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_what_arrays_quote(real, value):
      123456789012345680.0, 2.0**60, 2.0**63, 1e22, 1e17, 5e22, 0.1 + 0.2, -0.0, 2.2250738585072014e-308],
 )  # fmt: skip
 def test_floats_that_are_hard_to_write(real, value):
-    check(real, BY_NAME["float8"], value)
+    check(real, TYPES_BY_NAME["float8"], value)
 
 
 @settings(COMMON, max_examples=400)
@@ -129,7 +129,7 @@ def test_floats_beside_powers_of_two(real, power, step):
     bits = struct.unpack("!q", struct.pack("!d", math.ldexp(1.0, power - 1074)))[0] + step
     value = struct.unpack("!d", struct.pack("!q", max(bits, 1)))[0]
     if math.isfinite(value):
-        check(real, BY_NAME["float8"], value)
+        check(real, TYPES_BY_NAME["float8"], value)
 
 
 @settings(COMMON, max_examples=400)
@@ -139,13 +139,13 @@ def test_floats_beside_powers_of_two(real, power, step):
 @example(0x7F7FFFFF)
 @example(0x4B800000)
 def test_singles_of_all_sizes(real, bits):
-    check(real, BY_NAME["float4"], struct.unpack("!f", struct.pack("!I", bits))[0])
+    check(real, TYPES_BY_NAME["float4"], struct.unpack("!f", struct.pack("!I", bits))[0])
 
 
 @settings(COMMON, max_examples=100)
 @given(st.integers(0, 254), st.integers(-1, 1))
 def test_singles_beside_powers_of_two(real, exponent, step):
-    check(real, BY_NAME["float4"], struct.unpack("!f", struct.pack("!I", max((exponent << 23) + step, 1)))[0])
+    check(real, TYPES_BY_NAME["float4"], struct.unpack("!f", struct.pack("!I", max((exponent << 23) + step, 1)))[0])
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_singles_beside_powers_of_two(real, exponent, step):
         ("interval", dt.timedelta(hours=-2), "-02:00:00"),
         ("interval", dt.timedelta(days=-1, hours=-2), "-1 days -02:00:00"),
         ("interval", dt.timedelta(days=400, seconds=1), "400 days 00:00:01"),
-        ("interval", Interval(-14, 3, -1), "-1 years -2 mons +3 days -00:00:00.000001"),
+        ("interval", WireInterval(-14, 3, -1), "-1 years -2 mons +3 days -00:00:00.000001"),
         ("timetz", dt.time(10, 0, tzinfo=dt.timezone(dt.timedelta(hours=-3, minutes=-30))), "10:00:00-03:30"),
         ("json", {"a": [1, None, 2.5, "x\"y\n"], "b": dt.date(2020, 1, 1)},
          '{"a": [1, null, 2.5, "x\\"y\\n"], "b": "2020-01-01"}'),
@@ -174,11 +174,11 @@ def test_singles_beside_powers_of_two(real, exponent, step):
     ],
 )  # fmt: skip
 def test_what_python_does_not_count(real, name, value, text):
-    wire = BY_NAME[name]
-    assert encoder(wire, TEXT)(value) == text.encode()
-    binary = encoder(wire, BINARY)(value)
-    assert asked(real, wire.oid, binary, BINARY, TEXT) == text.encode()
-    assert asked(real, wire.oid, text.encode(), TEXT, BINARY) == binary
+    wire = TYPES_BY_NAME[name]
+    assert make_encoder(wire, TEXT_FORMAT)(value) == text.encode()
+    binary = make_encoder(wire, BINARY_FORMAT)(value)
+    assert asked(real, wire.oid, binary, BINARY_FORMAT, TEXT_FORMAT) == text.encode()
+    assert asked(real, wire.oid, text.encode(), TEXT_FORMAT, BINARY_FORMAT) == binary
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------
@@ -194,17 +194,17 @@ def test_what_python_does_not_count(real, name, value, text):
      ("name[]", "_name"), ("oid[]", "_oid"), ("regclass", "regclass"), ("JSON", "json"), ("BIT", "text")],
 )  # fmt: skip
 def test_types_of_columns(spelling, name):
-    assert column_type(OutputColumn("x", parse_type(spelling), spelling))[0].name == name
-    assert spelled_type(spelling).name == name
+    assert column_wire_type(OutputColumn("x", parse_type(spelling), spelling))[0].name == name
+    assert wire_type_of_spelling(spelling).name == name
 
 
 def test_a_decimal_tells_its_digits(real):
-    wire, modifier = column_type(OutputColumn("x", parse_type("decimal(10,2)"), "DECIMAL(10,2)"))
+    wire, modifier = column_wire_type(OutputColumn("x", parse_type("decimal(10,2)"), "DECIMAL(10,2)"))
     assert real.exec_(b"SELECT 1::numeric(10,2)").fmod(0) == modifier and wire.name == "numeric"
 
 
 def test_every_number_and_size_is_postgresqls(real):
-    for wire in BY_OID.values():
+    for wire in TYPES_BY_OID.values():
         asked = f"SELECT typname, typlen, format_type(oid, NULL), typelem FROM pg_type WHERE oid = {wire.oid}"
         got = real.exec_(asked.encode())
         name, size, spelled, element = (got.get_value(0, at).decode() for at in range(4))
@@ -251,11 +251,11 @@ RIGHT = {
 
 @pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in WRONG.items() for text in texts])
 def test_what_postgresql_cannot_read_is_refused_in_its_words(real, name, text):
-    wire = BY_NAME[name]
+    wire = TYPES_BY_NAME[name]
     got = real.exec_params(b"SELECT $1", [text.encode()], [wire.oid])
     assert got.status == psycopg.pq.ExecStatus.FATAL_ERROR
     with pytest.raises(Error) as caught:
-        parameter(text.encode(), wire, TEXT)
+        decode_parameter(text.encode(), wire, TEXT_FORMAT)
     field = psycopg.pq.DiagnosticField
     assert caught.value.sqlstate == got.error_field(field.SQLSTATE).decode()
     assert caught.value.message == got.error_field(field.MESSAGE_PRIMARY).decode()
@@ -263,37 +263,37 @@ def test_what_postgresql_cannot_read_is_refused_in_its_words(real, name, text):
 
 @pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in RIGHT.items() for text in texts])
 def test_what_postgresql_reads_is_read_the_same(real, name, text):
-    wire = BY_NAME[name]
+    wire = TYPES_BY_NAME[name]
     value = from_text(text, wire)
-    assert encoder(wire, TEXT)(value) == asked(real, wire.oid, text.encode(), TEXT, TEXT)
+    assert make_encoder(wire, TEXT_FORMAT)(value) == asked(real, wire.oid, text.encode(), TEXT_FORMAT, TEXT_FORMAT)
 
 
 @pytest.mark.parametrize("name", [*VALUES, "_int4", "_text", "jsonb"])
 @COMMON
 @given(st.binary(max_size=40))
 def test_any_bytes_are_a_value_or_a_clean_error(name, data):
-    wire = BY_NAME[name]
-    for format_ in (TEXT, BINARY):
+    wire = TYPES_BY_NAME[name]
+    for format_ in (TEXT_FORMAT, BINARY_FORMAT):
         try:
-            parameter(data, wire, format_)
+            decode_parameter(data, wire, format_)
         except Error as error:
             assert error.sqlstate[:2] in ("22", "0A"), error
 
 
 def test_a_parameter_is_never_more_than_one_value():
-    assert parameter(b"'; DROP TABLE x", BY_NAME["text"], TEXT) == "'; DROP TABLE x"
-    assert parameter(None, BY_NAME["int4"], TEXT) is None
-    assert parameter(b"{1,2}", BY_NAME["_int4"], TEXT) == "{1,2}"
-    assert parameter(encoder(BY_NAME["interval"], BINARY)(Interval(1, 2, 3)), BY_NAME["interval"], BINARY) == (
-        Interval(1, 2, 3).value
+    assert decode_parameter(b"'; DROP TABLE x", TYPES_BY_NAME["text"], TEXT_FORMAT) == "'; DROP TABLE x"
+    assert decode_parameter(None, TYPES_BY_NAME["int4"], TEXT_FORMAT) is None
+    assert decode_parameter(b"{1,2}", TYPES_BY_NAME["_int4"], TEXT_FORMAT) == "{1,2}"
+    assert decode_parameter(make_encoder(TYPES_BY_NAME["interval"], BINARY_FORMAT)(WireInterval(1, 2, 3)), TYPES_BY_NAME["interval"], BINARY_FORMAT) == (
+        WireInterval(1, 2, 3).value
     )
-    assert parameter(UUID(int=5).bytes, BY_NAME["uuid"], BINARY) == UUID(int=5)
+    assert decode_parameter(UUID(int=5).bytes, TYPES_BY_NAME["uuid"], BINARY_FORMAT) == UUID(int=5)
 
 
 @pytest.mark.parametrize("data", [b"\xff", b"a\0b", b"\xed\xa0\x80"])
 def test_text_that_is_no_utf8_is_refused(real, data):
     with pytest.raises(Error) as caught:
-        parameter(data, BY_NAME["text"], BINARY)
+        decode_parameter(data, TYPES_BY_NAME["text"], BINARY_FORMAT)
     got = real.exec_params(b"SELECT $1", [data], [25], [1])
     assert caught.value.sqlstate == got.error_field(psycopg.pq.DiagnosticField.SQLSTATE).decode() == "22021"
 
@@ -301,12 +301,12 @@ def test_text_that_is_no_utf8_is_refused(real, data):
 def test_a_value_that_does_not_fit_its_type_is_an_error_of_data():
     for name, value in (("int2", 70_000), ("int4", 1.5), ("int8", "x"), ("uuid", "x"), ("date", "x")):
         with pytest.raises(Error) as caught:
-            encoder(BY_NAME[name], BINARY)(value)
+            make_encoder(TYPES_BY_NAME[name], BINARY_FORMAT)(value)
         assert caught.value.sqlstate == "22003"
-    assert encoder(BY_NAME["int8"], BINARY)(Decimal("3.0")) == struct.pack("!q", 3)
+    assert make_encoder(TYPES_BY_NAME["int8"], BINARY_FORMAT)(Decimal("3.0")) == struct.pack("!q", 3)
 
 
 def test_timedeltas_are_intervals():
-    assert parts_of(dt.timedelta(days=1, seconds=-1)) == (0, 0, 86_399_000_000)
-    assert Interval(1, 1, 1).value == dt.timedelta(days=31, microseconds=1)
+    assert interval_parts(dt.timedelta(days=1, seconds=-1)) == (0, 0, 86_399_000_000)
+    assert WireInterval(1, 1, 1).value == dt.timedelta(days=31, microseconds=1)
     assert isinstance(parse_type("interval"), Type)

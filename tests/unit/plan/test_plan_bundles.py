@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from dpsql.plan.bundles import (
-    MOST_WIDE,
+    MAX_WIDTH,
     Bundle,
     CountBundle,
     CovarianceBundle,
@@ -39,7 +39,7 @@ def one_row(bundle: Bundle, values: tuple[int | None, ...]) -> tuple[int, ...]:
         if values[0] is None:
             return (0, 0, upper - lower)[: len(bundle.cells)]
         return (values[0] - lower, upper - values[0], 0)[: len(bundle.cells)]
-    wide = bundle.wide
+    wide = bundle.max_width
     scales = (1,) if isinstance(bundle, VarianceBundle) else bundle.scales
     a, *b = (s * (2 * (v or 0) - q.lower - q.upper) for s, v, q in zip(scales, values, bundle.values, strict=True))
     return (wide**2 - a * a, a * a, wide * a, *(c for z in b for c in (wide * z, z * z, a * z)))
@@ -90,13 +90,13 @@ def test_rows_of_both_signs_are_said_to_be() -> None:
 
 
 def test_squares_fit_64_bits_with_their_weight() -> None:
-    assert MOST_WIDE**2 << 16 <= 1 << 62
+    assert MAX_WIDTH**2 << 16 <= 1 << 62
     with pytest.raises(ValueError, match="apart"):
-        VarianceBundle("r", "s", "l", value(0, MOST_WIDE + 1))
+        VarianceBundle("r", "s", "l", value(0, MAX_WIDTH + 1))
     with pytest.raises(ValueError, match="apart"):
         VarianceBundle("r", "s", "l", value(4, 4))
     with pytest.raises(ValueError, match="apart"):
-        CovarianceBundle(SIX, value(0, 10), value(0, 10, Y), (MOST_WIDE, 1))
+        CovarianceBundle(SIX, value(0, 10), value(0, 10, Y), (MAX_WIDTH, 1))
     with pytest.raises(ValueError, match="apart"):
         CovarianceBundle(SIX, value(0, 10), value(0, 10, Y), (0, 1))
 

@@ -5,10 +5,10 @@ from fractions import Fraction
 import pytest
 
 from dpsql.plan.bundles import CountBundle, MomentBundle
-from dpsql.plan.expr import FALSE, TRUE, UID, And, Column, Compare, Literal, Quantise, conjunction, conjuncts
-from dpsql.plan.nodes import CountUnits, Distinct, Gather, Listed, ListedRows, Norm, Sum, Weigh, fields, has_unit
+from dpsql.plan.expr import FALSE, TRUE, UID, And, Column, Compare, Literal, Quantise, join_conjuncts, split_conjuncts
+from dpsql.plan.nodes import CountUnits, Distinct, Gather, Listed, ListedRows, Norm, Sum, Weigh, node_fields, has_unit
 from dpsql.plan.relations import Field, Filter, Join, JoinKind, Named, Project, Table
-from dpsql.plan.walk import children, columns_of, inputs, map_expr, map_rows, walk, walk_nodes
+from dpsql.plan.walk import child_exprs, columns_of, node_inputs, map_expr, map_rows, walk_exprs, walk_nodes
 from dpsql.types import BIGINT, BOOLEAN, TEXT
 
 X = Column("x", BIGINT)
@@ -60,7 +60,7 @@ def test_distinct_values_are_of_columns_and_a_limit_is_of_units() -> None:
     for bad in ((TABLE, (), 5), (TABLE, ("nope",), 5), (TABLE, ("x",), 0), (ROWS, ("x",), 5)):
         with pytest.raises(ValueError, match="value"):
             Distinct(bad[0], (), bad[1], bad[2])
-    assert fields(Distinct(ROWS, (), ("x",), None)) == (KEY,)
+    assert node_fields(Distinct(ROWS, (), ("x",), None)) == (KEY,)
     assert not has_unit(Distinct(TABLE, (), ("x",), 5))
 
 
@@ -89,27 +89,27 @@ def test_grids_are_positive_and_their_bounds_ordered_and_within_64_bits() -> Non
 
 
 def test_the_units_id_is_carried_through_every_relation() -> None:
-    assert fields(TABLE)[0] == Field(UID, BIGINT)
-    assert fields(Project(TABLE, (Named("y", X),))) == (Field(UID, BIGINT), Field("y", BIGINT))
+    assert node_fields(TABLE)[0] == Field(UID, BIGINT)
+    assert node_fields(Project(TABLE, (Named("y", X),))) == (Field(UID, BIGINT), Field("y", BIGINT))
     other = Table("u", (("x", Field("y", TEXT)),), BIGINT)
-    joined = fields(Join(TABLE, other, JoinKind.INNER, TRUE))
+    joined = node_fields(Join(TABLE, other, JoinKind.INNER, TRUE))
     assert joined == (Field(UID, BIGINT), Field("x", BIGINT), Field("y", TEXT))
     assert not has_unit(ROWS) and has_unit(Filter(TABLE, TRUE))
 
 
 def test_conditions_flatten_into_parts_and_back() -> None:
     less = Compare("<", X, Literal(1, BIGINT))
-    assert conjuncts(And((less, And((TRUE, FALSE))))) == (less, TRUE, FALSE)
-    assert conjunction(()) == TRUE and conjunction((less,)) == less and conjunction((less, TRUE)) == And((less, TRUE))
+    assert split_conjuncts(And((less, And((TRUE, FALSE))))) == (less, TRUE, FALSE)
+    assert join_conjuncts(()) == TRUE and join_conjuncts((less,)) == less and join_conjuncts((less, TRUE)) == And((less, TRUE))
 
 
 def test_walking_sees_every_part_once_and_mapping_rebuilds_the_same() -> None:
     less = Compare("<", X, Literal(1, BIGINT))
     nested = And((less, less))
-    assert [type(part).__name__ for part in walk(nested)] == ["And", *["Compare", "Column", "Literal"] * 2]
-    assert children(X) == () and columns_of(nested) == {"x"}
+    assert [type(part).__name__ for part in walk_exprs(nested)] == ["And", *["Compare", "Column", "Literal"] * 2]
+    assert child_exprs(X) == () and columns_of(nested) == {"x"}
     assert map_expr(nested, lambda part: part) == nested
     tree = Filter(Project(TABLE, (Named("x", X),)), less)
     assert map_rows(tree, lambda node: node) == tree
     assert [type(node).__name__ for node in walk_nodes(tree)] == ["Filter", "Project", "Table"]
-    assert inputs(tree) == (tree.input,)
+    assert node_inputs(tree) == (tree.input,)

@@ -33,12 +33,12 @@ from dpsql.plan.measures import (
     Truth,
     VarianceValues,
 )
-from dpsql.plan.show import show, show_measure
+from dpsql.plan.show import show_plan, show_measure
 from dpsql.plan.show_expr import show_domain, show_expr
 from dpsql.plan.statistics import BlockAggregate, Statistic
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import EngineTable, Files
-from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, TEXT, TIMESTAMP, decimal
+from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, TEXT, TIMESTAMP, decimal_type
 
 X, Y = e.Column("x", BIGINT), e.Column("y", DOUBLE)
 ONE, TWO = e.Literal(1, BIGINT), e.Literal(2, BIGINT)
@@ -49,7 +49,7 @@ EXPRESSIONS = {
     "'it''s'": e.Literal("it's", TEXT),
     "null": e.Literal(None, TEXT),
     "true": e.TRUE,
-    "1.50": e.Literal(Decimal("1.50"), decimal(3, 2)),
+    "1.50": e.Literal(Decimal("1.50"), decimal_type(3, 2)),
     "2024-01-02": e.Literal(dt.date(2024, 1, 2), DATE),
     "x < 1": LESS,
     "(x < 1) and (x is null)": e.And((LESS, e.IsNull(X))),
@@ -152,7 +152,7 @@ def test_a_bound_plan_is_a_tree() -> None:
     other = r.Table("u", (("x", r.Field("x_2", BIGINT)),), BIGINT)
     condition = e.Compare("=", X, e.Column("x_2", BIGINT))
     rows = r.Filter(r.Join(table, other, r.JoinKind.LEFT, condition), LESS)
-    assert show(n.Aggregate(rows, (r.Named("k", X),), (CountRows(), SumValues(X)))) == (
+    assert show_plan(n.Aggregate(rows, (r.Named("k", X),), (CountRows(), SumValues(X)))) == (
         "Aggregate by k = x\n"
         "  - count rows\n"
         "  - sum x\n"
@@ -175,7 +175,7 @@ def test_a_rewritten_plan_shows_parts_weights_and_groups() -> None:
     )
     sums = n.Sum(n.Weigh(KEYED, ("k",), 5, n.Norm.L1), ("k",), bundles)
     selection = n.CountUnits(KEYED, ("k",), "units", 4, False, True)
-    text = show(n.Gather((KEY,), None, selection, (sums,)))
+    text = show_plan(n.Gather((KEY,), None, selection, (sums,)))
     assert text.splitlines()[:3] == [
         "Gather by k bigint",
         "  - selected k: by units",
@@ -197,18 +197,18 @@ def test_a_rewritten_plan_shows_parts_weights_and_groups() -> None:
 
 def test_listed_groups_are_written_out_or_counted() -> None:
     few = n.Gather((KEY,), n.Listed((n.ListedRows((KEY,), ((1,), (None,))),)), None, ())
-    assert "listed k, 2 groups: 1, NULL" in show(few)
+    assert "listed k, 2 groups: 1, NULL" in show_plan(few)
     many = n.Gather((KEY,), n.Listed((n.ListedRows((KEY,), tuple((i,) for i in range(99))),)), None, ())
-    assert "listed k, 99 groups: 0, 1, …, 98" in show(many)
-    assert "listed k, 0 groups" in show(n.Gather((KEY,), n.Listed((n.ListedRows((KEY,), ()),)), None, ()))
+    assert "listed k, 99 groups: 0, 1, …, 98" in show_plan(many)
+    assert "listed k, 0 groups" in show_plan(n.Gather((KEY,), n.Listed((n.ListedRows((KEY,), ()),)), None, ()))
 
 
 def test_a_scan_shows_how_it_finds_the_unit_and_what_it_does_to_columns() -> None:
     hop = r.Hop(column("visit"), Files(("a.parquet",), "parquet"), column("id"))
     odd = column("x", physical=None, null_group=True, grid=Fraction(1, 2), as_stored=True)
     scan = r.Scan("t", EngineTable(("t",)), (odd,), r.UnitId(column("patient"), (hop,)), True, frozenset())
-    assert show(scan).splitlines() == [
+    assert show_plan(scan).splitlines() == [
         "Scan t (unit visit -> a.parquet.id, patient, one row per unit)",
         "  - x, bigint, cast from an unknown type, NULL is a group, grid 1/2, as stored",
     ]
-    assert show(r.Scan("t", EngineTable(("t",)), (), None, False, frozenset())) == "Scan t (each row is a unit)"
+    assert show_plan(r.Scan("t", EngineTable(("t",)), (), None, False, frozenset())) == "Scan t (each row is a unit)"

@@ -19,11 +19,11 @@ from uuid import UUID
 import pytest
 
 from dpsql.catalog import database
-from dpsql.catalog.database import Asked
+from dpsql.catalog.database import CatalogRequest
 from dpsql.errors import DataError, Error, LimitExceeded, OperationalError
 from dpsql.post import children as room
 from dpsql.post import sandbox
-from dpsql.post.children import Children
+from dpsql.post.children import WorkerPool
 from dpsql.post.sandbox import ReleasedTable
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Schema
@@ -38,45 +38,45 @@ VALUES = """SELECT true AS b, 1::SMALLINT AS s, 2 AS i, 3::BIGINT AS l, 4::HUGEI
 
 
 @pytest.fixture(scope="module")
-def children() -> Iterator[Children]:
-    pool = Children(most=4)
+def children() -> Iterator[WorkerPool]:
+    pool = WorkerPool(max_workers=4)
     yield pool
     pool.close()
 
 
 @pytest.mark.parametrize("sql", [VALUES, "SELECT ward, n * 2 AS m FROM r1 ORDER BY n", "SELECT SUM(n) FROM r1"])
-def test_a_child_answers_as_the_sandbox_here(children: Children, sql: str) -> None:
-    here, there = sandbox.run_here(sql, [TABLE], 5), children.run(sql, [TABLE], 5)
+def test_a_child_answers_as_the_sandbox_here(children: WorkerPool, sql: str) -> None:
+    here, there = sandbox.run_in_process(sql, [TABLE], 5), children.run_query(sql, [TABLE], 5)
     assert repr(there) == repr(here)
-    assert children.describe(sql, [TABLE]) == sandbox.describe_here(sql, [TABLE])
+    assert children.describe_query(sql, [TABLE]) == sandbox.describe_in_process(sql, [TABLE])
 
 
 @pytest.mark.parametrize(("lingering", "left"), [(1000.0, 3), (0.0, 1)])
 def test_those_that_are_needed_again_soon_stay(lingering: float, left: int) -> None:
     """A load that keeps more of them busy than stay at rest starts none anew; when it is over, they leave."""
-    pool = Children(most=4, kept=1, lingering=lingering)
-    pool.start(3)
+    pool = WorkerPool(max_workers=4, max_idle=1, idle_seconds=lingering)
+    pool.start_workers(3)
     began = [child for child in pool._idle if child.is_alive]
     assert len(began) == left
     for _ in range(3):
-        assert pool.run("SELECT 1 AS n", [], 5).rows == [(1,)]
+        assert pool.run_query("SELECT 1 AS n", [], 5).rows == [(1,)]
     assert sorted(map(id, pool._idle)) == sorted(map(id, began)), "none was started for it"
     pool.close()
     assert not any(child.is_alive for child in began)
 
 
-def test_values_are_plain_ones_of_the_right_kinds(children: Children) -> None:
-    (row,) = children.run(VALUES, [], 5).rows
+def test_values_are_plain_ones_of_the_right_kinds(children: WorkerPool) -> None:
+    (row,) = children.run_query(VALUES, [], 5).rows
     kinds = {bool, int, float, Decimal, str, dt.date, dt.datetime, dt.time, dt.timedelta, UUID, list, dict, type(None)}
     assert {type(value) for value in row} == kinds
 
 
-def test_errors_are_those_of_the_sandbox(children: Children) -> None:
+def test_errors_are_those_of_the_sandbox(children: WorkerPool) -> None:
     for sql in ("SELECT nothing FROM r1", "SELECT CAST('x' AS INTEGER)", "SELECT read_csv('/etc/passwd')"):
         with pytest.raises(Error) as here:
-            sandbox.run_here(sql, [TABLE], 5)
+            sandbox.run_in_process(sql, [TABLE], 5)
         with pytest.raises(Error) as there:
-            children.run(sql, [TABLE], 5)
+            children.run_query(sql, [TABLE], 5)
         assert type(there.value) is type(here.value) and str(there.value) == str(here.value)
         assert there.value.sqlstate == here.value.sqlstate
 
@@ -91,76 +91,76 @@ def test_errors_are_those_of_the_sandbox(children: Children) -> None:
         "SELECT histogram(x) FROM generate_series(1, 3000000) t(x)",
     ],
 )
-def test_a_statement_cannot_take_the_memory_of_others(children: Children, sql: str) -> None:
+def test_a_statement_cannot_take_the_memory_of_others(children: WorkerPool, sql: str) -> None:
     with pytest.raises((OperationalError, LimitExceeded)) as caught:
-        children.run(sql, [], 30)
+        children.run_query(sql, [], 30)
     assert caught.value.sqlstate in ("53200", "54000")
-    assert children.run("SELECT 1 AS x", [], 5).rows == [(1,)]
+    assert children.run_query("SELECT 1 AS x", [], 5).rows == [(1,)]
 
 
-def test_an_answer_has_a_largest_size(children: Children) -> None:
+def test_an_answer_has_a_largest_size(children: WorkerPool) -> None:
     with pytest.raises(LimitExceeded, match="larger than 128 MB"):
-        children.run("SELECT repeat('x', 1000) FROM generate_series(1, 150000)", [], 30)
-    assert children.run("SELECT 1 AS x", [], 5).rows == [(1,)]
+        children.run_query("SELECT repeat('x', 1000) FROM generate_series(1, 150000)", [], 30)
+    assert children.run_query("SELECT 1 AS x", [], 5).rows == [(1,)]
 
 
-def test_a_child_that_dies_takes_its_statement_along_and_no_other(children: Children) -> None:
-    pool, got = Children(most=2), []
+def test_a_child_that_dies_takes_its_statement_along_and_no_other(children: WorkerPool) -> None:
+    pool, got = WorkerPool(max_workers=2), []
     counting = "SELECT COUNT(*) FROM generate_series(1, 3000000)"
-    busy = threading.Thread(target=lambda: got.append(pool.run(counting, [], 20)))
+    busy = threading.Thread(target=lambda: got.append(pool.run_query(counting, [], 20)))
     busy.start()
-    dying = pool._take()
+    dying = pool._take_worker()
     dying._process.kill()
     with pytest.raises(OperationalError):
-        dying.ask(pickle.dumps(("run", "SELECT 1", [], 1)), 5)
-    dying.end()
+        dying.send_request(pickle.dumps(("run", "SELECT 1", [], 1)), 5)
+    dying.kill_and_close()
     busy.join(30)
     assert got and got[0].rows == [(3_000_000,)]
     pool.close()
 
 
 def test_a_child_that_does_not_come_back_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "GRACE", -0.7)
-    pool = Children(most=1)
-    pool.run("SELECT 1", [], 5)
+    monkeypatch.setattr(room, "GRACE_SECONDS", -0.7)
+    pool = WorkerPool(max_workers=1)
+    pool.run_query("SELECT 1", [], 5)
     (idle,) = pool._idle
     before = time.monotonic()
     with pytest.raises(OperationalError, match="took longer") as caught:
-        pool.run("SELECT SUM(a.x * b.x) FROM generate_series(1, 200000) a(x), generate_series(1, 200000) b(x)", [], 1)
+        pool.run_query("SELECT SUM(a.x * b.x) FROM generate_series(1, 200000) a(x), generate_series(1, 200000) b(x)", [], 1)
     assert caught.value.sqlstate == "57014" and time.monotonic() - before < 5
     assert idle._process.poll() is not None
     monkeypatch.undo()
-    assert pool.run("SELECT 1", [], 5).rows == [(1,)]
+    assert pool.run_query("SELECT 1", [], 5).rows == [(1,)]
     pool.close()
 
 
 def test_a_child_that_answers_byte_by_byte_is_ended_too() -> None:
     """Its time is that of the whole exchange, not of the first byte."""
-    pool = Children(most=1)
-    pool.run("SELECT 1", [], 5)
+    pool = WorkerPool(max_workers=1)
+    pool.run_query("SELECT 1", [], 5)
     (child,) = pool._idle
-    child.end()
+    child.kill_and_close()
     drip = "import sys, time\nwhile True: sys.stdout.write('\\0'); sys.stdout.flush(); time.sleep(0.4)"
     child._process = subprocess.Popen([sys.executable, "-c", drip], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     before = time.monotonic()
     try:
         with pytest.raises(OperationalError, match="took longer"):
-            child.ask(b"x", 1.0)
+            child.send_request(b"x", 1.0)
         assert time.monotonic() - before < 2.5
     finally:
-        child.end()
+        child.kill_and_close()
         pool.close()
 
 
 def test_no_account_takes_all_children() -> None:
     """Of two places, ana has one, however much she asks; of eight, four."""
     slow = "SELECT SUM(a.x * b.x) FROM generate_series(1, 30000) a(x), generate_series(1, 30000) b(x)"
-    pool, failed = Children(most=2), []
+    pool, failed = WorkerPool(max_workers=2), []
 
     def ask() -> None:
         try:
             with sandbox.on_behalf_of("ana"):
-                pool.run(slow, [], 2)
+                pool.run_query(slow, [], 2)
         except OperationalError as error:
             failed.append(error.sqlstate)
 
@@ -170,15 +170,15 @@ def test_no_account_takes_all_children() -> None:
     time.sleep(0.2)
     before = time.monotonic()
     with sandbox.on_behalf_of("bob"):
-        assert pool.run("SELECT 1 AS x", [], 20).rows == [(1,)]
+        assert pool.run_query("SELECT 1 AS x", [], 20).rows == [(1,)]
     assert time.monotonic() - before < 1.9, "bob waited for ana"
     for thread in busy:
         thread.join(30)
     assert set(failed) == {"57014", "53300"} and not pool._held
     pool.close()
-    large = Children(most=8)
+    large = WorkerPool(max_workers=8)
     large._held["ana"] = 4
-    assert not large._may_take("ana") and large._may_take("bob")
+    assert not large._can_reserve("ana") and large._can_reserve("bob")
 
 
 class _Harm:
@@ -187,30 +187,30 @@ class _Harm:
 
 
 def test_nothing_is_run_of_what_a_child_sends() -> None:
-    for told in (_Harm(), DataError("x"), os.system, [Children]):
+    for told in (_Harm(), DataError("x"), os.system, [WorkerPool]):
         with pytest.raises(OperationalError, match="unforeseen"):
-            room._read(pickle.dumps(("ok", told)))
+            room._read_reply(pickle.dumps(("ok", told)))
     with pytest.raises(OperationalError, match="unforeseen"):
-        room._read(b"nonsense")
+        room._read_reply(b"nonsense")
 
 
 def test_children_hold_no_secret_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPSQL_BI_PASSWORD", "secret")
-    pool = Children(most=1)
-    pool.run("SELECT 1", [], 5)
+    pool = WorkerPool(max_workers=1)
+    pool.run_query("SELECT 1", [], 5)
     if sys.platform == "linux":
         with open(f"/proc/{pool._idle[0]._process.pid}/environ", "rb") as told:
             assert b"secret" not in told.read()
     pool.close()
 
 
-def test_the_sandbox_can_be_elsewhere(children: Children) -> None:
-    sandbox.run_elsewhere(children)
+def test_the_sandbox_can_be_elsewhere(children: WorkerPool) -> None:
+    sandbox.set_executor(children)
     try:
-        assert sandbox.run("SELECT 1 AS x", [], 5).rows == [(1,)]
-        assert sandbox.describe("SELECT 1 AS x", [])[0].name == "x"
+        assert sandbox.run_query("SELECT 1 AS x", [], 5).rows == [(1,)]
+        assert sandbox.describe_query("SELECT 1 AS x", [])[0].name == "x"
     finally:
-        sandbox.run_elsewhere(None)
+        sandbox.set_executor(None)
 
 
 # --- the catalog -----------------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ privacy: {unit: t.id, budget: {epsilon: 1, delta: 0}}
 analysts: {ana: {budget: {epsilon: 1, delta: 0}, password_env: HIDDEN}}
 tables: {t: {source: "t.csv", unit: id, columns: {id: {type: bigint}, x: {type: text, description: "What it is."}}}}
 """
-NAMES = Asked("SELECT relname, oid FROM main.pg_class WHERE relname IN ('t', 'pg_class') ORDER BY 1",
+NAMES = CatalogRequest("SELECT relname, oid FROM main.pg_class WHERE relname IN ('t', 'pg_class') ORDER BY 1",
               (("relname", "name"), ("oid", "regclass")))  # fmt: skip
 
 
@@ -233,14 +233,14 @@ def schema(tmp_path: Path) -> Schema:
     return load_schema(tmp_path / "s.yaml")
 
 
-def test_a_child_answers_about_the_catalog_as_it_is_answered_here(children: Children, schema: Schema) -> None:
-    here = database.run_here(schema, NAMES, 10)
+def test_a_child_answers_about_the_catalog_as_it_is_answered_here(children: WorkerPool, schema: Schema) -> None:
+    here = database.run_catalog_in_process(schema, NAMES, 10)
     for _ in range(2):
         assert children.run_catalog(schema, NAMES, 10) == here
-    assert children.describe_catalog(schema, NAMES) == database.describe_here(schema, NAMES) == here[0]
+    assert children.describe_catalog(schema, NAMES) == database.describe_catalog_in_process(schema, NAMES) == here[0]
     assert [row[1] for row in here[1]] == ["pg_class", "t"]
     with pytest.raises(Error) as caught:
-        children.run_catalog(schema, Asked("SELECT nothing FROM main.pg_class", (("nothing", None),)), 10)
+        children.run_catalog(schema, CatalogRequest("SELECT nothing FROM main.pg_class", (("nothing", None),)), 10)
     assert caught.value.sqlstate == "42703"
 
 
@@ -254,22 +254,22 @@ def test_a_child_answers_about_the_catalog_as_it_is_answered_here(children: Chil
     ],
 )
 def test_a_statement_about_the_catalog_cannot_take_the_server_along(
-    children: Children, schema: Schema, sql: str
+    children: WorkerPool, schema: Schema, sql: str
 ) -> None:
     for ask in (children.run_catalog, lambda schema, asked, _: children.describe_catalog(schema, asked)):
         with suppress(Error):
-            ask(schema, Asked(sql, (("n", "int8"),)), 4)
+            ask(schema, CatalogRequest(sql, (("n", "int8"),)), 4)
     assert children.run_catalog(schema, NAMES, 20)[1]
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1_200_000
 
 
 def test_secrets_of_the_schema_stay_at_home(schema: Schema) -> None:
-    told = pickle.dumps(room._without_secrets(schema))
+    told = pickle.dumps(room._strip_secrets(schema))
     assert b"hidden" in pickle.dumps(schema) and b"hidden" not in told and b"HIDDEN" not in told
 
 
 def test_a_child_with_many_catalogs_is_ended(schema: Schema) -> None:
-    pool = Children(most=2)
+    pool = WorkerPool(max_workers=2)
     pool.run_catalog(schema, NAMES, 20)
     (child,) = pool._idle
     child.schemas |= set(range(100, 110))

@@ -7,15 +7,15 @@ import pytest
 
 from dpsql.plan.relations import Field
 from dpsql.plan.stages import Hole, Shape
-from dpsql.post.holes import fill
+from dpsql.post.holes import bind_runtime_parameters
 from dpsql.schema.domain import Domain
-from dpsql.types import BIGINT, DOUBLE, Type, decimal
+from dpsql.types import BIGINT, DOUBLE, Type, decimal_type
 
 
 def filled(sql: str, type_: Type, lower: str | None, upper: str | None, shape: Shape = Shape.VALUE) -> object:
     ends = [None if end is None else Fraction(end) for end in (lower, upper)]
     hole = Hole("h1", shape, (Field("value", type_),), 10, sql, (Domain(type_, True, *ends),))
-    return fill([hole], [], 10)["h1"]
+    return bind_runtime_parameters([hole], [], 10)["h1"]
 
 
 @pytest.mark.parametrize(
@@ -25,9 +25,9 @@ def filled(sql: str, type_: Type, lower: str | None, upper: str | None, shape: S
         ("SELECT 3.5::DOUBLE", DOUBLE, "0", "5", 3.5), ("SELECT 'inf'::DOUBLE", DOUBLE, "0", "5", None),
         ("SELECT 'nan'::DOUBLE", DOUBLE, "0", "5", None), ("SELECT NULL::DOUBLE", DOUBLE, "0", "5", None),
         ("SELECT 9::BIGINT", BIGINT, "0.5", "7.5", 7), ("SELECT -9::BIGINT", BIGINT, "0.5", "7.5", 1),
-        ("SELECT 9.25::DECIMAL(9,2)", decimal(9, 2), "0", "7.5", Decimal("7.5")),
-        ("SELECT 9.25::DECIMAL(9,2)", decimal(9, 2), "0", "1/3", Decimal("0.33")),
-        ("SELECT -9.25::DECIMAL(9,2)", decimal(9, 2), "1/3", "1", Decimal("0.34")),
+        ("SELECT 9.25::DECIMAL(9,2)", decimal_type(9, 2), "0", "7.5", Decimal("7.5")),
+        ("SELECT 9.25::DECIMAL(9,2)", decimal_type(9, 2), "0", "1/3", Decimal("0.33")),
+        ("SELECT -9.25::DECIMAL(9,2)", decimal_type(9, 2), "1/3", "1", Decimal("0.34")),
         ("SELECT 9::BIGINT", BIGINT, None, None, 9), ("SELECT 1e300::DOUBLE", DOUBLE, "0", None, 1e300),
     ],
 )  # fmt: skip
@@ -50,5 +50,5 @@ def test_of_rows_with_one_key_one_is_bound() -> None:
     sql = "SELECT * FROM (VALUES (1, 0.5::DOUBLE), (2, 0.5), (3, 7.0), (4, 9.0), (5, NULL)) t(v, k)"
     domains = (Domain(BIGINT, True), Domain(DOUBLE, True, Fraction(0), Fraction(5)))
     hole = Hole("h1", Shape.ROWS, fields, 10, sql, domains, frozenset({"k"}))
-    bound = fill([hole], [], 10)["h1"]
+    bound = bind_runtime_parameters([hole], [], 10)["h1"]
     assert [(row["v"], row["k"]) for row in bound] == [(1, 0.5), (3, 5.0), (5, None)]

@@ -9,13 +9,13 @@ import pytest
 from scipy import special, stats
 
 from dpsql.plan.recipes import BetaPosterior, NormalPosterior
-from dpsql.post.latent import Gridded, Noise, digamma, log_gamma, many_nodes, trigamma
-from dpsql.post.posterior_columns import posterior, shares, told
-from dpsql.post.posteriors import NormalPrior, Share, level, share
+from dpsql.post.latent import GridDensity, SumNoise, digamma, log_gamma, gauss_legendre_nodes, trigamma
+from dpsql.post.posterior_columns import infer_posterior, infer_proportions, posterior_column
+from dpsql.post.posteriors import NormalPrior, ProportionPosterior, infer_mean, infer_proportion
 from dpsql.privacy.mechanisms import Gaussian, Laplace
-from dpsql.privacy.release import Bundle, Release, Spec
+from dpsql.privacy.release import NoiseBundle, Release, ReleaseSpec
 
-NONE = Noise(False, 1e-9)
+NONE = SumNoise(False, 1e-9)
 F = Fraction
 
 
@@ -24,9 +24,9 @@ def numbers(*values: float) -> Any:
 
 
 def told_share(
-    ones: float, zeros: float, noise: Noise, alpha: float = 1, beta: float = 1, confidence: float = 0.95
-) -> Share:
-    return share(numbers(ones), numbers(zeros), (noise, noise), numbers(alpha), numbers(beta), confidence)
+    ones: float, zeros: float, noise: SumNoise, alpha: float = 1, beta: float = 1, confidence: float = 0.95
+) -> ProportionPosterior:
+    return infer_proportion(numbers(ones), numbers(zeros), (noise, noise), numbers(alpha), numbers(beta), confidence)
 
 
 # --- functions -------------------------------------------------------------------------------------------------------
@@ -45,15 +45,15 @@ def test_gamma_functions_are_scipys():
 
 def test_quantiles_of_a_gridded_density():
     points = np.linspace(-9, 9, 128)[None, :]
-    grid = Gridded(points, stats.norm.pdf(points))
+    grid = GridDensity(points, stats.norm.pdf(points))
     for q in (0.001, 0.025, 0.5, 0.9995):
         assert grid.quantile(q)[0] == pytest.approx(stats.norm.ppf(q), abs=1e-3)
 
 
-@pytest.mark.parametrize("noise", [Noise(True, 3.0), Noise(False, 3.0)], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize("noise", [SumNoise(True, 3.0), SumNoise(False, 3.0)], ids=["laplace", "gaussian"])
 @pytest.mark.parametrize("noisy", [20.0, 1.0, -4.0])
-def test_nodes_have_the_moments_of_the_noise_that_is_left(noise: Noise, noisy: float) -> None:
-    nodes = many_nodes(numbers(noisy), noise, numbers(0.0), numbers(np.inf), 6)
+def test_nodes_have_the_moments_of_the_noise_that_is_left(noise: SumNoise, noisy: float) -> None:
+    nodes = gauss_legendre_nodes(numbers(noisy), noise, numbers(0.0), numbers(np.inf), 6)
     weights = np.exp(nodes.log_weights[0])
     x = np.linspace(0, 120, 600_001)
     density = np.exp(noise.log_density(x - noisy))
@@ -73,7 +73,7 @@ def test_without_noise_it_is_the_conjugate_posterior():
     assert (found.low[0], found.high[0]) == pytest.approx(stats.beta.interval(0.95, 31, 71), abs=1e-5)
 
 
-def exact_mixture(ones: float, zeros: float, noise: Noise, confidence: float) -> tuple[float, float, float]:
+def exact_mixture(ones: float, zeros: float, noise: SumNoise, confidence: float) -> tuple[float, float, float]:
     """All whole counts that there may be, each with its Beta(1, 1) posterior."""
     k, m = np.arange(200)[:, None], np.arange(200)[None, :]
     weights = np.exp(noise.log_density(k - ones)) * np.exp(noise.log_density(m - zeros)) / (k + m + 1)
@@ -94,7 +94,7 @@ CASES = [(0, 50, 1, True), (10, 20, 1, True), (10, 20, 10, True), (-15, -20, 10,
 @pytest.mark.parametrize(("ones", "zeros", "scale", "heavy"), CASES)
 def test_with_noise_it_is_the_mixture(ones: float, zeros: float, scale: float, heavy: bool) -> None:
     """The errors that docs/mechanisms.md states: 0.01 of a mean, 0.02 of an end."""
-    noise, confidence = Noise(heavy, scale), 0.95 if heavy else 0.8
+    noise, confidence = SumNoise(heavy, scale), 0.95 if heavy else 0.8
     found = told_share(ones, zeros, noise, confidence=confidence)
     mean, low, high = exact_mixture(ones, zeros, noise, confidence)
     assert found.mean[0] == pytest.approx(mean, abs=0.01)
@@ -102,15 +102,15 @@ def test_with_noise_it_is_the_mixture(ones: float, zeros: float, scale: float, h
 
 
 def test_noise_widens_and_nothing_but_noise_is_near_the_prior():
-    widths = [float((s.high - s.low)[0]) for s in (told_share(30, 70, Noise(True, b)) for b in (1e-3, 1, 5, 20, 100))]
+    widths = [float((s.high - s.low)[0]) for s in (told_share(30, 70, SumNoise(True, b)) for b in (1e-3, 1, 5, 20, 100))]
     assert widths == sorted(widths)
-    nothing = told_share(-300, -400, Noise(True, 20), alpha=3, beta=5)
+    nothing = told_share(-300, -400, SumNoise(True, 20), alpha=3, beta=5)
     assert nothing.mean[0] == pytest.approx(3 / 8, abs=0.05)
 
 
 def test_few_and_many_nodes_agree_where_one_takes_over_from_the_other():
     b = np.linspace(0.5, 4.0, 60)
-    found = [told_share(400, 600, Noise(True, float(scale))) for scale in b]
+    found = [told_share(400, 600, SumNoise(True, float(scale))) for scale in b]
     lows = np.array([s.low[0] for s in found])
     assert np.max(np.abs(np.diff(lows))) < 0.002
 
@@ -126,7 +126,7 @@ def sums(values: Any) -> tuple[Any, Any, Any]:
 def test_a_mean_without_noise_is_students():
     values = np.random.default_rng(1).normal(0.2, 0.15, 50)
     n, around = len(values), float(np.sum((values - values.mean()) ** 2))
-    found = level(*sums(values), (NONE,) * 3, NormalPrior(), 0.95)
+    found = infer_mean(*sums(values), (NONE,) * 3, NormalPrior(), 0.95)
     ends = stats.t.interval(0.95, n - 3, values.mean(), math.sqrt(around / (n - 3) / n))
     assert (found.low[0], found.high[0]) == pytest.approx(ends, abs=1e-4)
     assert found.mean[0] == pytest.approx(values.mean(), abs=1e-6)
@@ -136,12 +136,12 @@ def test_a_mean_without_noise_is_students():
 def test_a_prior_is_so_many_rows_seen_before():
     values = np.random.default_rng(2).normal(0.1, 0.2, 80)
     n, k, before, sd = len(values), 20.0, -0.3, 0.25
-    found = level(*sums(values), (NONE,) * 3, NormalPrior(k, before, sd), 0.9)
+    found = infer_mean(*sums(values), (NONE,) * 3, NormalPrior(k, before, sd), 0.9)
     total = k * sd**2 + np.sum((values - values.mean()) ** 2) + k * n / (k + n) * (values.mean() - before) ** 2
     center = (k * before + n * values.mean()) / (k + n)
     ends = stats.t.interval(0.9, n + k, center, math.sqrt(total / (n + k) / (n + k)))
     assert (found.low[0], found.high[0]) == pytest.approx(ends, abs=2e-4)
-    known = level(*sums(values), (NONE,) * 3, NormalPrior(k, before, None, 0.2), 0.9)
+    known = infer_mean(*sums(values), (NONE,) * 3, NormalPrior(k, before, None, 0.2), 0.9)
     ends = stats.norm.interval(0.9, center, 0.2 / math.sqrt(n + k))
     assert (known.low[0], known.high[0]) == pytest.approx(ends, abs=2e-4)
 
@@ -150,7 +150,7 @@ def test_more_noise_is_a_wider_interval_within_the_bounds():
     values = np.random.default_rng(3).normal(0.3, 0.1, 200)
     widths = []
     for scale in (1e-4, 0.5, 3.0, 20.0, 500.0):
-        found = level(*sums(values), (Noise(True, scale),) * 3, NormalPrior(), 0.95)
+        found = infer_mean(*sums(values), (SumNoise(True, scale),) * 3, NormalPrior(), 0.95)
         widths.append(float(found.high[0] - found.low[0]))
         assert -1 <= found.low[0] <= found.mean[0] <= found.high[0] <= 1
     assert widths == sorted(widths)
@@ -160,7 +160,7 @@ def test_more_noise_is_a_wider_interval_within_the_bounds():
 
 
 def release(mechanism: Laplace | Gaussian, *columns: list[int]) -> Release:
-    spec = Spec((F(1, 65536),) * len(columns), (Bundle(tuple(range(len(columns))), mechanism),))
+    spec = ReleaseSpec((F(1, 65536),) * len(columns), (NoiseBundle(tuple(range(len(columns))), mechanism),))
     cells = tuple(np.array(column, np.int64) * 65536 for column in columns)
     return Release(tuple((number,) for number in range(len(columns[0]))), cells, spec)
 
@@ -168,20 +168,20 @@ def release(mechanism: Laplace | Gaussian, *columns: list[int]) -> Release:
 def test_the_noise_is_that_of_the_release():
     one = release(Laplace(F(65536 * 5)), [30, -2], [70, 40])
     recipe = BetaPosterior((("a", F(1)),), (("b", F(1)),), F(1), F(1), F(95, 100), "low")
-    found = posterior(recipe, one, ("a", "b"))
-    assert isinstance(found, Share)
-    assert found.low[0] == pytest.approx(told_share(30, 70, Noise(True, 5.0)).low[0])
-    wide = posterior(recipe, release(Gaussian(F(65536 * 5)), [30, -2], [70, 40]), ("a", "b"))
-    assert isinstance(wide, Share) and wide.low[0] == pytest.approx(told_share(30, 70, Noise(False, 5.0)).low[0])
-    assert told(recipe, found) == pytest.approx(found.low.tolist())
+    found = infer_posterior(recipe, one, ("a", "b"))
+    assert isinstance(found, ProportionPosterior)
+    assert found.low[0] == pytest.approx(told_share(30, 70, SumNoise(True, 5.0)).low[0])
+    wide = infer_posterior(recipe, release(Gaussian(F(65536 * 5)), [30, -2], [70, 40]), ("a", "b"))
+    assert isinstance(wide, ProportionPosterior) and wide.low[0] == pytest.approx(told_share(30, 70, SumNoise(False, 5.0)).low[0])
+    assert posterior_column(recipe, found) == pytest.approx(found.low.tolist())
 
 
 def test_shares_of_one_value_of_two_and_of_many():
     counts = release(Laplace(F(1)), [40, 30, 30, 50, 50, 7])
-    found = shares((("n", F(1)),), counts, ("n",), np.array([0, 0, 0, 1, 1, 2]), 1.0, 0.95)
+    found = infer_proportions((("n", F(1)),), counts, ("n",), np.array([0, 0, 0, 1, 1, 2]), 1.0, 0.95)
     assert found.mean.tolist() == pytest.approx([41 / 103, 31 / 103, 31 / 103, 0.5, 0.5, 1.0], abs=1e-3)
     assert found.alpha.tolist() == pytest.approx([41, 31, 31, 51, 51, 8], rel=1e-2)
-    nobody = shares((("n", F(1)),), release(Laplace(F(1)), []), ("n",), np.zeros(0, np.int64), 1.0, 0.95)
+    nobody = infer_proportions((("n", F(1)),), release(Laplace(F(1)), []), ("n",), np.zeros(0, np.int64), 1.0, 0.95)
     assert len(nobody.mean) == 0
 
 
@@ -193,11 +193,11 @@ EXTREME = [0.0, 1.0, -1.0, 2.0**62, -(2.0**62), 1e-300]
 def test_whatever_comes_is_a_number_or_none(scale: float, prior: tuple[float, float]) -> None:
     ones, zeros = (column.ravel() for column in np.meshgrid(EXTREME, EXTREME))
     for heavy in (True, False):
-        noise = Noise(heavy, scale)
-        found = share(ones, zeros, (noise, noise), *(np.full_like(ones, p) for p in prior), 0.999)
+        noise = SumNoise(heavy, scale)
+        found = infer_proportion(ones, zeros, (noise, noise), *(np.full_like(ones, p) for p in prior), 0.999)
         known = np.isfinite(found.mean)
         assert np.all((found.low[known] >= 0) & (found.low[known] <= found.high[known]) & (found.high[known] <= 1))
-        some = level(ones, zeros, ones - zeros, (noise,) * 3, NormalPrior(prior[0], -1e15, prior[1]), 0.999)
+        some = infer_mean(ones, zeros, ones - zeros, (noise,) * 3, NormalPrior(prior[0], -1e15, prior[1]), 0.999)
         assert np.all(~np.isfinite(some.mean) | (np.abs(some.mean) <= 1 + 1e-9))
 
 
@@ -205,10 +205,10 @@ def test_a_number_that_is_none_is_null():
     recipe = NormalPosterior((("r", F(1)),), (("q", F(1)),), (("l", F(1)),), F(0), F(1), F(10**15), F(10**9),
                              F(1, 10**15), None, F(999, 1000), "mean")  # fmt: skip
     one = release(Gaussian(F(65536)), [0, 10], [0, 10], [0, 5])
-    found = posterior(recipe, one, ("r", "q", "l"))
-    assert all(number is None or math.isfinite(number) for number in told(recipe, found))
+    found = infer_posterior(recipe, one, ("r", "q", "l"))
+    assert all(number is None or math.isfinite(number) for number in posterior_column(recipe, found))
 
 
 def test_the_same_release_has_the_same_answer():
-    one, other = (told_share(12, 30, Noise(True, 4.0)) for _ in range(2))
+    one, other = (told_share(12, 30, SumNoise(True, 4.0)) for _ in range(2))
     assert (one.low[0], one.high[0]) == (other.low[0], other.high[0])

@@ -19,7 +19,7 @@ from dpsql.errors import (
     UnknownTable,
 )
 from dpsql.post import sandbox
-from dpsql.post.sandbox import OutputColumn, ReleasedTable, describe, run
+from dpsql.post.sandbox import OutputColumn, ReleasedTable, describe_query, run_query
 
 BY_WARD = ReleasedTable("r1", (("ward", t.TEXT), ("n", t.BIGINT)), [["a", "b", None], [3, -1, 7]])
 
@@ -30,16 +30,16 @@ def one(type_, values):
 
 def test_a_statement_reads_releases():
     sql = "SELECT ward, n * 2 AS twice FROM r1 WHERE n > 0 ORDER BY n DESC"
-    found = run(sql, [BY_WARD], 5)
+    found = run_query(sql, [BY_WARD], 5)
     assert found.rows == [(None, 14), ("a", 6)]
     assert found.columns == (OutputColumn("ward", t.TEXT, "VARCHAR"), OutputColumn("twice", t.BIGINT, "BIGINT"))
-    assert describe(sql, [BY_WARD]) == found.columns
+    assert describe_query(sql, [BY_WARD]) == found.columns
 
 
 def test_two_releases_join():
     other = ReleasedTable("r 2", (("ward", t.TEXT), ("s", t.DOUBLE)), [["a", "c"], [1.5, 2.5]])
     sql = 'SELECT ward, s / n AS mean FROM r1 JOIN "r 2" USING (ward)'
-    assert run(sql, [BY_WARD, other], 5).rows == [("a", 0.5)]
+    assert run_query(sql, [BY_WARD, other], 5).rows == [("a", 0.5)]
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_two_releases_join():
     ],
 )
 def test_the_statement_keeps_its_own_with_and_order(sql):
-    assert run(sql, [BY_WARD], 5).rows == [(7,), (3,)]
-    assert describe(sql, [BY_WARD]) == (OutputColumn("n", t.BIGINT, "BIGINT"),)
+    assert run_query(sql, [BY_WARD], 5).rows == [(7,), (3,)]
+    assert describe_query(sql, [BY_WARD]) == (OutputColumn("n", t.BIGINT, "BIGINT"),)
 
 
 def test_a_parenthesised_with_is_not_lost_silently():
     with pytest.raises(InternalError):
-        run("(WITH x AS (SELECT n FROM r1) SELECT n FROM x)", [BY_WARD], 5)
+        run_query("(WITH x AS (SELECT n FROM r1) SELECT n FROM x)", [BY_WARD], 5)
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_a_parenthesised_with_is_not_lost_silently():
         (t.BOOLEAN, [True, False, None]),
         (t.BIGINT, [2**63 - 1, -(2**63), 9007199254740993]),
         (t.HUGEINT, [2**100, 1, None]),
-        (t.decimal(38, 3), [Decimal("1.500"), Decimal("12345678901234567890123456789012345.678"), None]),
-        (t.decimal(9, 2), [Decimal("1"), Decimal("100.25"), Decimal("0.1")]),
+        (t.decimal_type(38, 3), [Decimal("1.500"), Decimal("12345678901234567890123456789012345.678"), None]),
+        (t.decimal_type(9, 2), [Decimal("1"), Decimal("100.25"), Decimal("0.1")]),
         (t.DOUBLE, [0.1, 1e308, 5e-324, -0.0, float("inf")]),
         (t.TEXT, ["", "it's", 'quo"te', "é\n\\", None]),
         (t.DATE, [dt.date.min, dt.date.max, None]),
@@ -83,18 +83,18 @@ def test_a_parenthesised_with_is_not_lost_silently():
     ],
 )
 def test_values_pass_unchanged(type_, values):
-    found = run("SELECT x FROM r1", [one(type_, values)], 5)
+    found = run_query("SELECT x FROM r1", [one(type_, values)], 5)
     assert [row[0] for row in found.rows] == values
-    assert found.columns[0].type == type_ == describe("SELECT x FROM r1", [one(type_, [])])[0].type
+    assert found.columns[0].type == type_ == describe_query("SELECT x FROM r1", [one(type_, [])])[0].type
     assert all(value.tzinfo is dt.UTC for (value,) in found.rows if isinstance(value, dt.datetime) and value.tzinfo)
 
 
 def test_a_release_without_columns_is_one_row():
-    assert run("SELECT 'yes' AS a FROM r1", [ReleasedTable("r1", (), [])], 5).rows == [("yes",)]
+    assert run_query("SELECT 'yes' AS a FROM r1", [ReleasedTable("r1", (), [])], 5).rows == [("yes",)]
 
 
 def test_types_without_a_word_of_ours():
-    assert describe("SELECT [n] AS l, sum(n) AS s, NULL AS u FROM r1 GROUP BY n", [BY_WARD]) == (
+    assert describe_query("SELECT [n] AS l, sum(n) AS s, NULL AS u FROM r1 GROUP BY n", [BY_WARD]) == (
         OutputColumn("l", None, "BIGINT[]"),
         OutputColumn("s", t.HUGEINT, "HUGEINT"),
         OutputColumn("u", None, '"NULL"'),
@@ -108,39 +108,39 @@ def test_ragged_columns_are_refused():
 
 def test_errors_are_shown_in_full():
     with pytest.raises(DataError, match="Could not convert string 'b' to INT64"):
-        run("SELECT CAST(ward AS BIGINT) FROM r1 WHERE n < 0", [BY_WARD], 5)
+        run_query("SELECT CAST(ward AS BIGINT) FROM r1 WHERE n < 0", [BY_WARD], 5)
     with pytest.raises(UnknownColumn, match='"nope" does not exist') as caught:
-        describe("SELECT nope FROM r1", [BY_WARD])
+        describe_query("SELECT nope FROM r1", [BY_WARD])
     assert "unnest" not in str(caught.value)
 
 
 def test_division_by_a_noisy_zero_is_null():
-    assert run("SELECT 1 // 0, 1 % 0", [], 5).rows == [(None, None)]
+    assert run_query("SELECT 1 // 0, 1 % 0", [], 5).rows == [(None, None)]
 
 
 def test_time_is_limited():
     start = time.monotonic()
     with pytest.raises(OperationalError, match=r"longer than 0\.2 s") as caught:
-        run("SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range + b.range = 7", [], 0.2)
+        run_query("SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range + b.range = 7", [], 0.2)
     assert caught.value.sqlstate == "57014" and time.monotonic() - start < 3
-    assert run("SELECT 1", [], 5).rows == [(1,)]
+    assert run_query("SELECT 1", [], 5).rows == [(1,)]
 
 
 def test_time_is_limited_while_a_query_reads_itself():
     with pytest.raises(OperationalError, match=r"longer than 0\.2 s"):
-        run("WITH RECURSIVE d AS (SELECT 1 AS x UNION ALL SELECT x FROM d) SELECT COUNT(*) FROM d", [], 0.2)
+        run_query("WITH RECURSIVE d AS (SELECT 1 AS x UNION ALL SELECT x FROM d) SELECT COUNT(*) FROM d", [], 0.2)
 
 
 def test_rows_are_limited(monkeypatch):
     monkeypatch.setattr(sandbox, "MAX_ROWS", 10)
-    assert len(run("SELECT * FROM range(10)", [], 5).rows) == 10
+    assert len(run_query("SELECT * FROM range(10)", [], 5).rows) == 10
     with pytest.raises(LimitExceeded):
-        run("SELECT * FROM range(11)", [], 5)
+        run_query("SELECT * FROM range(11)", [], 5)
 
 
 def test_memory_is_limited():
     with pytest.raises(OperationalError, match="memory"):
-        run("SELECT length(string_agg(repeat('x', 1000000), '')) FROM range(3000)", [], 20)
+        run_query("SELECT length(string_agg(repeat('x', 1000000), '')) FROM range(3000)", [], 20)
 
 
 @pytest.mark.parametrize(
@@ -149,11 +149,11 @@ def test_memory_is_limited():
 )
 def test_only_one_select_runs(sql):
     with pytest.raises(InternalError, match="one SELECT"):
-        run(sql, [], 5)
+        run_query(sql, [], 5)
     with pytest.raises((InternalError, InvalidSyntax)):  # with our WITH in front most of them are no SQL at all
-        run(sql, [BY_WARD], 5)
+        run_query(sql, [BY_WARD], 5)
     with pytest.raises((InternalError, InvalidSyntax)):
-        describe(sql, [BY_WARD])
+        describe_query(sql, [BY_WARD])
 
 
 @pytest.mark.parametrize(
@@ -171,21 +171,21 @@ def test_nothing_else_can_be_reached(tmp_path, sql):
     file = tmp_path / "secret.csv"
     file.write_text("a\n1\n")
     with pytest.raises((DataError, UnknownTable)):
-        run(sql.format(file=file, folder=tmp_path), [], 5)
+        run_query(sql.format(file=file, folder=tmp_path), [], 5)
     assert variable
 
 
 @pytest.mark.parametrize("sql", ["SET threads = 1", "SET SESSION TimeZone = 'UTC'", "LOAD httpfs", "INSTALL httpfs"])
 def test_the_instance_is_locked(sql):
     with pytest.raises(sandbox.duckdb.Error):
-        sandbox._sandbox().cursor().execute(sql)
+        sandbox._get_instance().cursor().execute(sql)
 
 
 def test_threads_share_the_instance_and_nothing_else():
     found: dict[int, object] = {}
 
     def ask(number):
-        found[number] = run("SELECT sum(x)::BIGINT FROM r1", [one(t.BIGINT, [number] * 100)], 5).rows
+        found[number] = run_query("SELECT sum(x)::BIGINT FROM r1", [one(t.BIGINT, [number] * 100)], 5).rows
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
     for thread in threads:

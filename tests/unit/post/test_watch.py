@@ -8,39 +8,39 @@ import time
 
 import pytest
 
-from dpsql.engines.watch import Watch
+from dpsql.engines.watch import DeadlineWatcher
 
 
 def test_what_takes_too_long_is_stopped_once() -> None:
     stopped: list[int] = []
     ended = threading.Event()
-    with Watch().limit(0.02, lambda: (stopped.append(1), ended.set())):
+    with DeadlineWatcher().enforce_deadline(0.02, lambda: (stopped.append(1), ended.set())):
         assert ended.wait(10)
         time.sleep(0.05)
     assert stopped == [1]
 
 
 def test_what_has_ended_is_not() -> None:
-    watch, stopped = Watch(), []
+    watch, stopped = DeadlineWatcher(), []
     for _ in range(50):
-        with watch.limit(0.01, lambda: stopped.append(1)):
+        with watch.enforce_deadline(0.01, lambda: stopped.append(1)):
             pass
     time.sleep(0.05)
     assert stopped == []
 
 
 def test_a_short_limit_is_seen_while_a_long_one_is_waited_for() -> None:
-    watch, ended = Watch(), threading.Event()
-    with watch.limit(60, lambda: None), watch.limit(0.02, ended.set):
+    watch, ended = DeadlineWatcher(), threading.Event()
+    with watch.enforce_deadline(60, lambda: None), watch.enforce_deadline(0.02, ended.set):
         assert ended.wait(10)
 
 
 def test_many_at_once_have_one_thread() -> None:
-    watch, before = Watch(), threading.active_count()
+    watch, before = DeadlineWatcher(), threading.active_count()
     ended = [threading.Event() for _ in range(20)]
 
     def run(event: threading.Event) -> None:
-        with watch.limit(0.05, event.set):
+        with watch.enforce_deadline(0.05, event.set):
             assert event.wait(10)
 
     threads = [threading.Thread(target=run, args=(event,)) for event in ended]
@@ -53,12 +53,12 @@ def test_many_at_once_have_one_thread() -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="there is no fork")
 def test_a_forked_process_has_a_thread_of_its_own() -> None:
-    watch = Watch()
-    with watch.limit(60, lambda: None):
+    watch = DeadlineWatcher()
+    with watch.enforce_deadline(60, lambda: None):
         pass
     child = os.fork()
     if child == 0:
         ended = threading.Event()
-        with watch.limit(0.02, ended.set):
+        with watch.enforce_deadline(0.02, ended.set):
             os._exit(0 if ended.wait(10) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

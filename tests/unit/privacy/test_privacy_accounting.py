@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsql.privacy.accounting import epsilon_from, rho_from
-from dpsql.privacy.filters import NOTHING, Limits, Spent, admit, cost_of, limits
-from dpsql.privacy.loss import UNIT, Loss
+from dpsql.privacy.accounting import rho_to_epsilon, epsilon_to_rho
+from dpsql.privacy.filters import NO_CUMULATIVE_LOSS, FilterLimits, CumulativeLoss, admit_charge, cost_of, limits_for_budget
+from dpsql.privacy.loss import LOSS_DENOMINATOR, Loss
 
 MICRO = F(1, 10**6)
 
@@ -22,9 +22,9 @@ def gaussian(sigma: F) -> Loss:
     return Loss(None, 1 / (2 * sigma**2), F(0))
 
 
-def granted(limit: Limits, loss: Loss) -> int:
-    spent, count = NOTHING, 0
-    while (after := admit(limit, spent, cost_of(loss))) is not None:
+def granted(limit: FilterLimits, loss: Loss) -> int:
+    spent, count = NO_CUMULATIVE_LOSS, 0
+    while (after := admit_charge(limit, spent, cost_of(loss))) is not None:
         spent, count = after, count + 1
     return count
 
@@ -44,31 +44,31 @@ def exact_delta(rho: F, epsilon: F) -> Decimal:
 
 
 def test_known_answer() -> None:
-    assert float(rho_from(F(1), MICRO)) == pytest.approx(0.024356, abs=5e-7)
+    assert float(epsilon_to_rho(F(1), MICRO)) == pytest.approx(0.024356, abs=5e-7)
 
 
 def test_without_delta_there_is_no_rho() -> None:
-    assert rho_from(F(1), F(0)) == 0
-    assert epsilon_from(F(0), F(0)) == 0
+    assert epsilon_to_rho(F(1), F(0)) == 0
+    assert rho_to_epsilon(F(0), F(0)) == 0
     with pytest.raises(ValueError, match="only at a delta"):
-        epsilon_from(F(1), F(0))
+        rho_to_epsilon(F(1), F(0))
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(F(-1), MICRO), (F(1), F(1)), (F(1), F(-1, 10))])
 def test_out_of_range(epsilon: F, delta: F) -> None:
     with pytest.raises(ValueError, match="delta must lie"):
-        rho_from(epsilon, delta)
+        epsilon_to_rho(epsilon, delta)
 
 
 @pytest.mark.parametrize("epsilon", [F(1, 1000), F(1, 10), F(1), F(8), F(100)])
 @pytest.mark.parametrize("delta", [F(1, 10), MICRO, F(1, 10**12), F(1, 10**320)])
 def test_rho_is_certified_and_tight(epsilon: F, delta: F) -> None:
-    rho = rho_from(epsilon, delta)
+    rho = epsilon_to_rho(epsilon, delta)
     target = Decimal(delta.numerator) / Decimal(delta.denominator)
-    assert (rho * UNIT).denominator == 1
+    assert (rho * LOSS_DENOMINATOR).denominator == 1
     assert exact_delta(rho, epsilon) <= target
     assert exact_delta(rho * (1 + F(1, 10**7)), epsilon) > target
-    back = epsilon_from(rho, delta)
+    back = rho_to_epsilon(rho, delta)
     assert abs(back - epsilon) <= epsilon / 10**7
     assert exact_delta(rho, back) <= target
 
@@ -78,15 +78,15 @@ def test_rho_is_certified_and_tight(epsilon: F, delta: F) -> None:
 def test_rho_grows_with_epsilon_and_delta(one: F, other: F, exponent: int) -> None:
     low, high = sorted((one, other))
     delta = F(1, 2**exponent)
-    assert rho_from(low, delta) <= rho_from(high, delta)
-    assert rho_from(low, delta / 2) <= rho_from(low, delta)
-    rho = rho_from(high, delta)
-    assert epsilon_from(rho, delta) >= epsilon_from(rho / 2, delta)
+    assert epsilon_to_rho(low, delta) <= epsilon_to_rho(high, delta)
+    assert epsilon_to_rho(low, delta / 2) <= epsilon_to_rho(low, delta)
+    rho = epsilon_to_rho(high, delta)
+    assert rho_to_epsilon(rho, delta) >= rho_to_epsilon(rho / 2, delta)
 
 
 def test_how_many_counts_fit() -> None:
     """The answers of a filter at (1, 1e-6) with all of delta for the conversion."""
-    limit = Limits(F(1), rho_from(F(1), MICRO), F(0))
+    limit = FilterLimits(F(1), epsilon_to_rho(F(1), MICRO), F(0))
     assert granted(limit, pure(F(1, 8))) == 8
     assert granted(limit, pure(F(1, 128))) == int(limit.rho * 2 * 128**2) == 798
     assert granted(limit, gaussian(F("50.21"))) == 122
@@ -95,35 +95,35 @@ def test_how_many_counts_fit() -> None:
 
 def test_a_tenth_rounds_up() -> None:
     """A loss of exactly 1/10 is charged a little more, so only nine fit in 1; calibration asks for a little less."""
-    limit = Limits(F(1), F(0), F(0))
+    limit = FilterLimits(F(1), F(0), F(0))
     assert granted(limit, pure(F(1, 10))) == 9
-    assert granted(limit, pure(F(UNIT // 10, UNIT))) == 10
+    assert granted(limit, pure(F(LOSS_DENOMINATOR // 10, LOSS_DENOMINATOR))) == 10
 
 
 def test_an_account_splits_its_delta() -> None:
-    limit = limits(F(1), MICRO)
-    assert limit == Limits(F(1), rho_from(F(1), MICRO / 10), MICRO * 9 / 10)
+    limit = limits_for_budget(F(1), MICRO)
+    assert limit == FilterLimits(F(1), epsilon_to_rho(F(1), MICRO / 10), MICRO * 9 / 10)
     assert float(exact_delta(limit.rho, F(1))) == pytest.approx(1e-7)
     assert granted(limit, gaussian(F("50.21"))) == int(limit.rho * 2 * F("50.21") ** 2) == 101
-    assert limits(F(1), F(0)) == Limits(F(1), F(0), F(0))
+    assert limits_for_budget(F(1), F(0)) == FilterLimits(F(1), F(0), F(0))
 
 
 def test_pure_filter_ends_with_the_first_other_loss() -> None:
-    limit = Limits(F(1), F(1, 100), F(0))
-    spent = admit(limit, NOTHING, cost_of(pure(F(1, 2))))
+    limit = FilterLimits(F(1), F(1, 100), F(0))
+    spent = admit_charge(limit, NO_CUMULATIVE_LOSS, cost_of(pure(F(1, 2))))
     assert spent is not None
     assert spent.rho > limit.rho
-    assert admit(limit, spent, cost_of(gaussian(F(100)))) is None
-    assert admit(limit, spent, cost_of(pure(F(1, 2)))) is not None
+    assert admit_charge(limit, spent, cost_of(gaussian(F(100)))) is None
+    assert admit_charge(limit, spent, cost_of(pure(F(1, 2)))) is not None
 
 
 def test_delta_is_never_pure() -> None:
-    limit = Limits(F(1), F(0), F(0))
-    assert admit(limit, NOTHING, cost_of(Loss(F(1, 2), F(0), F(1, 10**9)))) is None
+    limit = FilterLimits(F(1), F(0), F(0))
+    assert admit_charge(limit, NO_CUMULATIVE_LOSS, cost_of(Loss(F(1, 2), F(0), F(1, 10**9)))) is None
 
 
 def test_selection_delta_is_limited() -> None:
-    limit = Limits(F(1), F(1), F(1, 1024))
+    limit = FilterLimits(F(1), F(1), F(1, 1024))
     assert granted(limit, Loss(None, F(1, 1024), F(1, 4096))) == 4
 
 
@@ -139,9 +139,9 @@ losses = st.builds(
 @given(st.lists(losses, max_size=30))
 def test_some_filter_always_holds(asked: list[Loss]) -> None:
     """What was granted fits one of the two filters as a whole; a refusal changes nothing."""
-    limit, spent, taken = limits(F(1), MICRO), NOTHING, []
+    limit, spent, taken = limits_for_budget(F(1), MICRO), NO_CUMULATIVE_LOSS, []
     for loss in asked:
-        after = admit(limit, spent, cost_of(loss))
+        after = admit_charge(limit, spent, cost_of(loss))
         if after is not None:
             spent = after
             taken.append(loss)
@@ -153,7 +153,7 @@ def test_some_filter_always_holds(asked: list[Loss]) -> None:
 
 
 def test_admit_is_exact_at_the_limit() -> None:
-    limit = Limits(F(0), F(3, UNIT), F(0))
-    step = Loss(None, F(1, UNIT), F(0))
+    limit = FilterLimits(F(0), F(3, LOSS_DENOMINATOR), F(0))
+    step = Loss(None, F(1, LOSS_DENOMINATOR), F(0))
     assert granted(limit, step) == 3
-    assert admit(limit, Spent(None, F(3, UNIT), F(0)), cost_of(step)) is None
+    assert admit_charge(limit, CumulativeLoss(None, F(3, LOSS_DENOMINATOR), F(0)), cost_of(step)) is None

@@ -13,25 +13,25 @@ from scipy.stats import chi2
 
 from dpsql.exact import Exact
 from dpsql.privacy.choice import (
-    Contribution,
+    UnitContribution,
     Exponential,
-    Extreme,
+    ExtremeTarget,
     Pick,
     Rank,
     Target,
-    choice_loss,
+    picks_loss,
     choose_bins,
-    penalties,
-    picks_under_epsilon,
-    picks_under_rho,
+    bin_penalties,
+    calibrate_picks_by_epsilon,
+    calibrate_picks_by_rho,
     rank_error,
 )
-from dpsql.privacy.loss import TooSmall, round_down
+from dpsql.privacy.loss import LossTooSmall, round_down
 from dpsql.privacy.mechanisms import SCALE_GRID
-from dpsql.privacy.release import Choice, Spec, perturb
-from dpsql.privacy.sampling import LEAST_SCALE, ExactSampler, likeliest
+from dpsql.privacy.release import BinPicks, ReleaseSpec, perturb
+from dpsql.privacy.sampling import MIN_SCALE, ExactSampler, likeliest_index
 
-MEDIAN, MIN, MAX = Rank(F(1, 2)), Extreme(False), Extreme(True)
+MEDIAN, MIN, MAX = Rank(F(1, 2)), ExtremeTarget(False), ExtremeTarget(True)
 BINS = 12
 
 
@@ -40,7 +40,7 @@ def block(*values: int, weight: int = 1) -> np.ndarray:
 
 
 def best(target: Target, weights: np.ndarray) -> int:
-    return int(likeliest(penalties(target, weights))[0])
+    return int(likeliest_index(bin_penalties(target, weights))[0])
 
 
 # --- scores ----------------------------------------------------------------------------------------------------------
@@ -74,8 +74,8 @@ def test_without_noise(target: Target, values: tuple[int, ...], expected: int, w
 
 def test_rows_are_skipped_at_the_ends() -> None:
     weights = block(2, 3, 3, 9, weight=10)
-    assert [best(Extreme(False, rank), weights) for rank in (0, 9, 10, 29, 30, 39)] == [2, 2, 3, 3, 9, 9]
-    assert [best(Extreme(True, rank), weights) for rank in (0, 9, 10, 29, 30, 39)] == [9, 9, 3, 3, 2, 2]
+    assert [best(ExtremeTarget(False, rank), weights) for rank in (0, 9, 10, 29, 30, 39)] == [2, 2, 3, 3, 9, 9]
+    assert [best(ExtremeTarget(True, rank), weights) for rank in (0, 9, 10, 29, 30, 39)] == [9, 9, 3, 3, 2, 2]
 
 
 @given(st.lists(st.integers(0, 5), min_size=BINS, max_size=BINS), st.fractions(F(1, 50), F(49, 50), max_denominator=50))
@@ -88,7 +88,7 @@ def test_the_best_bin_holds_the_level(weights: list[int], fraction: F) -> None:
 
 @given(st.lists(st.integers(0, 5), min_size=BINS, max_size=BINS), st.booleans(), st.integers(0, 40))
 def test_the_best_bin_holds_the_rank(weights: list[int], high: bool, rank: int) -> None:
-    z = best(Extreme(high, rank), np.array([weights], np.int64))
+    z = best(ExtremeTarget(high, rank), np.array([weights], np.int64))
     outward = weights[z + 1 :] if high else weights[:z]
     assert sum(weights) <= rank or sum(outward) <= rank < sum(outward) + weights[z]
 
@@ -96,13 +96,13 @@ def test_the_best_bin_holds_the_rank(weights: list[int], high: bool, rank: int) 
 WIDE = Rank(F(10**20 + 1, 3 * 10**20))
 
 
-@pytest.mark.parametrize("target", [MEDIAN, Rank(F(1, 3)), WIDE, MAX, Extreme(False, 1 << 80)])
+@pytest.mark.parametrize("target", [MEDIAN, Rank(F(1, 3)), WIDE, MAX, ExtremeTarget(False, 1 << 80)])
 def test_scores_do_not_overflow(target: Target) -> None:
     weights = np.array([[(1 << 62) - 1, 3, (1 << 62) - 1, 0, 1]], np.int64)
-    exact = penalties(target, weights.astype(object))
-    assert penalties(target, weights).tolist() == exact.tolist()
+    exact = bin_penalties(target, weights.astype(object))
+    assert bin_penalties(target, weights).tolist() == exact.tolist()
     small = np.array([[3, 1, 4, 1, 5]], np.int64)
-    assert penalties(target, small).tolist() == penalties(target, small.astype(object)).tolist()
+    assert bin_penalties(target, small).tolist() == bin_penalties(target, small.astype(object)).tolist()
 
 
 def test_impossible_targets() -> None:
@@ -110,11 +110,11 @@ def test_impossible_targets() -> None:
         with pytest.raises(ValueError, match="strictly between"):
             Rank(fraction)
     with pytest.raises(ValueError, match="not negative"):
-        Extreme(True, -1)
+        ExtremeTarget(True, -1)
     with pytest.raises(ValueError, match="scale"):
         Exponential(F(0))
     with pytest.raises(ValueError, match="positive"):
-        Contribution(0, True)
+        UnitContribution(0, True)
 
 
 # --- draws -----------------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def probabilities(target: Target, weights: np.ndarray, scale: F) -> list[Decimal
         match target:
             case Rank(fraction):
                 level = fraction * whole
-            case Extreme(high, rank):
+            case ExtremeTarget(high, rank):
                 level = rank + F(1, 2)
                 if high:
                     before, upto = whole - upto, whole - before
@@ -150,13 +150,13 @@ def p_value(chosen: np.ndarray, expected: list[Decimal]) -> float:
 
 
 @pytest.mark.parametrize(
-    ("target", "scale"), [(MEDIAN, F(2)), (Rank(F(9, 10)), F(3, 2)), (Extreme(True, 2), F(2)), (Extreme(False), F(3))]
+    ("target", "scale"), [(MEDIAN, F(2)), (Rank(F(9, 10)), F(3, 2)), (ExtremeTarget(True, 2), F(2)), (ExtremeTarget(False), F(3))]
 )
 def test_bins_are_drawn_as_claimed(target: Target, scale: F) -> None:
     weights = block(1, 2, 2, 5, 5, 5, 9, 9)
     keys = [(group, bin_) for group in range(30_000) for bin_ in range(BINS)]
     exact = Exact(keys, [np.tile(weights[0], 30_000)])
-    spec = Spec((F(1),), (), None, Choice((Pick(target, Exponential(scale)),), 0, BINS - 1, 1))
+    spec = ReleaseSpec((F(1),), (), None, BinPicks((Pick(target, Exponential(scale)),), 0, BINS - 1, 1))
     chosen = perturb(exact, spec, ExactSampler()).cells[0]
     assert p_value(chosen, probabilities(target, weights, scale)) > 1e-7
     assert p_value(chosen, probabilities(target, weights, scale * F(11, 10))) < 1e-7
@@ -181,7 +181,7 @@ def test_chunks_change_nothing() -> None:
     rng = np.random.default_rng(3)
     weights = rng.integers(0, 9, (700, 1000))
     pick = Pick(MEDIAN, Exponential(F(1, 1 << 20)))
-    near = likeliest(penalties(MEDIAN, weights))
+    near = likeliest_index(bin_penalties(MEDIAN, weights))
     assert np.abs(choose_bins(pick, weights, ExactSampler()) - near).max() <= 10
 
 
@@ -194,78 +194,78 @@ def test_negative_weights_count_as_none() -> None:
 # --- price -----------------------------------------------------------------------------------------------------------
 
 contributions = st.builds(
-    Contribution,
+    UnitContribution,
     st.integers(1, 10**7),
     st.booleans(),
     st.booleans(),
     st.integers(1, 4),
     st.booleans(),
 )
-targets = st.builds(Rank, st.fractions(F(1, 100), F(99, 100), max_denominator=100)) | st.builds(Extreme, st.booleans())
+targets = st.builds(Rank, st.fractions(F(1, 100), F(99, 100), max_denominator=100)) | st.builds(ExtremeTarget, st.booleans())
 several = st.lists(targets, min_size=1, max_size=4).map(tuple)
 shares = st.fractions(F(1, 1000), F(20))
 
 
 @given(several, contributions, shares)
-def test_under_epsilon_is_the_least(targets: tuple[Target, ...], contribution: Contribution, share: F) -> None:
+def test_under_epsilon_is_the_least(targets: tuple[Target, ...], contribution: UnitContribution, share: F) -> None:
     if not contribution.summed and not contribution.single:
         with pytest.raises(ValueError, match="sum of a unit's weights"):
-            picks_under_epsilon(targets, contribution, 64, share)
+            calibrate_picks_by_epsilon(targets, contribution, 64, share)
         return
-    picks = picks_under_epsilon(targets, contribution, 64, share)
-    loss = choice_loss(picks, contribution)
+    picks = calibrate_picks_by_epsilon(targets, contribution, 64, share)
+    loss = picks_loss(picks, contribution)
     assert loss.epsilon is not None and loss.epsilon <= round_down(share)
     assert loss.rho <= loss.epsilon**2 / 8 + F(len(picks), 1 << 80) and loss.delta == 0
     for pick in picks:
-        if pick.mechanism.scale > LEAST_SCALE:
+        if pick.mechanism.scale > MIN_SCALE:
             sharper = Pick(pick.target, Exponential(pick.mechanism.scale - F(1, SCALE_GRID)))
-            more = choice_loss((sharper,), contribution).epsilon
+            more = picks_loss((sharper,), contribution).epsilon
             assert more is not None and more > round_down(share / len(targets))
 
 
 @given(several, contributions, shares)
-def test_under_rho_is_the_least(targets: tuple[Target, ...], contribution: Contribution, share: F) -> None:
-    picks = picks_under_rho(targets, contribution, 64, share)
-    loss = choice_loss(picks, contribution)
+def test_under_rho_is_the_least(targets: tuple[Target, ...], contribution: UnitContribution, share: F) -> None:
+    picks = calibrate_picks_by_rho(targets, contribution, 64, share)
+    loss = picks_loss(picks, contribution)
     assert loss.rho <= round_down(share) and loss.delta == 0
     assert (loss.epsilon is None) == (not contribution.summed and not contribution.single)
     for pick in picks:
-        if pick.mechanism.scale > LEAST_SCALE:
+        if pick.mechanism.scale > MIN_SCALE:
             sharper = Pick(pick.target, Exponential(pick.mechanism.scale - F(1, SCALE_GRID)))
-            assert choice_loss((sharper,), contribution).rho > round_down(share / len(targets))
+            assert picks_loss((sharper,), contribution).rho > round_down(share / len(targets))
 
 
 def test_known_prices() -> None:
     """Of the median at C = 60 and epsilon 1: scale 2 * (1/2) * 60; of an extreme and the ninth decile more."""
-    by = Contribution(60, summed=True)
-    scale = {t: picks_under_epsilon((t,), by, 1, F(1))[0].mechanism.scale for t in (MEDIAN, Rank(F(9, 10)), MAX)}
+    by = UnitContribution(60, summed=True)
+    scale = {t: calibrate_picks_by_epsilon((t,), by, 1, F(1))[0].mechanism.scale for t in (MEDIAN, Rank(F(9, 10)), MAX)}
     assert scale == {MEDIAN: 60, Rank(F(9, 10)): 108, MAX: 120}
-    assert choice_loss((Pick(MEDIAN, Exponential(F(60))),), by).rho == F(1, 8)
-    replaced = Contribution(60, summed=True, change_one=True)
-    assert picks_under_epsilon((MEDIAN, MAX), replaced, 1, F(2))[0].mechanism.scale == 120
-    assert picks_under_epsilon((MEDIAN, MAX), replaced, 1, F(2))[1].mechanism.scale == 240
-    alone = Contribution(60, summed=False, single=True, change_one=True, group_size=3)
-    assert picks_under_epsilon((MAX,), alone, 1, F(1))[0].mechanism.scale == 360
+    assert picks_loss((Pick(MEDIAN, Exponential(F(60))),), by).rho == F(1, 8)
+    replaced = UnitContribution(60, summed=True, change_one=True)
+    assert calibrate_picks_by_epsilon((MEDIAN, MAX), replaced, 1, F(2))[0].mechanism.scale == 120
+    assert calibrate_picks_by_epsilon((MEDIAN, MAX), replaced, 1, F(2))[1].mechanism.scale == 240
+    alone = UnitContribution(60, summed=False, single=True, change_one=True, group_size=3)
+    assert calibrate_picks_by_epsilon((MAX,), alone, 1, F(1))[0].mechanism.scale == 360
     # Under L2 a unit that moves from one group to another costs the root of 2, not 2; the median costs the same.
-    spread = Contribution(60, summed=False, change_one=True)
-    assert spread.l2_squared(MAX) == 2 * 60**2
-    assert spread.l2_squared(MEDIAN) == 60**2
-    assert spread.l1(MAX) is None
+    spread = UnitContribution(60, summed=False, change_one=True)
+    assert spread.score_l2_squared(MAX) == 2 * 60**2
+    assert spread.score_l2_squared(MEDIAN) == 60**2
+    assert spread.score_l1(MAX) is None
 
 
 def test_what_is_skipped_follows_the_scale() -> None:
-    by = Contribution(20 << 16, summed=True)
-    (loose,) = picks_under_epsilon((MAX,), by, 1024, F(1))
-    assert loose.target == Extreme(True, math.floor(float(loose.mechanism.scale) * math.log(20 * 1024)))
-    (sharp,) = picks_under_epsilon((MAX,), by, 1024, F(10**9))
-    assert sharp.target == Extreme(True, 0)
+    by = UnitContribution(20 << 16, summed=True)
+    (loose,) = calibrate_picks_by_epsilon((MAX,), by, 1024, F(1))
+    assert loose.target == ExtremeTarget(True, math.floor(float(loose.mechanism.scale) * math.log(20 * 1024)))
+    (sharp,) = calibrate_picks_by_epsilon((MAX,), by, 1024, F(10**9))
+    assert sharp.target == ExtremeTarget(True, 0)
     with decimal.localcontext(decimal.Context(prec=3)):
-        assert picks_under_epsilon((MAX,), by, 1024, F(1)) == (loose,)
+        assert calibrate_picks_by_epsilon((MAX,), by, 1024, F(1)) == (loose,)
 
 
 def test_a_share_can_be_too_small() -> None:
-    with pytest.raises(TooSmall):
-        picks_under_rho((MEDIAN,), Contribution(1, True), 8, F(1, 1 << 90))
+    with pytest.raises(LossTooSmall):
+        calibrate_picks_by_rho((MEDIAN,), UnitContribution(1, True), 8, F(1, 1 << 90))
 
 
 @pytest.mark.parametrize("target", [MEDIAN, Rank(F(1, 10)), MAX])
@@ -273,7 +273,7 @@ def test_rank_errors_hold(target: Target) -> None:
     """Also on the data that the bound is for: few rows where the level is, and many empty bins."""
     rng = np.random.default_rng(5)
     bins, confidence = 4096, 0.95
-    (pick,) = picks_under_epsilon((target,), Contribution(4, True), bins, F(1))
+    (pick,) = calibrate_picks_by_epsilon((target,), UnitContribution(4, True), bins, F(1))
     limit = rank_error(pick, bins, confidence)
     for rows in (np.full(300, 2000), rng.integers(0, bins, 300), rng.integers(1990, 2010, 300)):
         weights = np.bincount(rows, minlength=bins).astype(np.int64)
@@ -291,7 +291,7 @@ def test_an_extreme_rarely_leaves_the_data() -> None:
     """Nine of ten bins lie beyond the data; what is skipped keeps the choice out of them."""
     bins = 4096
     weights = np.tile(np.bincount(np.arange(4000) % 400, minlength=bins).astype(np.int64), (500, 1))
-    (pick,) = picks_under_epsilon((MAX,), Contribution(2, True), bins, F(1))
+    (pick,) = calibrate_picks_by_epsilon((MAX,), UnitContribution(2, True), bins, F(1))
     # One in 20 of the best bin's own chance, which the bins beside it share: 1.1 % here, so 6 % are 10 deviations off.
     assert np.mean(choose_bins(pick, weights, ExactSampler()) >= 400) < 0.06
     unskipped = Pick(MAX, pick.mechanism)

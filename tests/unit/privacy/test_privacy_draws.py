@@ -14,20 +14,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsql.calibrate import Calibrated, Noise
+from dpsql.calibrate import CalibratedPlan, NoiseKind
 from dpsql.compile import compile_query
 from dpsql.exact import Exact
 from dpsql.privacy import forest, mwem, objective, regression
-from dpsql.privacy.looks import Looks, Marginal
+from dpsql.privacy.looks import MarginalMeasurer, Marginal
 from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism
-from dpsql.privacy.moments import Moments, moments_under_epsilon, moments_under_rho, pairs
-from dpsql.privacy.objective import ObjectivePerturbation, objective_under_epsilon, objective_under_rho
-from dpsql.privacy.regression import OutputPerturbation, output_under_epsilon, output_under_rho
+from dpsql.privacy.moments import NoisyMoments, calibrate_moments_by_epsilon, calibrate_moments_by_rho, moment_pairs
+from dpsql.privacy.objective import ObjectivePerturbation, calibrate_objective_by_epsilon, calibrate_objective_by_rho
+from dpsql.privacy.regression import OutputPerturbation, calibrate_output_by_epsilon, calibrate_output_by_rho
 from dpsql.privacy.release import perturb
-from dpsql.privacy.response import Response
-from dpsql.privacy.synthesis import Method, Synthesis
-from dpsql.privacy.synthesis_shares import Wanted, under_epsilon, under_rho
-from dpsql.privacy.tally import Axes, Tally, UnitMass
+from dpsql.privacy.response import RandomizedResponse
+from dpsql.privacy.synthesis import SynthesisMethod, Synthesis
+from dpsql.privacy.synthesis_shares import SynthesisRequest, calibrate_synthesis_by_epsilon, calibrate_synthesis_by_rho
+from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
 from dpsql.schema.model import Resolved
 from dpsql.settings import Settings
 from tests.support.models import AXES, DESIGN, LINEAR_AXES, tally
@@ -50,23 +50,23 @@ def noise_call(part: dict[str, str], n: int) -> Call:
 
 
 def models(mass: UnitMass) -> list[Any]:
-    found: list[Any] = [output_under_epsilon(DESIGN, AXES, mass, F(1, 100), rows, F(1)) for rows in (None, 1000)]
-    found += [output_under_rho(DESIGN, AXES, mass, F(1, 100), rows, F(1, 50)) for rows in (None, 1000)]
+    found: list[Any] = [calibrate_output_by_epsilon(DESIGN, AXES, mass, F(1, 100), rows, F(1)) for rows in (None, 1000)]
+    found += [calibrate_output_by_rho(DESIGN, AXES, mass, F(1, 100), rows, F(1, 50)) for rows in (None, 1000)]
     if mass.one_row:
-        found += [objective_under_epsilon(DESIGN, AXES, mass, F(1, 100), rows, F(1)) for rows in (None, 1000)]
-        found.append(objective_under_rho(DESIGN, AXES, mass, F(1, 100), None, F(1, 50)))
+        found += [calibrate_objective_by_epsilon(DESIGN, AXES, mass, F(1, 100), rows, F(1)) for rows in (None, 1000)]
+        found.append(calibrate_objective_by_rho(DESIGN, AXES, mass, F(1, 100), None, F(1, 50)))
     return found
 
 
 LOGISTIC = [study for mass in (ROW, WEIGHED) for study in models(mass)]
 LINEAR = [make(DESIGN, LINEAR_AXES, mass, F(0), F(1, 2)) for mass in (ROW, WEIGHED)
-          for make in (moments_under_epsilon, moments_under_rho)]  # fmt: skip
+          for make in (calibrate_moments_by_epsilon, calibrate_moments_by_rho)]  # fmt: skip
 Logistic = OutputPerturbation | ObjectivePerturbation
 
 
 def before(study: Logistic) -> list[Call]:
     """The draws before the noise of the coefficients: a count, a slope."""
-    record, d = study.record(), study.design.width
+    record, d = study.to_audit_record(), study.design.width
     counting = [noise_call(record["count"], 1)] if "count" in record else []
     return counting + ([("laplace", d, F(record["slope_steps"]))] if "slope_steps" in record else [])
 
@@ -74,13 +74,13 @@ def before(study: Logistic) -> list[Call]:
 @pytest.mark.parametrize("study", LOGISTIC, ids=lambda study: study.kind)
 def test_a_logistic_model_draws_what_it_records(study: Logistic) -> None:
     d, first = study.design.width, before(study)
-    assert study.record()["cells"] == str(d)
+    assert study.to_audit_record()["cells"] == str(d)
     given = [[1001] if n == 1 else [(place - 2) * 10**6 + 1 for place in range(n)] for _, n, _ in first]
     noisy, still = Recording(*given, [7, -9, 11, 1, -3]), Recording(*given, [0] * d)
     (cells,), (quiet,) = (study.perform(tally(ROWS), sampler) for sampler in (noisy, still))
-    assert noisy.calls == [*first, noise_call(study.record()["noise"], d)]
+    assert noisy.calls == [*first, noise_call(study.to_audit_record()["noise"], d)]
     assert (cells - quiet).tolist() == [0, 7, -9, 11, 1, -3]
-    assert cells[0] == (sum(ROWS.values()) + 1001 if "count" in study.record() else 0)
+    assert cells[0] == (sum(ROWS.values()) + 1001 if "count" in study.to_audit_record() else 0)
 
 
 @pytest.mark.parametrize("study", [study for study in LOGISTIC if study.ridge.rows is None], ids=lambda s: s.kind)
@@ -92,7 +92,7 @@ def test_the_ridge_follows_from_the_noisy_count_alone(study: Logistic, monkeypat
         seen.append(args[3])
         return regression_problem(*args)
 
-    regression_problem = regression.problem
+    regression_problem = regression.build_problem
     for room in (regression, objective):
         monkeypatch.setattr(room, "problem", spied)
     counted = 9_000 * study.mass.whole
@@ -100,43 +100,43 @@ def test_the_ridge_follows_from_the_noisy_count_alone(study: Logistic, monkeypat
         rows = tally({(0, 1, 2): weight * study.mass.whole, (1, 2, 1): weight * study.mass.whole})
         (cells,) = study.perform(rows, Recording([counted - 2 * weight * study.mass.whole], *[[0] * 5] * 2))
         assert cells[0] == counted
-    assert seen == [study.ridge.at(counted, study.mass)] * 2
+    assert seen == [study.ridge.ridge_at(counted, study.mass)] * 2
 
 
 def test_a_ridge_grows_with_the_count() -> None:
     """Else equal ridges would say nothing of where they come from."""
-    study = output_under_epsilon(DESIGN, AXES, ROW, F(1, 100), None, F(1))
-    assert len({study.ridge.at(rows, ROW) for rows in (8_000, 9_000, 28_000)}) == 3
+    study = calibrate_output_by_epsilon(DESIGN, AXES, ROW, F(1, 100), None, F(1))
+    assert len({study.ridge.ridge_at(rows, ROW) for rows in (8_000, 9_000, 28_000)}) == 3
 
 
 @pytest.mark.parametrize("study", LINEAR, ids=lambda study: study.kind)
-def test_moments_draw_what_they_record(study: Moments) -> None:
-    cells, noisy = len(pairs(study.design)), Recording()
+def test_moments_draw_what_they_record(study: NoisyMoments) -> None:
+    cells, noisy = len(moment_pairs(study.design)), Recording()
     (found,) = study.perform(tally(ROWS), noisy)
     (quiet,) = study.perform(tally(ROWS), Recording([0] * cells))
-    assert noisy.calls == [noise_call(study.record()["noise"], cells)]
+    assert noisy.calls == [noise_call(study.to_audit_record()["noise"], cells)]
     assert (found - quiet).tolist() == noisy.drawn[0].tolist()
 
 
 def test_answers_are_randomized_one_by_one() -> None:
-    study = Response(Axes((0,), (3,)), UnitMass(1, 1, True, 1, True), F(1, 3))
+    study = RandomizedResponse(Axes((0,), (3,)), UnitMass(1, 1, True, 1, True), F(1, 3))
     sampler = Recording()
-    (counts,) = study.perform(Tally(np.array([[0], [2]]), np.array([4, 5])), sampler)
-    assert sampler.calls == [("choose", 9, 1 / F(study.record()["epsilon"]))]
+    (counts,) = study.perform(WeightedRows(np.array([[0], [2]]), np.array([4, 5])), sampler)
+    assert sampler.calls == [("choose", 9, 1 / F(study.to_audit_record()["epsilon"]))]
     assert counts.tolist() == [0, 0, 9]
 
 
 # --- synthetic tables ------------------------------------------------------------------------------------------------
 
 
-def table(method: Method, mass: UnitMass, pure: bool) -> Synthesis:
-    wanted = Wanted(method, Axes((0,) * 3, SIZES), mass, ((),) * 3, 50, 2 if method is Method.MWEM else None)
-    return under_epsilon(wanted, F(1)) if pure else under_rho(wanted, F(1, 8))
+def table(method: SynthesisMethod, mass: UnitMass, pure: bool) -> Synthesis:
+    wanted = SynthesisRequest(method, Axes((0,) * 3, SIZES), mass, ((),) * 3, 50, 2 if method is SynthesisMethod.MWEM else None)
+    return calibrate_synthesis_by_epsilon(wanted, F(1)) if pure else calibrate_synthesis_by_rho(wanted, F(1, 8))
 
 
 def looked(study: Synthesis) -> list[Call]:
     """Looks in the order in which they are made, where the last candidate is chosen each time; as the record has it."""
-    told = {(look["at"], place): look for place, look in enumerate(study.record()["looks"])}
+    told = {(look["at"], place): look for place, look in enumerate(study.to_audit_record()["looks"])}
     looks = [look for (at, _), look in told.items() if at != "furthest"]
     choice = [("choose", 1, F(look["scale"])) for (at, _), look in told.items() if at == "furthest"]
     rounds = int(looks[-1]["times"]) if choice else 0
@@ -145,23 +145,23 @@ def looked(study: Synthesis) -> list[Call]:
         return look["noise"], prod(SIZES[axis] for axis in marginal), F(look["scale"])
 
     total = [measured(looks[0], ())]
-    if study.method is Method.MWEM:
-        return total + [*choice, measured(looks[1], mwem.workload(SIZES)[-1])] * rounds
+    if study.method is SynthesisMethod.MWEM:
+        return total + [*choice, measured(looks[1], mwem.marginal_workload(SIZES)[-1])] * rounds
     ones = [measured(looks[1], (axis,)) for axis in range(len(SIZES))]
     chosen: list[Marginal] = []
     for _ in range(rounds):
-        chosen.append(forest.joining(forest.pairs_of(SIZES), chosen)[-1])
+        chosen.append(forest.edges_joining_trees(forest.candidate_edges(SIZES), chosen)[-1])
     return total + ones + choice * rounds + [measured(looks[-1], pair) for pair in chosen]
 
 
-@pytest.mark.parametrize("method", Method)
+@pytest.mark.parametrize("method", SynthesisMethod)
 @pytest.mark.parametrize("pure", [True, False], ids=["laplace", "gaussian"])
 @pytest.mark.parametrize("mass", [ROW, WEIGHED], ids=["row", "weighed"])
-def test_a_synthetic_table_draws_what_it_records(method: Method, pure: bool, mass: UnitMass) -> None:
+def test_a_synthetic_table_draws_what_it_records(method: SynthesisMethod, pure: bool, mass: UnitMass) -> None:
     study, sampler = table(method, mass, pure), Recording()
     study.perform(tally_of([[((0, 1, 2), 40 * mass.whole)], [((1, 2, 3), 9 * mass.whole)]], SIZES), sampler)
     assert [call for call in sampler.calls if call[2] != WIDE] == looked(study)
-    times = sum(int(look["times"]) for look in study.record()["looks"])
+    times = sum(int(look["times"]) for look in study.to_audit_record()["looks"])
     assert len(looked(study)) == times
 
 
@@ -170,17 +170,17 @@ def test_a_synthetic_table_draws_what_it_records(method: Method, pure: bool, mas
 def test_each_cell_of_a_look_has_a_draw_of_its_own(marginal: Marginal, mechanism: Mechanism) -> None:
     rows = tally_of([[((0, 1, 2), 40)], [((1, 2, 3), 9)], [((1, 0, 3), 2)]], SIZES)
     cells, sampler = prod(SIZES[axis] for axis in marginal), Recording()
-    noisy = Looks(rows, SIZES, sampler).measure(marginal, mechanism)
-    exact = Looks(rows, SIZES, Recording([0] * cells)).measure(marginal, mechanism)
+    noisy = MarginalMeasurer(rows, SIZES, sampler).measure_marginal(marginal, mechanism)
+    exact = MarginalMeasurer(rows, SIZES, Recording([0] * cells)).measure_marginal(marginal, mechanism)
     assert (noisy - exact).reshape(-1).tolist() == [1 + 2 * place for place in range(cells)]
     assert exact.sum() == 51
 
 
 def test_a_look_for_the_furthest_is_as_sharp_as_it_is_charged() -> None:
     sampler = Recording()
-    looks = Looks(tally_of([[((0, 1, 2), 40)]], SIZES), SIZES, sampler)
-    contest = looks.contest({(0,): np.zeros(2), (1,): np.zeros(3)}, {(0,): 0, (1,): 0})
-    assert contest.furthest([(0,), (1,)], F(7, 3)) == (1,)
+    looks = MarginalMeasurer(tally_of([[((0, 1, 2), 40)]], SIZES), SIZES, sampler)
+    contest = looks.compare_marginals({(0,): np.zeros(2), (1,): np.zeros(3)}, {(0,): 0, (1,): 0})
+    assert contest.choose_furthest([(0,), (1,)], F(7, 3)) == (1,)
     assert sampler.calls == [("choose", 1, F(7, 3))]
 
 
@@ -198,7 +198,7 @@ STATEMENTS = [
 GROUPS = 3
 
 
-def cells_for(calibrated: Calibrated) -> Exact:
+def cells_for(calibrated: CalibratedPlan) -> Exact:
     """Made-up cells, in as many groups as `GROUPS` where there are keys."""
     spec, keys = calibrated.spec, len(calibrated.gather.keys)
     if spec.choice is not None:
@@ -208,7 +208,7 @@ def cells_for(calibrated: Calibrated) -> Exact:
     return Exact(rows, [np.arange(len(rows), dtype=np.int64) * 5 for _ in range(spec.columns)])
 
 
-def recorded(calibrated: Calibrated, blocks: int) -> list[Call]:
+def recorded(calibrated: CalibratedPlan, blocks: int) -> list[Call]:
     record = json.loads(calibrated.record)
     calls = [noise_call(one, int(one["cells"]) * blocks) for one in record.get("bundles", [])]
     calls += [("choose", blocks, F(pick["scale"]) * steps_of(pick)) for pick in record.get("picks", [])]
@@ -223,9 +223,9 @@ def steps_of(pick: dict[str, str]) -> int:
     return F(pick["at"]).denominator if pick["target"] == "rank" else 2
 
 
-@pytest.mark.parametrize("noise", list(Noise))
+@pytest.mark.parametrize("noise", list(NoiseKind))
 @pytest.mark.parametrize("sql", STATEMENTS)
-def test_a_statement_draws_what_it_records(sql: str, noise: Noise, clinic: Resolved) -> None:
+def test_a_statement_draws_what_it_records(sql: str, noise: NoiseKind, clinic: Resolved) -> None:
     steps = compile_query(sql, clinic, Settings(F(1), F(1, 10**7), 8, 4, noise)).steps
     assert steps
     for step in steps:

@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.privacy.accounting import epsilon_from, log_at_least, rho_from
+from dpsql.privacy.accounting import rho_to_epsilon, log_rounded_up, epsilon_to_rho
 from dpsql.privacy.filters import (
     NO_COST,
-    NOTHING,
+    NO_CUMULATIVE_LOSS,
     Composition,
     Cost,
-    Spent,
-    add,
-    admit,
+    CumulativeLoss,
+    add_cost,
+    admit_charge,
     cost_of,
-    holds,
-    limits,
-    lost,
-    part_left,
+    is_within_limits,
+    limits_for_budget,
+    cumulative_epsilon,
+    fraction_remaining,
 )
 from dpsql.privacy.loss import Loss, round_down
 
@@ -30,7 +30,7 @@ NANO = F(1, 10**9)
 
 
 def gaussian(epsilon: F, delta: F = NANO) -> Cost:
-    return cost_of(Loss(None, round_down(rho_from(epsilon, delta)), F(0)), epsilon, delta)
+    return cost_of(Loss(None, round_down(epsilon_to_rho(epsilon, delta)), F(0)), epsilon, delta)
 
 
 def laplace(epsilon: F) -> Cost:
@@ -38,8 +38,8 @@ def laplace(epsilon: F) -> Cost:
 
 
 def granted(composition: Composition, cost: Cost, epsilon: F = F(1), delta: F = F(1, 10**6)) -> int:
-    most, spent, count = limits(epsilon, delta, composition), NOTHING, 0
-    while (after := admit(most, spent, cost)) is not None:
+    most, spent, count = limits_for_budget(epsilon, delta, composition), NO_CUMULATIVE_LOSS, 0
+    while (after := admit_charge(most, spent, cost)) is not None:
         spent, count = after, count + 1
     return count
 
@@ -77,46 +77,46 @@ def test_advanced_composition_is_its_formula(make: object, epsilon: F) -> None:
 
 def test_a_delta_of_zero_admits_pure_charges_only() -> None:
     for composition in Composition:
-        most = limits(F(1), F(0), composition)
-        assert admit(most, NOTHING, laplace(F(1))) is not None
-        assert admit(most, NOTHING, gaussian(F(1, 100))) is None
+        most = limits_for_budget(F(1), F(0), composition)
+        assert admit_charge(most, NO_CUMULATIVE_LOSS, laplace(F(1))) is not None
+        assert admit_charge(most, NO_CUMULATIVE_LOSS, gaussian(F(1, 100))) is None
 
 
 def test_a_loss_without_a_conversion_has_no_epsilon_and_is_not_paid() -> None:
     cost = cost_of(Loss(None, F(1, 10**6), F(0)))
     assert cost.epsilon is None
     for composition in (Composition.BASIC, Composition.ADVANCED):
-        most = limits(F(8), F(1, 100), composition)
-        assert admit(most, NOTHING, cost) is None
-        assert admit(most, Spent(None, F(0), F(0), None), laplace(F(1, 10))) is None, "and nothing after it"
+        most = limits_for_budget(F(8), F(1, 100), composition)
+        assert admit_charge(most, NO_CUMULATIVE_LOSS, cost) is None
+        assert admit_charge(most, CumulativeLoss(None, F(0), F(0), None), laplace(F(1, 10))) is None, "and nothing after it"
 
 
 @given(st.fractions(F(1, 1000), F(5)), st.fractions(F(1, 10**12), F(1, 1000)), st.fractions(F(0), F(2)))
 def test_a_cost_is_at_least_the_loss(asked: F, conversion: F, part: F) -> None:
     """The asked epsilon counts only where the rho is within it; else what the rho is worth."""
-    loss = Loss(None, round_down(rho_from(asked, conversion) * part), round_down(conversion / 10))
+    loss = Loss(None, round_down(epsilon_to_rho(asked, conversion) * part), round_down(conversion / 10))
     cost = cost_of(loss, asked, conversion)
     assert cost.epsilon is not None and cost.delta >= loss.delta + conversion
-    assert cost.epsilon >= min(asked, epsilon_from(loss.rho, conversion))
+    assert cost.epsilon >= min(asked, rho_to_epsilon(loss.rho, conversion))
     assert cost.squares >= cost.epsilon**2 - F(1, 10**30)
     if part > 1:
-        assert cost.epsilon >= epsilon_from(loss.rho, conversion)
+        assert cost.epsilon >= rho_to_epsilon(loss.rho, conversion)
 
 
 costs = st.one_of(
     st.fractions(F(1, 1000), F(1), max_denominator=1000).map(laplace),
     st.fractions(F(1, 1000), F(1), max_denominator=1000).map(gaussian),
 )
-every = st.builds(limits, st.just(F(1)), st.sampled_from([F(0), F(1, 10**6)]), st.sampled_from(Composition))
+every = st.builds(limits_for_budget, st.just(F(1)), st.sampled_from([F(0), F(1, 10**6)]), st.sampled_from(Composition))
 
 
 @given(every, st.lists(costs, max_size=30))
 def test_a_filter_that_holds_held_before(most: object, history: list[Cost]) -> None:
     """Spending only grows: the union lemma rests on it."""
-    spent, held = NOTHING, True
+    spent, held = NO_CUMULATIVE_LOSS, True
     for cost in history:
-        spent = add(spent, cost)
-        now = holds(most, spent)  # type: ignore[arg-type]
+        spent = add_cost(spent, cost)
+        now = is_within_limits(most, spent)  # type: ignore[arg-type]
         if not now and held:
             held = False
         if spent.epsilon is None:
@@ -125,23 +125,23 @@ def test_a_filter_that_holds_held_before(most: object, history: list[Cost]) -> N
 
 @given(every, st.lists(costs, max_size=30))
 def test_what_was_lost_stays_within_the_budget(most: object, history: list[Cost]) -> None:
-    spent = NOTHING
+    spent = NO_CUMULATIVE_LOSS
     for cost in history:
-        spent = admit(most, spent, cost) or spent  # type: ignore[arg-type]
-    gone = lost(most, spent, F(1, 10**7) if most.delta else F(0))  # type: ignore[attr-defined, arg-type]
+        spent = admit_charge(most, spent, cost) or spent  # type: ignore[arg-type]
+    gone = cumulative_epsilon(most, spent, F(1, 10**7) if most.delta else F(0))  # type: ignore[attr-defined, arg-type]
     assert gone is not None and gone <= 1
-    assert 0 <= part_left(most, spent, gone) <= 1  # type: ignore[arg-type]
+    assert 0 <= fraction_remaining(most, spent, gone) <= 1  # type: ignore[arg-type]
 
 
 def test_costs_add_up() -> None:
     one, other = gaussian(F(1, 10)), laplace(F(1, 5))
     both = one + other
-    assert one.times(3) == one + one + one and NO_COST + one == one
+    assert one.scaled_by(3) == one + one + one and NO_COST + one == one
     assert both.epsilon == F(1, 10) + other.epsilon and both.loss.epsilon is None  # type: ignore[operator]
     assert both.squares == one.squares + other.squares < both.epsilon**2  # type: ignore[operator]
 
 
 @given(st.fractions(F(1), F(10**12)))
 def test_logarithms_round_up(value: F) -> None:
-    assert float(log_at_least(value)) >= math.log(value) - 1e-12
-    assert float(log_at_least(value)) <= math.log(value) + 1e-9
+    assert float(log_rounded_up(value)) >= math.log(value) - 1e-12
+    assert float(log_rounded_up(value)) <= math.log(value) + 1e-9

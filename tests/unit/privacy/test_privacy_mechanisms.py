@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.privacy.filters import NOTHING, Limits, admit, cost_of
+from dpsql.privacy.filters import NO_CUMULATIVE_LOSS, FilterLimits, admit_charge, cost_of
 from dpsql.privacy.loss import round_down
 from dpsql.privacy.mechanisms import (
     SCALE_GRID,
@@ -17,10 +17,10 @@ from dpsql.privacy.mechanisms import (
     calibrate_gaussian,
     calibrate_laplace,
     interval_factor,
-    loss,
+    noise_loss,
     standard_error,
 )
-from dpsql.privacy.sampling import LEAST_SCALE
+from dpsql.privacy.sampling import MIN_SCALE
 
 ONE = Sensitivity(1, 1, 1)
 sensitivities = st.builds(
@@ -33,26 +33,26 @@ shares = st.fractions(F(1, 1000), F(20))
 def test_equal_shares_fit_exactly(parts: int) -> None:
     """As many releases as the budget has shares are granted, and not one more."""
     sensitivity = Sensitivity(20, 40, 3)
-    pure, concentrated = Limits(F(1), F(0), F(0)), Limits(F(0), F(1), F(0))
+    pure, concentrated = FilterLimits(F(1), F(0), F(0)), FilterLimits(F(0), F(1), F(0))
     for calibrate, limit in [(calibrate_laplace, pure), (calibrate_gaussian, concentrated)]:
-        charge = loss(calibrate(sensitivity, F(1, parts)), sensitivity)
-        spent = NOTHING
+        charge = noise_loss(calibrate(sensitivity, F(1, parts)), sensitivity)
+        spent = NO_CUMULATIVE_LOSS
         for _ in range(parts):
-            after = admit(limit, spent, cost_of(charge))
+            after = admit_charge(limit, spent, cost_of(charge))
             assert after is not None
             spent = after
-        assert admit(limit, spent, cost_of(charge)) is None
+        assert admit_charge(limit, spent, cost_of(charge)) is None
 
 
 @given(sensitivities, shares)
 def test_laplace_is_the_least(sensitivity: Sensitivity, epsilon: F) -> None:
     mechanism = calibrate_laplace(sensitivity, epsilon)
-    charged = loss(mechanism, sensitivity)
+    charged = noise_loss(mechanism, sensitivity)
     assert charged.epsilon is not None
     assert charged.epsilon <= round_down(epsilon)
     assert charged.delta == 0
-    if mechanism.scale > LEAST_SCALE:
-        less = loss(Laplace(mechanism.scale - F(1, SCALE_GRID)), sensitivity)
+    if mechanism.scale > MIN_SCALE:
+        less = noise_loss(Laplace(mechanism.scale - F(1, SCALE_GRID)), sensitivity)
         assert less.epsilon is not None
         assert less.epsilon > round_down(epsilon)
 
@@ -60,19 +60,19 @@ def test_laplace_is_the_least(sensitivity: Sensitivity, epsilon: F) -> None:
 @given(sensitivities, shares)
 def test_gaussian_is_the_least(sensitivity: Sensitivity, rho: F) -> None:
     mechanism = calibrate_gaussian(sensitivity, rho)
-    charged = loss(mechanism, sensitivity)
+    charged = noise_loss(mechanism, sensitivity)
     assert charged.epsilon is None
     assert charged.rho <= round_down(rho)
     assert mechanism.sigma**2 >= F(sensitivity.l2_squared) / (2 * rho)
-    if mechanism.sigma > LEAST_SCALE:
-        assert loss(Gaussian(mechanism.sigma - F(1, SCALE_GRID)), sensitivity).rho > round_down(rho)
+    if mechanism.sigma > MIN_SCALE:
+        assert noise_loss(Gaussian(mechanism.sigma - F(1, SCALE_GRID)), sensitivity).rho > round_down(rho)
 
 
 def test_known_answers() -> None:
-    assert loss(Laplace(F(4)), Sensitivity(2, 4, 2)).epsilon == F(1, 2)
-    assert loss(Laplace(F(4)), Sensitivity(2, 4, 2)).rho == F(1, 8)
-    assert loss(Laplace(F(4)), Sensitivity(2, 2, 1)).rho == F(1, 16)
-    assert loss(Gaussian(F(8)), Sensitivity(2, 2, 1)).rho == F(1, 64)
+    assert noise_loss(Laplace(F(4)), Sensitivity(2, 4, 2)).epsilon == F(1, 2)
+    assert noise_loss(Laplace(F(4)), Sensitivity(2, 4, 2)).rho == F(1, 8)
+    assert noise_loss(Laplace(F(4)), Sensitivity(2, 2, 1)).rho == F(1, 16)
+    assert noise_loss(Gaussian(F(8)), Sensitivity(2, 2, 1)).rho == F(1, 64)
     assert calibrate_laplace(ONE, F(1, 8)).scale == 8
     assert calibrate_gaussian(ONE, F(1, 32)).sigma == 4
 
@@ -90,7 +90,7 @@ def renyi(order: float, scale: float, shift: int) -> float:
 def test_laplace_rho_over_independent_cells(moves: tuple[int, ...], scale: int) -> None:
     """The divergence of all cells together stays below rho * order, for all orders."""
     sensitivity = Sensitivity(sum(moves), sum(move**2 for move in moves), max(moves))
-    rho = float(loss(Laplace(F(scale)), sensitivity).rho)
+    rho = float(noise_loss(Laplace(F(scale)), sensitivity).rho)
     for order in (1.01, 1.5, 2, 4, 16, 64):
         assert sum(renyi(order, scale, move) for move in moves) <= rho * order
     # Teeth: at high noise rho is nearly attained, so four fifths of it would be seen to be too little.
@@ -116,7 +116,7 @@ def test_scales_that_cannot_be_drawn() -> None:
         calibrate_laplace(Sensitivity(1 << 39, 1 << 78, 1 << 39), F(1, 10))
     with pytest.raises(ValueError, match="noise scale"):
         Gaussian(F(0))
-    assert calibrate_laplace(ONE, F(10**9)).scale == LEAST_SCALE
+    assert calibrate_laplace(ONE, F(10**9)).scale == MIN_SCALE
 
 
 def pmf(mechanism: Laplace | Gaussian) -> dict[int, float]:

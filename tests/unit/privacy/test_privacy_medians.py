@@ -13,15 +13,15 @@ import pytest
 from dpsql.exact import Exact
 from dpsql.ledger import check_medians
 from dpsql.privacy.choice import MEDIAN, Pick
-from dpsql.privacy.ptr import NOTHING, Proposed, calibrate_proposed
-from dpsql.privacy.ptr import tested_medians as medians_tested
-from dpsql.privacy.release import from_bytes, perturb, to_bytes
+from dpsql.privacy.ptr import NO_ANSWER, ProposeTestRelease, calibrate_propose_test_release
+from dpsql.privacy.ptr import release_tested_medians as medians_tested
+from dpsql.privacy.release import release_from_bytes, perturb, release_to_bytes
 from dpsql.privacy.sampling import ExactSampler, Integers
-from dpsql.privacy.smooth import Reached, Smooth, calibrate_smooth, gaps, noisy_medians, smooth_sensitivity
-from dpsql.privacy.spec import Choice, Spec
+from dpsql.privacy.smooth import BlockReach, SmoothMedian, calibrate_smooth_median, local_sensitivity, release_noisy_medians, smooth_sensitivity
+from dpsql.privacy.spec import BinPicks, ReleaseSpec
 
-ONE = Reached(1, 1)
-MECHANISMS = [calibrate_smooth(F(1), F(1, 1000), ONE, 9), calibrate_proposed(F(1), F(1, 1000), 2, ONE)]
+ONE = BlockReach(1, 1)
+MECHANISMS = [calibrate_smooth_median(F(1), F(1, 1000), ONE, 9), calibrate_propose_test_release(F(1), F(1, 1000), 2, ONE)]
 
 
 @dataclass
@@ -46,31 +46,31 @@ class Asked:
 
 
 def test_the_scale_is_twice_the_smooth_sensitivity_over_epsilon() -> None:
-    mechanism = calibrate_smooth(F(1, 2), F(1, 1000), ONE, 9)
+    mechanism = calibrate_smooth_median(F(1, 2), F(1, 1000), ONE, 9)
     counts = np.array([[3, 0, 1, 0, 0, 0, 2, 0, 1], [0, 0, 0, 0, 0, 0, 0, 0, 0]])
     asked = Asked()
-    assert noisy_medians(mechanism, counts, asked).tolist() == [2, 0]
-    bounds = [smooth_sensitivity(gaps(row, 1), mechanism.rate, F(1, 10**9)) for row in counts]
+    assert release_noisy_medians(mechanism, counts, asked).tolist() == [2, 0]
+    bounds = [smooth_sensitivity(local_sensitivity(row, 1), mechanism.rate, F(1, 10**9)) for row in counts]
     assert asked.scales == [4 * bound for bound in bounds] and bounds[1] == 8
 
 
 def test_the_checker_counts_every_block_that_neighbors_reach() -> None:
     """What one unit may do in each of three groups costs three times as much; the records know it as `blocks`."""
-    reached = Reached(2, 3)
-    smooth, tested = calibrate_smooth(F(1), F(1, 1000), reached, 9), calibrate_proposed(F(1), F(1, 1000), 5, reached)
+    reached = BlockReach(2, 3)
+    smooth, tested = calibrate_smooth_median(F(1), F(1, 1000), reached, 9), calibrate_propose_test_release(F(1), F(1, 1000), 5, reached)
     checked = [
-        (smooth, [check_medians.Smoothed(smooth.epsilon, smooth.rate, 2, blocks) for blocks in (1, 3)]),
-        (tested, [check_medians.Tested(tested.epsilon, 5, tested.limit, 2, blocks) for blocks in (1, 3)]),
+        (smooth, [check_medians.SmoothMedianRecord(smooth.epsilon, smooth.rate, 2, blocks) for blocks in (1, 3)]),
+        (tested, [check_medians.PtrMedianRecord(tested.epsilon, 5, tested.limit, 2, blocks) for blocks in (1, 3)]),
     ]
     for mechanism, (one, three) in checked:
-        assert three.figures == tuple(3 * figure for figure in one.figures)
-        assert mechanism.loss.rho == three.figures[0]
+        assert three.loss_figures == tuple(3 * figure for figure in one.loss_figures)
+        assert mechanism.loss.rho == three.loss_figures[0]
 
 
 def test_a_test_has_its_scale_and_the_release_its_own() -> None:
-    mechanism = calibrate_proposed(F(1, 2), F(1, 1000), 2, Reached(3, 1))
+    mechanism = calibrate_propose_test_release(F(1, 2), F(1, 1000), 2, BlockReach(3, 1))
     asked, counts = Asked(), np.array([[0, 0, 0, 500, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0, 0]])
-    assert medians_tested(mechanism, counts, asked).tolist() == [3, NOTHING]
+    assert medians_tested(mechanism, counts, asked).tolist() == [3, NO_ANSWER]
     assert asked.scales == [6, 4]
 
 
@@ -78,20 +78,20 @@ def test_a_test_has_its_scale_and_the_release_its_own() -> None:
 def test_answers_stay_in_the_range(noise: int) -> None:
     counts = np.array([[0, 0, 0, 500, 0, 0, 0, 0, 0]])
     smooth, tested = MECHANISMS
-    assert isinstance(smooth, Smooth) and isinstance(tested, Proposed)
-    assert noisy_medians(smooth, counts, Asked(noise)).tolist() == [0 if noise < 0 else 8]
-    assert medians_tested(tested, counts, Asked(noise)).tolist() == [NOTHING if noise < 0 else 8]
+    assert isinstance(smooth, SmoothMedian) and isinstance(tested, ProposeTestRelease)
+    assert release_noisy_medians(smooth, counts, Asked(noise)).tolist() == [0 if noise < 0 else 8]
+    assert medians_tested(tested, counts, Asked(noise)).tolist() == [NO_ANSWER if noise < 0 else 8]
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=["smooth", "ptr"])
-def test_a_release_is_stored_and_read_back(mechanism: Smooth | Proposed) -> None:
-    choice = Choice((Pick(MEDIAN, mechanism),), -4, 4, 1)
+def test_a_release_is_stored_and_read_back(mechanism: SmoothMedian | ProposeTestRelease) -> None:
+    choice = BinPicks((Pick(MEDIAN, mechanism),), -4, 4, 1)
     keys = [(kind, place) for kind in "ab" for place in range(-4, 5)]
     exact = Exact(keys, [np.array([0, 0, 0, 900, 0, 0, 0, 0, 0, *[0] * 9])])
-    release = perturb(exact, Spec((F(1),), (), None, choice), ExactSampler())
-    assert from_bytes(to_bytes(release)) == release and all(-5 <= bin_ <= 4 for bin_ in release.cells[0])
+    release = perturb(exact, ReleaseSpec((F(1),), (), None, choice), ExactSampler())
+    assert release_from_bytes(release_to_bytes(release)) == release and all(-5 <= bin_ <= 4 for bin_ in release.cells[0])
 
 
 def test_weighted_rows_are_no_units() -> None:
     with pytest.raises(ValueError, match="one by one"):
-        Choice((Pick(MEDIAN, MECHANISMS[0]),), 0, 8, 1 << 16)
+        BinPicks((Pick(MEDIAN, MECHANISMS[0]),), 0, 8, 1 << 16)

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from dpsql.errors import IntegrityError, InternalError
 from dpsql.exact import Exact
-from dpsql.privacy.choice import Exponential, Extreme, Pick, Rank
+from dpsql.privacy.choice import Exponential, ExtremeTarget, Pick, Rank
 from dpsql.privacy.mechanisms import Gaussian, Laplace
-from dpsql.privacy.release import Bundle, Choice, KeySelection, Release, Spec, from_bytes, perturb, to_bytes
-from dpsql.privacy.sampling import likeliest
+from dpsql.privacy.release import NoiseBundle, BinPicks, KeySelection, Release, ReleaseSpec, release_from_bytes, perturb, release_to_bytes
+from dpsql.privacy.sampling import likeliest_index
 from dpsql.privacy.selection import (
     GaussianThreshold,
     LaplaceThreshold,
     OptimalSelection,
-    Reach,
+    KeyReach,
     WeightedGaussian,
 )
 
@@ -46,11 +46,11 @@ class Counting:
 
     def choose(self, penalties: np.ndarray, scale: F) -> np.ndarray:
         self.calls.append(("choose", len(penalties), scale))
-        return likeliest(penalties)
+        return likeliest_index(penalties)
 
     def flip(self, penalties: np.ndarray, scale: F) -> np.ndarray:
         self.calls.append(("flip", len(penalties), scale))
-        return likeliest(penalties)
+        return likeliest_index(penalties)
 
 
 def exact(keys: list[tuple[object, ...]], *cells: list[int]) -> Exact:
@@ -59,7 +59,7 @@ def exact(keys: list[tuple[object, ...]], *cells: list[int]) -> Exact:
 
 def test_every_cell_gets_its_own_draw() -> None:
     sampler = Counting()
-    spec = Spec((ONE, ONE, F(1, 2)), (Bundle((2, 0), Laplace(F(3))), Bundle((1,), Laplace(F(5)))))
+    spec = ReleaseSpec((ONE, ONE, F(1, 2)), (NoiseBundle((2, 0), Laplace(F(3))), NoiseBundle((1,), Laplace(F(5)))))
     release = perturb(exact([("a",), ("b",)], [0, 0], [0, 0], [0, 0]), spec, sampler)
     draws = list(itertools.chain.from_iterable(column.tolist() for column in release.cells))
     assert sorted(draws) == list(range(1000, 1006))
@@ -68,7 +68,7 @@ def test_every_cell_gets_its_own_draw() -> None:
 
 
 def test_noise_is_added_to_the_cell() -> None:
-    spec = Spec((ONE,), (Bundle((0,), Laplace(F(3))),))
+    spec = ReleaseSpec((ONE,), (NoiseBundle((0,), Laplace(F(3))),))
     assert perturb(exact([()], [7]), spec, Counting()).cells[0].tolist() == [1007]
 
 
@@ -77,14 +77,14 @@ def test_cells_at_the_rim_do_not_overflow() -> None:
         def laplace(self, n: int, scale: F) -> np.ndarray:
             return np.full(n, (1 << 62) - 1, np.int64)
 
-    spec = Spec((ONE,), (Bundle((0,), Laplace(F(3))),))
+    spec = ReleaseSpec((ONE,), (NoiseBundle((0,), Laplace(F(3))),))
     release = perturb(exact([(1,), (2,)], [(1 << 63) - 1, -(1 << 63)]), spec, Most())
     assert release.cells[0].tolist() == [(1 << 63) - 2, 0]
 
 
-def selected() -> Spec:
-    mechanism = GaussianThreshold(F(2), 10, Reach(1))
-    return Spec((ONE, ONE), (Bundle((1,), Laplace(F(3))),), KeySelection(0, mechanism, 1))
+def selected() -> ReleaseSpec:
+    mechanism = GaussianThreshold(F(2), 10, KeyReach(1))
+    return ReleaseSpec((ONE, ONE), (NoiseBundle((1,), Laplace(F(3))),), KeySelection(0, mechanism, 1))
 
 
 def test_selection_keeps_keys_and_hides_its_column() -> None:
@@ -107,7 +107,7 @@ def test_blocks_share_one_draw() -> None:
 
 def test_the_unknown_part_may_be_several_keys() -> None:
     keys = [(*unknown, half) for unknown in [("a", 1), ("a", 2), ("b", 1)] for half in (False, True)]
-    spec = Spec((ONE,), (), KeySelection(0, GaussianThreshold(F(2), 10, Reach(1)), 2))
+    spec = ReleaseSpec((ONE,), (), KeySelection(0, GaussianThreshold(F(2), 10, KeyReach(1)), 2))
     sampler = Counting()
     release = perturb(exact(keys, [11, 11, 3, 3, 50, 50]), spec, sampler)
     assert [key[:2] for key in release.keys] == [("a", 1), ("a", 1), ("b", 1), ("b", 1)]
@@ -137,41 +137,41 @@ def test_a_wrong_shape_is_our_bug_with_a_fixed_text(rows: Exact, message: str) -
 def test_no_rows() -> None:
     release = perturb(exact([], [], []), selected(), Counting())
     assert release.keys == ()
-    assert from_bytes(to_bytes(release)) == release
+    assert release_from_bytes(release_to_bytes(release)) == release
 
 
 @pytest.mark.parametrize("bundles", [((0,),), ((0, 1), (1,)), ((0, 1, 2),), ((0, 0, 1),), ()])
 def test_every_column_is_in_one_bundle(bundles: tuple[tuple[int, ...], ...]) -> None:
     with pytest.raises(ValueError, match="exactly one bundle"):
-        Spec((ONE, ONE), tuple(Bundle(columns, Laplace(ONE)) for columns in bundles))
+        ReleaseSpec((ONE, ONE), tuple(NoiseBundle(columns, Laplace(ONE)) for columns in bundles))
 
 
 def test_spec_refuses_nonsense() -> None:
     with pytest.raises(ValueError, match="exactly one bundle"):
-        Spec((ONE,), (Bundle((0,), Laplace(ONE)),), KeySelection(0, GaussianThreshold(ONE, 5, Reach(1)), 1))
+        ReleaseSpec((ONE,), (NoiseBundle((0,), Laplace(ONE)),), KeySelection(0, GaussianThreshold(ONE, 5, KeyReach(1)), 1))
     with pytest.raises(ValueError, match="grid"):
-        Spec((F(0),), (Bundle((0,), Laplace(ONE)),))
+        ReleaseSpec((F(0),), (NoiseBundle((0,), Laplace(ONE)),))
     with pytest.raises(ValueError, match="key is selected"):
-        KeySelection(0, GaussianThreshold(ONE, 5, Reach(1)), 0)
+        KeySelection(0, GaussianThreshold(ONE, 5, KeyReach(1)), 0)
     with pytest.raises(ValueError, match="stands alone"):
-        Spec((ONE,), (Bundle((0,), Laplace(ONE)),), None, MEDIAN)
+        ReleaseSpec((ONE,), (NoiseBundle((0,), Laplace(ONE)),), None, MEDIAN)
     with pytest.raises(ValueError, match="stands alone"):
-        Spec((ONE,), (), KeySelection(0, GaussianThreshold(ONE, 5, Reach(1)), 1), MEDIAN)
+        ReleaseSpec((ONE,), (), KeySelection(0, GaussianThreshold(ONE, 5, KeyReach(1)), 1), MEDIAN)
     with pytest.raises(ValueError, match="grid for each pick"):
-        Spec((ONE, ONE), (), None, MEDIAN)
+        ReleaseSpec((ONE, ONE), (), None, MEDIAN)
     for picks, lower, upper, whole in [((), 0, 1, 1), (MEDIAN.picks, 1, 0, 1), (MEDIAN.picks, 0, 1, 0)]:
         with pytest.raises(ValueError, match=r"chosen|bins|weight"):
-            Choice(picks, lower, upper, whole)
+            BinPicks(picks, lower, upper, whole)
 
 
-MEDIAN = Choice((Pick(Rank(F(1, 2)), Exponential(F(4))),), -1, 2, 1 << 16)
+MEDIAN = BinPicks((Pick(Rank(F(1, 2)), Exponential(F(4))),), -1, 2, 1 << 16)
 
 
 def test_a_bin_is_chosen_in_each_block() -> None:
     keys = [(group, bin_) for group in "ab" for bin_ in (-1, 0, 1, 2)]
-    picks = (*MEDIAN.picks, Pick(Extreme(True), Exponential(F(3))))
+    picks = (*MEDIAN.picks, Pick(ExtremeTarget(True), Exponential(F(3))))
     sampler = Counting()
-    spec = Spec((ONE, F(1, 2)), (), None, Choice(picks, -1, 2, 1))
+    spec = ReleaseSpec((ONE, F(1, 2)), (), None, BinPicks(picks, -1, 2, 1))
     release = perturb(exact(keys, [9, 1, 1, 0, 0, 2, 5, 0]), spec, sampler)
     assert release.keys == (("a",), ("b",))
     assert [column.tolist() for column in release.cells] == [[-1, 1], [1, 1]]
@@ -180,10 +180,10 @@ def test_a_bin_is_chosen_in_each_block() -> None:
 
 
 def test_without_groups_there_is_one_block() -> None:
-    release = perturb(exact([(-1,), (0,), (1,), (2,)], [0, 0, 7, 0]), Spec((ONE,), (), None, MEDIAN), Counting())
+    release = perturb(exact([(-1,), (0,), (1,), (2,)], [0, 0, 7, 0]), ReleaseSpec((ONE,), (), None, MEDIAN), Counting())
     assert release.keys == ((),)
     assert release.cells[0].tolist() == [1]
-    assert perturb(exact([], []), Spec((ONE,), (), None, MEDIAN), Counting()).keys == ()
+    assert perturb(exact([], []), ReleaseSpec((ONE,), (), None, MEDIAN), Counting()).keys == ()
 
 
 BINS = (-1, 0, 1, 2)
@@ -202,10 +202,10 @@ BINS = (-1, 0, 1, 2)
 )
 def test_blocks_of_bins_are_complete(keys: list[tuple[object, ...]]) -> None:
     with pytest.raises(InternalError, match="the engine returned an incomplete block of bins"):
-        perturb(exact(keys, [0] * len(keys)), Spec((ONE,), (), None, MEDIAN), Counting())
+        perturb(exact(keys, [0] * len(keys)), ReleaseSpec((ONE,), (), None, MEDIAN), Counting())
 
 
-reaches = st.builds(Reach, st.integers(1, 100), st.integers(1, 3), st.booleans())
+reaches = st.builds(KeyReach, st.integers(1, 100), st.integers(1, 3), st.booleans())
 kinds = st.sampled_from([OptimalSelection, LaplaceThreshold, GaussianThreshold, WeightedGaussian])
 scales = st.fractions(F(1, 1000), F(2**40))
 selections = st.builds(lambda kind, *rest: kind(*rest), kinds, scales, st.integers(1, 1 << 70), reaches)
@@ -229,18 +229,18 @@ int64 = st.integers(-(1 << 63), (1 << 63) - 1)
 @st.composite
 def releases(draw: st.DrawFn) -> Release:
     mechanism = st.builds(Laplace, scales) | st.builds(Gaussian, scales)
-    bundles = (Bundle((2, 0), draw(mechanism)), Bundle((3,), draw(mechanism)))
+    bundles = (NoiseBundle((2, 0), draw(mechanism)), NoiseBundle((3,), draw(mechanism)))
     selection = KeySelection(1, draw(selections), draw(st.integers(1, 2)))
     grids = tuple(draw(st.lists(st.fractions(F(1, 10**9), F(10**9)), min_size=4, max_size=4)))
     keys = tuple(tuple(row) for row in draw(st.lists(st.lists(scalars, min_size=2, max_size=2), max_size=5)))
     cells = tuple(
         np.array(draw(st.lists(int64, min_size=len(keys), max_size=len(keys))), dtype=np.int64) for _ in grids
     )
-    return Release(keys, cells, Spec(grids, bundles, selection))
+    return Release(keys, cells, ReleaseSpec(grids, bundles, selection))
 
 
 targets = st.builds(Rank, st.fractions(F(1, 1000), F(999, 1000))) | st.builds(
-    Extreme, st.booleans(), st.integers(0, 1 << 70)
+    ExtremeTarget, st.booleans(), st.integers(0, 1 << 70)
 )
 picks = st.builds(Pick, targets, st.builds(Exponential, st.fractions(F(1, 1 << 20), F(2**60))))
 
@@ -250,7 +250,7 @@ def choices(draw: st.DrawFn) -> Release:
     chosen = tuple(draw(st.lists(picks, min_size=1, max_size=3)))
     lower, upper = sorted((draw(int64), draw(int64)))
     grids = tuple(F(1, i + 1) for i in range(len(chosen)))
-    spec = Spec(grids, (), None, Choice(chosen, lower, upper, draw(st.integers(1, 1 << 16))))
+    spec = ReleaseSpec(grids, (), None, BinPicks(chosen, lower, upper, draw(st.integers(1, 1 << 16))))
     keys = tuple((key,) for key in draw(st.lists(scalars, max_size=4)))
     return Release(keys, tuple(np.full(len(keys), lower, np.int64) for _ in chosen), spec)
 
@@ -258,58 +258,58 @@ def choices(draw: st.DrawFn) -> Release:
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
 @given(releases() | choices())
 def test_stored_and_read_back(release: Release) -> None:
-    data = to_bytes(release)
-    back = from_bytes(data)
+    data = release_to_bytes(release)
+    back = release_from_bytes(data)
     assert back == release
     assert [[type(v) for v in key] for key in back.keys] == [[type(v) for v in key] for key in release.keys]
     assert [[str(v) for v in key] for key in back.keys] == [[str(v) for v in key] for key in release.keys]
-    assert to_bytes(back) == data
+    assert release_to_bytes(back) == data
 
 
 def one_key(*key: object) -> Release:
-    return Release((key,), (np.array([1], np.int64),), Spec((ONE,), (Bundle((0,), Laplace(ONE)),)))
+    return Release((key,), (np.array([1], np.int64),), ReleaseSpec((ONE,), (NoiseBundle((0,), Laplace(ONE)),)))
 
 
 def test_stored_form_is_stable() -> None:
     """Stored releases outlive versions: this text may only change together with the format number."""
     release = one_key(None, True, 1, 1.5, Decimal("1.50"), "ä", date(2024, 2, 29), datetime(2024, 1, 2, 3, 4, 5),
                       time(1, 2), timedelta(1, 2, 3), UUID(int=7))
-    assert to_bytes(release).decode() == (
+    assert release_to_bytes(release).decode() == (
         '{"dpsql_release":2,"grids":["1"],"bundles":[[[0],"laplace","1"]],"selection":null,"choice":null,"keys":[[null,true,'
         '["int","1"],["float","0x1.8000000000000p+0"],["decimal","1.50"],["str","ä"],["date","2024-02-29"],'
         '["datetime","2024-01-02T03:04:05"],["time","01:02:00"],["interval","1 2 3"],'
         '["uuid","00000000-0000-0000-0000-000000000007"]]],"cells":[[1]]}'
     )
-    picks = (*MEDIAN.picks, Pick(Extreme(True, 7), Exponential(F(5, 2))), Pick(Extreme(False), Exponential(ONE)))
+    picks = (*MEDIAN.picks, Pick(ExtremeTarget(True, 7), Exponential(F(5, 2))), Pick(ExtremeTarget(False), Exponential(ONE)))
     cells = tuple(np.array([bin_], np.int64) for bin_ in (-1, 2, 0))
-    chosen = Release(((),), cells, Spec((ONE, ONE, ONE), (), None, Choice(picks, -1, 2, 65536)))
-    assert to_bytes(chosen).decode() == (
+    chosen = Release(((),), cells, ReleaseSpec((ONE, ONE, ONE), (), None, BinPicks(picks, -1, 2, 65536)))
+    assert release_to_bytes(chosen).decode() == (
         '{"dpsql_release":2,"grids":["1","1","1"],"bundles":[],"selection":null,"choice":[-1,2,65536,'
         '[["rank","1/2","4"],["max","7","5/2"],["min","0","1"]]],"keys":[[]],"cells":[[-1],[2],[0]]}'
     )
-    selection = KeySelection(0, GaussianThreshold(ONE, 5, Reach(3)), 2)
-    selecting = Release((), (np.zeros(0, np.int64),), Spec((ONE,), (), selection))
-    assert b'"selection":[0,2,"gaussian","1",5,3,1,false]' in to_bytes(selecting)
+    selection = KeySelection(0, GaussianThreshold(ONE, 5, KeyReach(3)), 2)
+    selecting = Release((), (np.zeros(0, np.int64),), ReleaseSpec((ONE,), (), selection))
+    assert b'"selection":[0,2,"gaussian","1",5,3,1,false]' in release_to_bytes(selecting)
 
 
 def test_floats_that_are_no_numbers() -> None:
-    value = from_bytes(to_bytes(one_key(float("nan")))).keys[0][0]
+    value = release_from_bytes(release_to_bytes(one_key(float("nan")))).keys[0][0]
     assert value != value
 
 
 def test_numpy_scalars_are_stored_as_their_values() -> None:
-    assert from_bytes(to_bytes(one_key(np.int64(5), np.float64(0.5)))).keys == ((5, 0.5),)
+    assert release_from_bytes(release_to_bytes(one_key(np.int64(5), np.float64(0.5)))).keys == ((5, 0.5),)
 
 
 def test_keys_of_other_types_are_refused() -> None:
     with pytest.raises(TypeError, match="list"):
-        to_bytes(one_key([1]))
+        release_to_bytes(one_key([1]))
 
 
 def test_damage_is_noticed() -> None:
-    data = to_bytes(one_key(1))
+    data = release_to_bytes(one_key(1))
     with pytest.raises(IntegrityError, match="format"):
-        from_bytes(data.replace(b'"dpsql_release":2', b'"dpsql_release":1'))
+        release_from_bytes(data.replace(b'"dpsql_release":2', b'"dpsql_release":1'))
     for broken in (b"", b"{}", data[:-3], data.replace(b"[[1]]", b"[[1,2]]"), data.replace(b"laplace", b"other")):
         with pytest.raises(IntegrityError, match="damaged"):
-            from_bytes(broken)
+            release_from_bytes(broken)

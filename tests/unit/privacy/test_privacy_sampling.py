@@ -12,8 +12,8 @@ import pytest
 from scipy.stats import chi2
 
 from dpsql.privacy import sampling
-from dpsql.privacy.certify import below_exp, laplace_magnitude, laplace_offset, uniform_place, weighted_place
-from dpsql.privacy.sampling import ExactSampler, likeliest
+from dpsql.privacy.certify import is_below_exp, laplace_magnitude, laplace_offset, pick_uniform_index, pick_weighted_index
+from dpsql.privacy.sampling import ExactSampler, likeliest_index
 
 SCALES = [F(3, 10), F(1), F(7, 2), F(1000), F(2**20) + F(1, 7), F(2**30), F(2**40)]
 WORDS = 3000
@@ -69,18 +69,18 @@ def test_tiny_words_extend_the_expansion() -> None:
 
 @pytest.mark.parametrize("sigma", [F(1, 1024), F(3, 10), F(37, 10), F(1000), F(2**30) + F(1, 3)], ids=str)
 def test_gaussian_acceptance_same_bits(sigma: F) -> None:
-    constants = sampling._gaussian(sigma)
+    constants = sampling._gaussian_constants(sigma)
     proposals = ExactSampler(replay(2)).laplace(WORDS, constants.proposal.exact)
-    accepted = ExactSampler(replay(3))._accept(proposals, constants)
+    accepted = ExactSampler(replay(3))._accept_gaussian(proposals, constants)
     words = np.frombuffer(replay(3)(8 * WORDS), "<u8")
     exponents = ((abs(int(y)) - constants.center) ** 2 / (2 * sigma**2) for y in proposals)
-    expected = [below_exp(int(w), 64, g, os.urandom) for w, g in zip(words, exponents, strict=True)]
+    expected = [is_below_exp(int(w), 64, g, os.urandom) for w, g in zip(words, exponents, strict=True)]
     assert accepted.tolist() == expected
 
 
 def test_doubtful_acceptance_is_decided_by_more_bits() -> None:
-    assert below_exp(int(math.exp(-1) * 2**10), 10, F(1), lambda n: bytes(n))
-    assert not below_exp(int(math.exp(-1) * 2**10), 10, F(1), lambda n: b"\xff" * n)
+    assert is_below_exp(int(math.exp(-1) * 2**10), 10, F(1), lambda n: bytes(n))
+    assert not is_below_exp(int(math.exp(-1) * 2**10), 10, F(1), lambda n: b"\xff" * n)
 
 
 def test_same_bits_same_noise() -> None:
@@ -93,11 +93,11 @@ def test_same_bits_same_noise() -> None:
 
 
 def test_host_decimal_context_does_not_matter() -> None:
-    sampling._laplace.cache_clear()
+    sampling._laplace_constants.cache_clear()
     laplace_offset.cache_clear()
     with decimal.localcontext(decimal.Context(prec=3)):
         coarse = ExactSampler(replay(6)).laplace(1000, F(2**40))
-    sampling._laplace.cache_clear()
+    sampling._laplace_constants.cache_clear()
     laplace_offset.cache_clear()
     assert np.array_equal(coarse, ExactSampler(replay(6)).laplace(1000, F(2**40)))
 
@@ -151,7 +151,7 @@ def test_choices_same_bits(scale: F, reach: int, places: int) -> None:
     penalties = np.array([[rng.randrange(-reach, reach + 1) for _ in range(places)] for _ in range(60)])
     words = np.frombuffer(replay(12)(8 * 60), "<u8")
     expected = [
-        weighted_place(int(word), 64, gaps, scale, os.urandom)
+        pick_weighted_index(int(word), 64, gaps, scale, os.urandom)
         for word, gaps in zip(words, gaps_of(penalties), strict=True)
     ]
     for kind in (np.int64, object):
@@ -204,8 +204,8 @@ def test_no_choices() -> None:
 
 def test_the_likeliest_place() -> None:
     penalties = np.array([[3, 1, 2], [0, 0, 5], [5, 5, 5], [1, 0, 0]])
-    assert likeliest(penalties).tolist() == [1, 0, 1, 1]
-    assert likeliest(penalties.astype(object)).tolist() == [1, 0, 1, 1]
+    assert likeliest_index(penalties).tolist() == [1, 0, 1, 1]
+    assert likeliest_index(penalties.astype(object)).tolist() == [1, 0, 1, 1]
 
 
 # --- permute-and-flip ------------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ def test_flips_same_bits(scale: F, reach: int, places: int) -> None:
     words = np.frombuffer(bits(8 * 60 * places), "<u8").reshape(60, places)
     expected = []
     for head, row, gaps in zip(np.frombuffer(bits(8 * 60), "<u8"), words, gaps_of(penalties), strict=True):
-        passed = [i for i, gap in enumerate(gaps) if below_exp(int(row[i]), 64, gap / scale, os.urandom)]
+        passed = [i for i, gap in enumerate(gaps) if is_below_exp(int(row[i]), 64, gap / scale, os.urandom)]
         expected.append(passed[int(head) * len(passed) >> 64])
     for kind in (np.int64, object):
         assert ExactSampler(replay(12)).flip(penalties.astype(kind), scale).tolist() == expected
@@ -246,9 +246,9 @@ def test_the_best_always_passes() -> None:
 
 
 def test_a_place_among_several_is_even() -> None:
-    assert [uniform_place(word, 2, 3, lambda n: b"\x00" * n) for word in range(4)] == [0, 0, 1, 2]
-    assert [uniform_place(word, 2, 3, lambda n: b"\xff" * n) for word in range(4)] == [0, 1, 2, 2]
-    assert uniform_place(5, 3, 1, os.urandom) == 0
+    assert [pick_uniform_index(word, 2, 3, lambda n: b"\x00" * n) for word in range(4)] == [0, 0, 1, 2]
+    assert [pick_uniform_index(word, 2, 3, lambda n: b"\xff" * n) for word in range(4)] == [0, 1, 2, 2]
+    assert pick_uniform_index(5, 3, 1, os.urandom) == 0
 
 
 def test_no_flips() -> None:

@@ -9,24 +9,24 @@ import pytest
 
 from dpsql.exact import Exact
 from dpsql.privacy.mechanisms import Sensitivity
-from dpsql.privacy.release import Spec, from_bytes, perturb, to_bytes
-from dpsql.privacy.sampling import ExactSampler, likeliest
+from dpsql.privacy.release import ReleaseSpec, release_from_bytes, perturb, release_to_bytes
+from dpsql.privacy.sampling import ExactSampler, likeliest_index
 from dpsql.privacy.scores import (
-    FINE,
-    STEPS,
-    Drawing,
-    Moves,
+    LIKELIHOOD_STEPS,
+    SHARE_STEPS,
+    PosteriorDraws,
+    CellMoves,
     Ranking,
-    _steep,
+    _is_falling_convex,
     draw_shares,
     posterior_penalties,
-    rank,
-    scale_under_epsilon,
-    scale_under_rho,
+    rank_candidates,
+    calibrate_scale_by_epsilon,
+    calibrate_scale_by_rho,
     score_error,
     score_loss,
-    span,
-    surprises,
+    penalty_span,
+    log_penalties,
 )
 
 ONE = F(1)
@@ -40,11 +40,11 @@ class Best:
 
     def choose(self, penalties: np.ndarray, scale: F) -> np.ndarray:
         self.asked.append(("choose", penalties.tolist()))
-        return likeliest(penalties)
+        return likeliest_index(penalties)
 
     def flip(self, penalties: np.ndarray, scale: F) -> np.ndarray:
         self.asked.append(("flip", penalties.tolist()))
-        return likeliest(penalties)
+        return likeliest_index(penalties)
 
 
 def exponential(penalties: list[int], scale: float) -> list[float]:
@@ -67,7 +67,7 @@ def permuted(penalties: list[int], scale: float) -> list[float]:
 def drawn(kind: str, n: int) -> list[float]:
     """Utilities 0, 1, 2 at epsilon 2 and a sensitivity of 1: scale 2 D / epsilon = 1."""
     ranking = Ranking(ONE, 1, kind == "flip", 0)
-    chosen = rank(ranking, np.tile(np.array([0, 1, 2], np.int64), (n, 1)), ExactSampler())
+    chosen = rank_candidates(ranking, np.tile(np.array([0, 1, 2], np.int64), (n, 1)), ExactSampler())
     return (np.bincount(chosen[:, 0], minlength=3) / n).tolist()
 
 
@@ -86,7 +86,7 @@ def test_draws_have_the_known_answers() -> None:
 
 def test_candidates_are_peeled() -> None:
     sampler = Best()
-    chosen = rank(Ranking(ONE, 3, False, 0), np.array([[5, 9, 7], [1, 0, 8]]), sampler)
+    chosen = rank_candidates(Ranking(ONE, 3, False, 0), np.array([[5, 9, 7], [1, 0, 8]]), sampler)
     assert chosen.tolist() == [[1, 2, 0], [2, 0, 1]]
     assert [asked for _, asked in sampler.asked] == [
         [[-5, -9, -7], [-1, 0, -8]],
@@ -96,43 +96,43 @@ def test_candidates_are_peeled() -> None:
 
 
 def test_no_more_candidates_than_there_are() -> None:
-    assert rank(Ranking(ONE, 9, False, 0), np.array([[5, 9]]), Best()).tolist() == [[1, 0]]
+    assert rank_candidates(Ranking(ONE, 9, False, 0), np.array([[5, 9]]), Best()).tolist() == [[1, 0]]
 
 
 def test_cells_at_the_rim_do_not_overflow() -> None:
     cells = np.array([[(1 << 63) - 1, -(1 << 63), 0]])
-    assert rank(Ranking(F(1 << 60), 1, False, 0), cells, ExactSampler()).shape == (1, 1)
-    assert rank(Ranking(ONE, 3, True, 0), cells, ExactSampler()).tolist() == [[0, 2, 1]]
+    assert rank_candidates(Ranking(F(1 << 60), 1, False, 0), cells, ExactSampler()).shape == (1, 1)
+    assert rank_candidates(Ranking(ONE, 3, True, 0), cells, ExactSampler()).tolist() == [[0, 2, 1]]
 
 
 def test_a_release_of_the_best() -> None:
     keys = [("f", "a"), ("f", "b"), ("m", "a"), ("m", "b"), ("m", "c"), ("f", None), ("x", None)]
     exact = Exact(keys, [np.array([3, 8, 5, 4, 9, 100, 1], np.int64)])
-    spec = Spec((ONE,), (), scores=Ranking(ONE, 2, True, 1))
+    spec = ReleaseSpec((ONE,), (), scores=Ranking(ONE, 2, True, 1))
     sampler = Best()
     release = perturb(exact, spec, sampler)
     assert release.keys == (("f", "b"), ("f", "a"), ("m", "c"), ("m", "a"))
     assert release.cells[0].tolist() == [1, 2, 1, 2]
     assert {kind for kind, _ in sampler.asked} == {"flip"}
-    assert from_bytes(to_bytes(release)) == release
+    assert release_from_bytes(release_to_bytes(release)) == release
 
 
 def test_the_candidate_may_stand_anywhere() -> None:
     exact = Exact([("a", 1), ("a", 2), ("b", 1)], [np.array([3, 8, 5], np.int64)])
-    release = perturb(exact, Spec((ONE,), (), scores=Ranking(ONE, 1, False, 0)), Best())
+    release = perturb(exact, ReleaseSpec((ONE,), (), scores=Ranking(ONE, 1, False, 0)), Best())
     assert release.keys == (("b", 1), ("a", 2))
 
 
 def test_nothing_to_choose_from() -> None:
     empty = Exact([], [np.zeros(0, np.int64)])
-    assert perturb(empty, Spec((ONE,), (), scores=Ranking(ONE, 1, False, 0)), Best()).keys == ()
+    assert perturb(empty, ReleaseSpec((ONE,), (), scores=Ranking(ONE, 1, False, 0)), Best()).keys == ()
 
 
 # --- what it costs ---------------------------------------------------------------------------------------------------
 
 
-def moves(one_sided: bool, single: bool = False) -> Moves:
-    return Moves(Sensitivity(12, 60, 5), one_sided, single)
+def moves(one_sided: bool, single: bool = False) -> CellMoves:
+    return CellMoves(Sensitivity(12, 60, 5), one_sided, single)
 
 
 def test_moves_of_scores() -> None:
@@ -140,17 +140,17 @@ def test_moves_of_scores() -> None:
     assert (moves(False).l1, moves(False).l2_squared) == (12, 120)
     assert (moves(True, single=True).l1, moves(True, single=True).l2_squared) == (5, 25)
     assert (moves(False, single=True).l1, moves(False, single=True).l2_squared) == (10, 100)
-    assert not Moves(Sensitivity(1, 1, 1), True, change_one=True).one_sided
+    assert not CellMoves(Sensitivity(1, 1, 1), True, change_one=True).is_one_sided
 
 
 def test_losses() -> None:
     """The exponential form is charged an eighth, permute-and-flip a half; each round on its own."""
-    one = Moves(Sensitivity(1, 1, 1), True)
+    one = CellMoves(Sensitivity(1, 1, 1), True)
     assert score_loss(Ranking(F(1, 2), 3, False, 0), one).rho == F(3 * 4, 8)
     assert score_loss(Ranking(F(1, 2), 3, True, 0), one).rho == F(3 * 4, 2)
     assert score_loss(Ranking(F(1, 2), 3, True, 0), one).epsilon == 6
-    assert scale_under_epsilon(3, 1, one, F(6)) == F(1, 2)
-    assert scale_under_rho(3, 1, one, F(3, 2)) == F(1, 2)
+    assert calibrate_scale_by_epsilon(3, 1, one, F(6)) == F(1, 2)
+    assert calibrate_scale_by_rho(3, 1, one, F(3, 2)) == F(1, 2)
     assert score_error(Ranking(F(2), 1, False, 0), 10) == pytest.approx(2 * math.log(200))
 
 
@@ -159,42 +159,42 @@ def test_losses() -> None:
 
 def test_logarithms() -> None:
     """For theta in [.05, .95] the bound is 2.99573 for a row, and 11.98293 to change one; ours is the range."""
-    assert surprises()[50 - 1] / FINE == pytest.approx(2.99573, abs=1e-5)
-    assert 4 * surprises()[50 - 1] / FINE == pytest.approx(11.98293, abs=1e-5)
-    assert span(50) / FINE == pytest.approx(math.log(19), abs=1e-6)
-    assert 2 * span(50) / FINE < 4 * surprises()[50 - 1] / FINE
-    assert surprises()[STEPS - 1] == 0 and _steep(surprises())
-    assert not _steep((5, 4, 2)) and not _steep((3, 3, 3))
+    assert log_penalties()[50 - 1] / LIKELIHOOD_STEPS == pytest.approx(2.99573, abs=1e-5)
+    assert 4 * log_penalties()[50 - 1] / LIKELIHOOD_STEPS == pytest.approx(11.98293, abs=1e-5)
+    assert penalty_span(50) / LIKELIHOOD_STEPS == pytest.approx(math.log(19), abs=1e-6)
+    assert 2 * penalty_span(50) / LIKELIHOOD_STEPS < 4 * log_penalties()[50 - 1] / LIKELIHOOD_STEPS
+    assert log_penalties()[SHARE_STEPS - 1] == 0 and _is_falling_convex(log_penalties())
+    assert not _is_falling_convex((5, 4, 2)) and not _is_falling_convex((3, 3, 3))
 
 
-def mean(drawing: Drawing, trues: int, falses: int) -> float:
+def mean(drawing: PosteriorDraws, trues: int, falses: int) -> float:
     penalties = posterior_penalties(drawing, np.array([[trues, falses]])).tolist()[0]
     chances = exponential(penalties, float(drawing.scale))
-    return sum(p * (drawing.first + place) / STEPS for place, p in enumerate(chances))
+    return sum(p * (drawing.first + place) / SHARE_STEPS for place, p in enumerate(chances))
 
 
 def test_the_posterior_itself() -> None:
     """Beta(1, 1), 30 of 100: mean .303922 (at a temper of 1, and on a grid that reaches almost 0 and 1)."""
-    drawing = Drawing(F(FINE), 1, 1, ONE, ONE, 1)
-    assert drawing.temper == 1
+    drawing = PosteriorDraws(F(LIKELIHOOD_STEPS), 1, 1, ONE, ONE, 1)
+    assert drawing.likelihood_power == 1
     assert mean(drawing, 30, 70) == pytest.approx(31 / 102, abs=2e-5)
     assert round(31 / 102, 6) == 0.303922
 
 
 def test_a_prior_is_not_tempered() -> None:
-    prior = Drawing(F(FINE) * 50, 1, 1, F(31), F(71), 1)
+    prior = PosteriorDraws(F(LIKELIHOOD_STEPS) * 50, 1, 1, F(31), F(71), 1)
     assert mean(prior, 0, 0) == pytest.approx(31 / 102, abs=2e-5)
-    assert mean(Drawing(F(FINE), 1, 1, F(11), F(21), 1), 20, 50) == pytest.approx(31 / 102, abs=2e-5)
+    assert mean(PosteriorDraws(F(LIKELIHOOD_STEPS), 1, 1, F(11), F(21), 1), 20, 50) == pytest.approx(31 / 102, abs=2e-5)
 
 
 def test_a_weighted_row() -> None:
-    heavy = Drawing(F(FINE << 16), 1, 1, ONE, ONE, 1 << 16)
-    assert heavy.temper == 1
+    heavy = PosteriorDraws(F(LIKELIHOOD_STEPS << 16), 1, 1, ONE, ONE, 1 << 16)
+    assert heavy.likelihood_power == 1
     assert mean(heavy, 30 << 16, 70 << 16) == pytest.approx(31 / 102, abs=2e-5)
 
 
 def test_many_rows_are_exact() -> None:
-    drawing = Drawing(F(FINE << 16), 1, 50, ONE, ONE, 1 << 16)
+    drawing = PosteriorDraws(F(LIKELIHOOD_STEPS << 16), 1, 50, ONE, ONE, 1 << 16)
     small, large = np.array([[3 << 10, 7 << 10]]), np.array([[3 << 50, 7 << 50]])
     assert posterior_penalties(drawing, small).dtype == np.int64
     assert (posterior_penalties(drawing, small).astype(object) << 40).tolist() == (
@@ -204,23 +204,23 @@ def test_many_rows_are_exact() -> None:
 
 def test_a_release_of_draws() -> None:
     exact = Exact([("f",), ("m",)], [np.array([30, 9000]), np.array([70, 0])])
-    drawing = Drawing(F(FINE), 3, 50, ONE, ONE, 1)
-    spec = Spec((F(1, STEPS),) * 3, (), scores=drawing)
+    drawing = PosteriorDraws(F(LIKELIHOOD_STEPS), 3, 50, ONE, ONE, 1)
+    spec = ReleaseSpec((F(1, SHARE_STEPS),) * 3, (), scores=drawing)
     release = perturb(exact, spec, Best())
     assert [column.tolist() for column in release.cells] == [[300, 950]] * 3
-    assert from_bytes(to_bytes(release)) == release
+    assert release_from_bytes(release_to_bytes(release)) == release
     assert [len(column) for column in draw_shares(drawing, np.zeros((0, 2), np.int64), ExactSampler())] == [0, 0, 0]
 
 
 def test_shares_stay_away_from_the_ends() -> None:
     for first in (0, 500):
         with pytest.raises(ValueError, match="away"):
-            Drawing(ONE, 1, first, ONE, ONE, 1)
+            PosteriorDraws(ONE, 1, first, ONE, ONE, 1)
 
 
 def test_scores_stand_alone() -> None:
     with pytest.raises(ValueError, match="grid"):
-        Spec((ONE, ONE), (), scores=Ranking(ONE, 1, False, 0))
+        ReleaseSpec((ONE, ONE), (), scores=Ranking(ONE, 1, False, 0))
     for change in ({"most": 0}, {"scale": F(0)}, {"place": -1}):
         with pytest.raises(ValueError, match="ranking"):
             Ranking(**{"scale": ONE, "most": 1, "flips": False, "place": 0, **change})  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from dpsql.privacy import selection as room
-from dpsql.privacy.accounting import epsilon_from, rho_from
+from dpsql.privacy.accounting import rho_to_epsilon, epsilon_to_rho
 from dpsql.privacy.loss import round_down
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.privacy.selection import (
@@ -21,18 +21,18 @@ from dpsql.privacy.selection import (
     GaussianThreshold,
     LaplaceThreshold,
     OptimalSelection,
-    Reach,
+    KeyReach,
     Selection,
     WeightedGaussian,
-    choose_under_epsilon,
-    choose_under_rho,
-    keep,
+    calibrate_selection_by_epsilon,
+    calibrate_selection_by_rho,
+    keep_keys,
     key_weight,
     units_needed,
 )
 
 DELTA = F(1, 10**5)
-REACHES = [Reach(l0, k, one) for l0 in (1, 2, 3) for k in (1, 2, 3) for one in (False, True)]
+REACHES = [KeyReach(l0, k, one) for l0 in (1, 2, 3) for k in (1, 2, 3) for one in (False, True)]
 
 
 class Pmf:
@@ -74,24 +74,24 @@ def vectors(total: int, most: int) -> Iterator[tuple[int, ...]]:
             yield (head, *rest)
 
 
-def worst_exclusive(pmf: Pmf, limit: int, reach: Reach) -> float:
+def worst_exclusive(pmf: Pmf, limit: int, reach: KeyReach) -> float:
     """The largest probability that some key leaves which only one of two neighbors has."""
     k = reach.group_size
     tails = [0.0] + [pmf.tail(limit - v) for v in range(1, k + 1)]
     return max(-math.expm1(sum(math.log1p(-tails[v]) for v in vs)) for vs in vectors(k * reach.l0, k))
 
 
-def laplace_for(reach: Reach) -> LaplaceThreshold:
-    return room._laplace(F(reach.l1, 1), DELTA, reach)
+def laplace_for(reach: KeyReach) -> LaplaceThreshold:
+    return room._calibrate_laplace(F(reach.l1, 1), DELTA, reach)
 
 
-def gaussian_for(reach: Reach) -> GaussianThreshold:
-    return room._gaussian(F(1, 8), round_down(DELTA), reach)
+def gaussian_for(reach: KeyReach) -> GaussianThreshold:
+    return room._calibrate_gaussian(F(1, 8), round_down(DELTA), reach)
 
 
 @pytest.mark.parametrize("make", [laplace_for, gaussian_for])
 @pytest.mark.parametrize("reach", REACHES, ids=str)
-def test_threshold_delta(make, reach: Reach) -> None:
+def test_threshold_delta(make, reach: KeyReach) -> None:
     selection = make(reach)
     pmf = Pmf(selection)
     claimed, worst = float(selection.loss.delta), worst_exclusive(pmf, selection.threshold, reach)
@@ -105,7 +105,7 @@ def test_threshold_delta(make, reach: Reach) -> None:
 @pytest.mark.parametrize("scale", [F(1, 2), F(1), F(2), F(20)])
 def test_continuous_tail_is_seen_to_exceed(scale: F) -> None:
     """Thresholds from continuous tails (noisy count >= T, P(N >= T - 1) <= delta) break delta with discrete noise."""
-    reach, m = Reach(1), int(3 * scale) + 1
+    reach, m = KeyReach(1), int(3 * scale) + 1
     for planted, continuous in [
         (LaplaceThreshold(scale, m, reach), math.exp(-m / float(scale)) / 2),
         (GaussianThreshold(scale, m, reach), norm.sf(m / float(scale))),
@@ -115,11 +115,11 @@ def test_continuous_tail_is_seen_to_exceed(scale: F) -> None:
         assert planted.loss.delta > delta
 
 
-@pytest.mark.parametrize("reach", [Reach(1), Reach(3, 2), Reach(2, 3, True)], ids=str)
+@pytest.mark.parametrize("reach", [KeyReach(1), KeyReach(3, 2), KeyReach(2, 3, True)], ids=str)
 @pytest.mark.parametrize("scale", [F(1), F(5, 2), F(10)])
-def test_truncated_geometric(scale: F, reach: Reach) -> None:
+def test_truncated_geometric(scale: F, reach: KeyReach) -> None:
     """Each key is (v/scale, delta(v))-DP for every count and every move v of a group, on both events."""
-    selection = room._optimal(scale, DELTA, reach)
+    selection = room._calibrate_optimal(scale, DELTA, reach)
     pmf, bound, k = Pmf(selection), selection.bound, reach.group_size
     per_key = float(selection.loss.delta) / (reach.sides * reach.l0)
     leave = [0.0] + [pmf.tail(bound - n) for n in range(1, 3 * bound)]
@@ -135,7 +135,7 @@ def test_truncated_geometric(scale: F, reach: Reach) -> None:
 
 def test_truncated_geometric_known_answer() -> None:
     """k = 14 at (1, 1e-6), attained delta 3.8e-7; one unit from the optimum of Desfontaines et al."""
-    selection = choose_under_epsilon(F(1), F(1, 10**6), F(0), l0=1)
+    selection = calibrate_selection_by_epsilon(F(1), F(1, 10**6), F(0), l0=1)
     assert isinstance(selection, OptimalSelection)
     assert selection.bound == 14
     assert float(selection.loss.delta) == pytest.approx(3.8e-7, rel=0.02)
@@ -157,10 +157,10 @@ def masses(l0: int, k: int) -> Iterator[list[int]]:
         yield [m for m in mass if m]
 
 
-@pytest.mark.parametrize("reach", [Reach(2), Reach(8), Reach(50), Reach(2, 2), Reach(2, 2, True), Reach(1, 3)], ids=str)
+@pytest.mark.parametrize("reach", [KeyReach(2), KeyReach(8), KeyReach(50), KeyReach(2, 2), KeyReach(2, 2, True), KeyReach(1, 3)], ids=str)
 @pytest.mark.parametrize("rho", [F(1, 2), F(1, 100)])
-def test_weighted_delta(rho: F, reach: Reach) -> None:
-    selection = room._weighted(rho, round_down(DELTA), reach)
+def test_weighted_delta(rho: F, reach: KeyReach) -> None:
+    selection = room._calibrate_weighted(rho, round_down(DELTA), reach)
     sigma = float(selection.sigma)
 
     def chance(mass: list[int], threshold: int) -> float:
@@ -179,9 +179,9 @@ def test_weighted_delta(rho: F, reach: Reach) -> None:
 
 
 def test_weighted_claims_nothing_outside_its_proof() -> None:
-    assert WeightedGaussian(F(1000), 2 * WEIGHT_ONE - 1, Reach(4)).loss.delta == 1
-    assert WeightedGaussian(F(10 * WEIGHT_ONE), 11 * WEIGHT_ONE - 1, Reach(4)).loss.delta == 1
-    assert WeightedGaussian(F(10 * WEIGHT_ONE), 11 * WEIGHT_ONE, Reach(4)).loss.delta < 1
+    assert WeightedGaussian(F(1000), 2 * WEIGHT_ONE - 1, KeyReach(4)).loss.delta == 1
+    assert WeightedGaussian(F(10 * WEIGHT_ONE), 11 * WEIGHT_ONE - 1, KeyReach(4)).loss.delta == 1
+    assert WeightedGaussian(F(10 * WEIGHT_ONE), 11 * WEIGHT_ONE, KeyReach(4)).loss.delta < 1
 
 
 def test_weighted_masses_stay_within_the_norm() -> None:
@@ -194,9 +194,9 @@ def test_weighted_masses_stay_within_the_norm() -> None:
 @pytest.mark.parametrize("rho", [F(1, 2), F(1, 50)])
 def test_gaussian_threshold_is_dp_for_one_key(rho: F) -> None:
     """Keep or drop, for every pair of counts n, n + 1: the hockey stick stays below delta + delta_conv."""
-    selection = room._gaussian(rho, round_down(DELTA), Reach(1))
+    selection = room._calibrate_gaussian(rho, round_down(DELTA), KeyReach(1))
     pmf, conversion = Pmf(selection), F(1, 1000)
-    growth = math.exp(epsilon_from(selection.loss.rho, conversion))
+    growth = math.exp(rho_to_epsilon(selection.loss.rho, conversion))
     leave = [0.0] + [pmf.tail(selection.threshold - n) for n in range(1, 2 * selection.threshold)]
     for low, high in itertools.pairwise(leave):
         for p, q in [(low, high), (high, low), (1 - low, 1 - high), (1 - high, 1 - low)]:
@@ -213,24 +213,24 @@ def test_gaussian_threshold_is_dp_for_one_key(rho: F) -> None:
 )
 def test_charges_stay_within_what_was_asked(rho: F, exponent: int, l0: int, group_size: int, change_one: bool) -> None:
     delta = F(1, 2**exponent) * F(99, 100)
-    chosen = choose_under_rho(rho, delta, l0=l0, group_size=group_size, change_one=change_one)
+    chosen = calibrate_selection_by_rho(rho, delta, l0=l0, group_size=group_size, change_one=change_one)
     assert chosen.loss.epsilon is None
     assert chosen.loss.rho <= round_down(rho)
     assert 0 < chosen.loss.delta <= round_down(delta)
     epsilon = F(rho.numerator + rho.denominator, rho.denominator)
-    under = choose_under_epsilon(epsilon, delta, delta, l0=l0, group_size=group_size, change_one=change_one)
+    under = calibrate_selection_by_epsilon(epsilon, delta, delta, l0=l0, group_size=group_size, change_one=change_one)
     assert under.loss.delta <= round_down(delta)
     match under:
         case OptimalSelection(scale) | LaplaceThreshold(scale):
             assert under.reach.l1 / scale <= round_down(epsilon)
         case _:
-            assert under.loss.rho <= rho_from(round_down(epsilon), delta)
+            assert under.loss.rho <= epsilon_to_rho(round_down(epsilon), delta)
 
 
 def test_the_best_for_the_case() -> None:
     """As in the published comparison: truncated geometric for few keys per unit, Gaussian for many."""
     half = F(1, 2 * 10**6)
-    chosen = {l0: choose_under_epsilon(F(1), half, half, l0=l0) for l0 in (1, 2, 4, 8, 64)}
+    chosen = {l0: calibrate_selection_by_epsilon(F(1), half, half, l0=l0) for l0 in (1, 2, 4, 8, 64)}
     assert [chosen[l0].name for l0 in (1, 2)] == ["truncated geometric"] * 2
     assert [chosen[l0].name for l0 in (4, 8, 64)] == ["weighted Gaussian threshold"] * 3
     assert [units_needed(chosen[l0], l0) for l0 in (1, 2, 4, 8, 64)] == [15, 29, 50, 71, 213]
@@ -241,7 +241,7 @@ def test_the_best_for_the_case() -> None:
 def test_group_size_and_relation_cost_what_they_must() -> None:
     for group_size, change_one in [(1, False), (3, False), (2, True)]:
         factor = group_size**2 * (2 if change_one else 1)
-        reach = Reach(5, group_size, change_one)
+        reach = KeyReach(5, group_size, change_one)
         assert GaussianThreshold(F(16), 100, reach).loss.rho == F(5 * factor, 512)
         assert LaplaceThreshold(F(16), 100, reach).loss.rho == F(5 * factor, 512)
         assert OptimalSelection(F(16), 100, reach).loss.rho == F(5 * factor, 512)
@@ -261,24 +261,24 @@ class Extreme:
 
 
 ALL = [
-    OptimalSelection(F(2), 20, Reach(1)),
-    LaplaceThreshold(F(2), 20, Reach(1)),
-    GaussianThreshold(F(2), 20, Reach(1)),
-    WeightedGaussian(F(2 * WEIGHT_ONE), 20, Reach(1)),
+    OptimalSelection(F(2), 20, KeyReach(1)),
+    LaplaceThreshold(F(2), 20, KeyReach(1)),
+    GaussianThreshold(F(2), 20, KeyReach(1)),
+    WeightedGaussian(F(2 * WEIGHT_ONE), 20, KeyReach(1)),
 ]
 
 
 @pytest.mark.parametrize("selection", ALL, ids=lambda s: s.name)
 def test_keep_compares_strictly_and_never_invents_keys(selection: Selection) -> None:
     counts = np.array([0, -5, 1, 20, 21, (1 << 63) - 1], np.int64)
-    assert keep(selection, counts, Extreme(0)).tolist() == [False, False, False, False, True, True]
+    assert keep_keys(selection, counts, Extreme(0)).tolist() == [False, False, False, False, True, True]
     if not isinstance(selection, OptimalSelection):
         most = Extreme((1 << 62) - 1)
-        assert keep(selection, counts, most).tolist() == [False, False, True, True, True, True]
+        assert keep_keys(selection, counts, most).tolist() == [False, False, True, True, True, True]
 
 
 def test_truncated_noise_is_truncated() -> None:
-    noise = room._truncated(50_000, F(3), 4, ExactSampler())
+    noise = room._draw_truncated_laplace(50_000, F(3), 4, ExactSampler())
     assert set(np.unique(noise)) == set(range(-4, 5))
     share = np.mean(noise == 4)
     q = math.exp(-1 / 3)
@@ -293,11 +293,11 @@ def test_units_needed_is_an_even_chance() -> None:
         each = key_weight(l0) if selection.weighted else 1
         for units, least, most in [(needed, 0.5, 1.0), (needed - 1, 0.0, 0.5)]:
             counts = np.full(20_000, units * each, np.int64)
-            share = float(np.mean(keep(selection, counts, ExactSampler())))
+            share = float(np.mean(keep_keys(selection, counts, ExactSampler())))
             assert least - 0.03 <= share <= most + 0.03
 
 
 @pytest.mark.parametrize(("l0", "group_size"), [(0, 1), (1, 0)])
 def test_reach_is_positive(l0: int, group_size: int) -> None:
     with pytest.raises(ValueError, match="at least one"):
-        Reach(l0, group_size)
+        KeyReach(l0, group_size)

@@ -5,7 +5,7 @@ from fractions import Fraction as F
 
 import pytest
 
-from dpsql.privacy.tails import gaussian_tail, laplace_tail, least_integer, truncated_tail
+from dpsql.privacy.tails import gaussian_tail, laplace_tail, find_least_integer, truncated_tail
 
 
 def summed(exponent, span: int, m: int) -> F:
@@ -58,6 +58,6 @@ def test_underflow_is_never_zero() -> None:
 
 def test_least_integer() -> None:
     for answer in (3, 4, 5, 11, 1000):
-        assert least_integer(lambda n, answer=answer: n >= answer, 3) == answer
+        assert find_least_integer(lambda n, answer=answer: n >= answer, 3) == answer
     with pytest.raises(ValueError, match="too small"):
-        least_integer(lambda n: False, 0)
+        find_least_integer(lambda n: False, 0)

@@ -8,8 +8,8 @@ import pytest
 
 import dpsql
 from dpsql.dbapi.address import read_address, schema_path
-from dpsql.remote.address import ServerAddress, is_server
-from dpsql.remote.password import find, with_password
+from dpsql.remote.address import ServerAddress, is_server_url
+from dpsql.remote.password import match_pgpass_line, resolve_password
 
 VARIABLES = ("PGUSER", "PGPASSWORD", "PGPASSFILE", "PGSSLMODE", "PGSSLROOTCERT", "PGCONNECT_TIMEOUT")
 
@@ -92,7 +92,7 @@ def test_the_password_is_in_no_text() -> None:
 
 
 def test_what_is_a_server() -> None:
-    assert not is_server("clinic.yaml") and not is_server("dpsql:///clinic.yaml") and not is_server("mysql://h/c")
+    assert not is_server_url("clinic.yaml") and not is_server_url("dpsql:///clinic.yaml") and not is_server_url("mysql://h/c")
     with pytest.raises(dpsql.NotSupportedError) as caught:
         schema_path("dpsql://ana:secret@h/c")
     assert "secret" not in str(caught.value)
@@ -104,7 +104,7 @@ ADDRESS = ServerAddress("h", 5433, "clinic", "ana")
 
 
 def test_a_password_that_is_given_is_taken(tmp_path: Path) -> None:
-    assert with_password(ADDRESS.with_password("x"), {}).password == "x"
+    assert resolve_password(ADDRESS.with_password("x"), {}).password == "x"
 
 
 def passfile(folder: Path, text: str, mode: int = 0o600) -> dict[str, str]:
@@ -116,23 +116,23 @@ def passfile(folder: Path, text: str, mode: int = 0o600) -> dict[str, str]:
 
 def test_the_first_line_that_fits(tmp_path: Path) -> None:
     lines = "# comment\nh:5433:other:ana:1\nh:5433:clinic:bob:2\n*:*:clinic:ana:3\\:4\\\\\nh:5433:clinic:ana:5\n"
-    assert with_password(ADDRESS, passfile(tmp_path, lines)).password == "3:4\\"
+    assert resolve_password(ADDRESS, passfile(tmp_path, lines)).password == "3:4\\"
 
 
 def test_the_file_of_the_home(tmp_path: Path) -> None:
     passfile(tmp_path, "*:*:*:*:here").popitem()
     (tmp_path / "passes").rename(tmp_path / ".pgpass")
-    assert with_password(ADDRESS, {"HOME": str(tmp_path)}).password == "here"
+    assert resolve_password(ADDRESS, {"HOME": str(tmp_path)}).password == "here"
 
 
 def test_a_file_that_others_can_read_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(dpsql.InterfaceError, match="no password"):
-        with_password(ADDRESS, passfile(tmp_path, "*:*:*:*:x", 0o644))
+        resolve_password(ADDRESS, passfile(tmp_path, "*:*:*:*:x", 0o644))
 
 
 def test_a_socket_of_this_machine_is_called_localhost(tmp_path: Path) -> None:
     local = ServerAddress("/run/pg", 5433, None, "ana")
-    assert with_password(local, passfile(tmp_path, "localhost:5433:ana:ana:x")).password == "x"
+    assert resolve_password(local, passfile(tmp_path, "localhost:5433:ana:ana:x")).password == "x"
 
 
 def test_a_person_is_asked_last(tmp_path: Path) -> None:
@@ -142,16 +142,16 @@ def test_a_person_is_asked_last(tmp_path: Path) -> None:
         asked.append(question)
         return "typed"
 
-    assert with_password(ADDRESS, passfile(tmp_path, "*:*:*:ana:x"), ask).password == "x" and not asked
-    assert with_password(ADDRESS, {"HOME": str(tmp_path / "nobody")}, ask).password == "typed"
+    assert resolve_password(ADDRESS, passfile(tmp_path, "*:*:*:ana:x"), ask).password == "x" and not asked
+    assert resolve_password(ADDRESS, {"HOME": str(tmp_path / "nobody")}, ask).password == "typed"
     assert asked == ["Password for ana at h:5433: "]
 
 
 @pytest.mark.parametrize("line", ["", "h:5433:clinic:ana", "#*:*:*:*:x", "h\\:5433:clinic:ana:x", ":::"])
 def test_lines_that_are_none(line: str) -> None:
-    assert find(line, ("h", "5433", "clinic", "ana")) is None
+    assert match_pgpass_line(line, ("h", "5433", "clinic", "ana")) is None
 
 
 def test_a_star_is_all_and_an_escaped_one_is_itself() -> None:
-    assert find(r"\*:5433:clinic:ana:x", ("*", "5433", "clinic", "ana")) == "x"
-    assert find(r"\*:5433:clinic:ana:x", ("h", "5433", "clinic", "ana")) is None
+    assert match_pgpass_line(r"\*:5433:clinic:ana:x", ("*", "5433", "clinic", "ana")) == "x"
+    assert match_pgpass_line(r"\*:5433:clinic:ana:x", ("h", "5433", "clinic", "ana")) is None

@@ -19,21 +19,21 @@ import pytest
 
 import dpsql
 from dpsql import errors
-from dpsql.figures import NOTHING, CellError, Charge
+from dpsql.figures import NO_CHARGE, CellError, Charge
 from dpsql.pgwire import client, meta, replies
-from dpsql.pgwire.encode import encoder
+from dpsql.pgwire.encode import make_encoder
 from dpsql.pgwire.messages import Bind, Parse
-from dpsql.pgwire.protocol import Protocol
-from dpsql.pgwire.wire_types import column_type
+from dpsql.pgwire.protocol import FrontendDecoder
+from dpsql.pgwire.wire_types import column_wire_type
 from dpsql.remote import link as link_room
 from dpsql.remote.address import ServerAddress
 from dpsql.remote.failures import read_error
-from dpsql.remote.link import Link
-from dpsql.remote.login import LoggedIn
+from dpsql.remote.link import ServerConnection
+from dpsql.remote.login import LoginResult
 from dpsql.remote.session import RemoteSession
-from dpsql.remote.sockets import Opened
-from dpsql.remote.values import bound, reader
-from dpsql.session import Answer, OutputColumn, Receipt, Ticket, literals
+from dpsql.remote.sockets import OpenedSocket
+from dpsql.remote.values import bind_parameters, make_row_reader
+from dpsql.session import StatementResult, OutputColumn, Receipt, StatementHandle, to_literals
 from dpsql.span import Span
 from dpsql.types import parse_type
 
@@ -49,9 +49,9 @@ class Stage:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         here, self.there = socket.socketpair()
-        login = LoggedIn(meta.Server("1", "clinic", "ana"), 7, b"keys")
-        monkeypatch.setattr(link_room, "start", lambda *_: login)
-        self.link = Link(ADDRESS, Opened(here))
+        login = LoginResult(meta.ServerInfo("1", "clinic", "ana"), 7, b"keys")
+        monkeypatch.setattr(link_room, "log_in_to_server", lambda *_: login)
+        self.link = ServerConnection(ADDRESS, OpenedSocket(here))
         self.session = RemoteSession(self.link)
         self.heard: list[bytes] = []
 
@@ -72,9 +72,9 @@ class Stage:
         threading.Thread(target=play, daemon=True).start()
 
     def messages(self) -> list[object]:
-        protocol = Protocol()
-        protocol.login_is_over()
-        protocol.receive(self.heard[-1])
+        protocol = FrontendDecoder()
+        protocol.allow_long_messages()
+        protocol.receive_data(self.heard[-1])
         return list(iter(protocol.next_message, None))
 
 
@@ -90,7 +90,7 @@ READY = replies.ready_for_query("I")
 
 
 def notice(detail: str) -> bytes:
-    return replies.notice_response({"S": "NOTICE", "C": meta.CODE, "M": meta.MESSAGE, "D": detail})
+    return replies.notice_response({"S": "NOTICE", "C": meta.NOTICE_SQLSTATE, "M": meta.NOTICE_MESSAGE, "D": detail})
 
 
 COLUMNS = (
@@ -98,7 +98,7 @@ COLUMNS = (
     OutputColumn("h", None, "MAP(VARCHAR, UBIGINT)"),
     OutputColumn("big", parse_type("hugeint"), "HUGEINT"),
 )
-ANSWER = Answer(
+ANSWER = StatementResult(
     COLUMNS,
     [(i, {"a": i}, 2**100 + i) for i in range(1201)],
     [(CellError(0.1 + i, -1.0, float("inf")), None, None) for i in range(1201)],
@@ -107,18 +107,18 @@ ANSWER = Answer(
 )
 
 
-def sent(answer: Answer, charge: Charge = CHARGE) -> list[bytes]:
-    encoders = [encoder(column_type(column)[0], 0) for column in answer.columns]
+def sent(answer: StatementResult, charge: Charge = CHARGE) -> list[bytes]:
+    encoders = [make_encoder(column_wire_type(column)[0], 0) for column in answer.columns]
     rows = [
         replies.data_row([encode(value) for encode, value in zip(encoders, row, strict=True)]) for row in answer.rows
     ]
-    told = [notice(text) for text in meta.answer_notices(answer, charge, "60 %")]
+    told = [notice(text) for text in meta.encode_answer_notices(answer, charge, "60 %")]
     return [*rows, *told, replies.command_complete(f"{answer.command} {len(rows)}")]
 
 
 def test_an_answer_comes_back_as_it_was(stage: Stage) -> None:
     """Its error bars and its lists in several notices, exactly; and what was charged, to the last bit."""
-    assert len(list(meta.answer_notices(ANSWER, CHARGE, None))) > 5
+    assert len(list(meta.encode_answer_notices(ANSWER, CHARGE, None))) > 5
     stage.plays(*sent(ANSWER), READY)
     answer = stage.session.execute("SELECT 1")
     assert answer == ANSWER
@@ -142,27 +142,27 @@ def test_what_is_sent(stage: Stage) -> None:
     """Values as values, never in the SQL; what holds for this statement alone, in the names."""
     stage.plays(*sent(ANSWER), READY)
     given = ("'; DROP TABLE x --", 7, 2**70, 1.5, 1e-07, Decimal("2.50"), None, True, dt.date(2020, 1, 2))
-    stage.session.execute("SELECT ?", given, settings={"epsilon": "0.1"}, ticket=Ticket(free=True))
+    stage.session.execute("SELECT ?", given, settings={"epsilon": "0.1"}, ticket=StatementHandle(free=True))
     parse = next(one for one in stage.messages() if isinstance(one, Parse))
     bind = next(one for one in stage.messages() if isinstance(one, Bind))
     assert parse.sql == "SELECT ?" and parse.types == (0, 20, 1700, 1700, 701, 1700, 0, 16, 0)
     assert bind.values == (b"'; DROP TABLE x --", b"7", b"1180591620717411303424", b"1.5", b"1e-07", b"2.50", None,
                            b"t", b"2020-01-02")  # fmt: skip
     for name in (parse.name, bind.portal, bind.statement):
-        assert meta.read_name(name) == meta.Wishes((("epsilon", "0.1"),), free=True)
+        assert meta.decode_statement_name(name) == meta.StatementOptions((("epsilon", "0.1"),), free=True)
 
 
 def test_an_error_and_then_another_statement(stage: Stage) -> None:
     error = errors.NotPrivate("this would return single private rows", detail="One row.", span=Span(7, 8))
     fields = {"S": "ERROR", "C": "0A000", "M": error.message, "D": "One row. It was charged.", "P": "8", "H": "Sum."}
-    stage.plays(notice(meta.error_notice(error, CHARGE)), replies.error_response(fields), READY)
+    stage.plays(notice(meta.encode_error_notice(error, CHARGE)), replies.error_response(fields), READY)
     with pytest.raises(errors.NotPrivate) as caught:
         stage.session.execute("SELECT * FROM visits")
     found = caught.value
     assert (found.detail, found.hint, found.span, found.charge) == ("One row.", "Sum.", Span(7, 8), CHARGE)
     assert found.statement == "SELECT * FROM visits" and stage.session.charged == CHARGE
-    stage.plays(*sent(ANSWER, NOTHING), READY)
-    assert stage.session.execute("SELECT 1").rows == ANSWER.rows and stage.session.charged == NOTHING
+    stage.plays(*sent(ANSWER, NO_CHARGE), READY)
+    assert stage.session.execute("SELECT 1").rows == ANSWER.rows and stage.session.charged == NO_CHARGE
 
 
 def test_what_is_wrong_here_is_not_sent_and_was_not_charged(stage: Stage) -> None:
@@ -170,7 +170,7 @@ def test_what_is_wrong_here_is_not_sent_and_was_not_charged(stage: Stage) -> Non
     stage.session.execute("SELECT 1")
     with pytest.raises(dpsql.ProgrammingError):
         stage.session.execute("SELECT ?", [float("nan")])
-    assert stage.session.charged == NOTHING and not stage.session.lost
+    assert stage.session.charged == NO_CHARGE and not stage.session.lost
 
 
 # --- connections that end --------------------------------------------------------------------------------------------
@@ -217,17 +217,17 @@ def test_a_server_that_makes_no_sense_is_left(stage: Stage, said: bytes) -> None
 def test_what_a_server_says_of_rows_takes_no_memory() -> None:
     """A notice of some kilobytes: rows and columns are counted in memory only when they have come."""
     columns = [["c", None, "T"]] * 2_000
-    told = meta.Told()
+    told = meta.StatementMetadata()
     tracemalloc.start()
     try:
-        told.add(json.dumps({**json.loads(HUGE), "columns": columns, "rows": 10**5}))
+        told.add_notice(json.dumps({**json.loads(HUGE), "columns": columns, "rows": 10**5}))
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
     finally:
         tracemalloc.stop()
     for place, column in ((10**5, 0), (-1, 0), (0, 2_000), (0, -1)):
         for kind in ("bars", "values"):
             with pytest.raises(ValueError):
-                told.add(json.dumps({kind: [["1", "1", "1"]], "from": place, "column": column}))
+                told.add_notice(json.dumps({kind: [["1", "1", "1"]], "from": place, "column": column}))
     assert (told.bars, told.values) == ({}, {})
 
 
@@ -253,7 +253,7 @@ def test_a_login_that_drips_ends_in_time() -> None:
     began = time.monotonic()
     try:
         with pytest.raises(dpsql.OperationalError, match="does not answer"):
-            Link(replace(ADDRESS, timeout=0.5), Opened(here))
+            ServerConnection(replace(ADDRESS, timeout=0.5), OpenedSocket(here))
         assert time.monotonic() - began < 10
     finally:
         gone.set()
@@ -282,10 +282,10 @@ def test_a_closed_connection(stage: Stage) -> None:
 
 def test_a_cancel_is_for_the_statement_under_way_alone(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     canceled: list[str] = []
-    monkeypatch.setattr(Link, "cancel", lambda self: canceled.append("sent"))
+    monkeypatch.setattr(ServerConnection, "cancel", lambda self: canceled.append("sent"))
     stage.session.cancel()
     assert canceled == []
-    done, ticket = Ticket(), Ticket()
+    done, ticket = StatementHandle(), StatementHandle()
     stage.plays(*sent(ANSWER), READY)
     stage.session.execute("SELECT 1", ticket=done)
     stage.session.cancel(done)
@@ -303,7 +303,7 @@ def test_progress(stage: Stage) -> None:
 
     def play() -> None:
         stage.there.recv(65536)
-        stage.there.sendall(notice(meta.progress_notice(1, 3)))
+        stage.there.sendall(notice(meta.encode_progress_notice(1, 3)))
         while stage.session.progress == (0, 0):
             pass
         seen.append(stage.session.progress)
@@ -330,19 +330,19 @@ VALUES = [
 @pytest.mark.parametrize(("type_", "value"), VALUES)
 def test_a_cell_comes_back_with_its_type(type_: str, value: object) -> None:
     column = OutputColumn("x", parse_type(type_), type_)
-    cell = None if value is None else encoder(column_type(column)[0], 0)(value)
-    (back,) = reader([column])((cell,))
+    cell = None if value is None else make_encoder(column_wire_type(column)[0], 0)(value)
+    (back,) = make_row_reader([column])((cell,))
     assert repr(back) == repr(value)
 
 
 @pytest.mark.parametrize("value", [5, -(2**80), 1.5, -0.0, 1e300, 5e-324, Decimal("1E+3"), Decimal("0.000"), "x", True])
 def test_a_parameter_is_the_same_literal_on_the_server(value: object) -> None:
-    from dpsql.pgwire.decode import parameter
-    from dpsql.pgwire.wire_types import TEXT_TYPE, parameter_type
+    from dpsql.pgwire.decode import decode_parameter as parameter
+    from dpsql.pgwire.wire_types import TEXT_TYPE, parameter_wire_type as parameter_type
 
-    ((oid, data),) = bound([value])
+    ((oid, data),) = bind_parameters([value])
     there = parameter(data, parameter_type(oid) or TEXT_TYPE, 0)
-    assert literals([there]) == literals([value])
+    assert to_literals([there]) == to_literals([value])
 
 
 @pytest.mark.parametrize(
@@ -372,4 +372,4 @@ def test_an_error_in_another_text() -> None:
 
 def test_the_name_of_a_class_that_is_none_counts_nothing() -> None:
     for name in ("Warning", "Span", "Exception", "nosuch"):
-        assert type(read_error({"C": "53400"}, meta.Told(error=name))) is errors.BudgetExceeded
+        assert type(read_error({"C": "53400"}, meta.StatementMetadata(error=name))) is errors.BudgetExceeded

@@ -36,8 +36,8 @@ class Typing:
     shell: Shell
 
     def __call__(self, text: str) -> str:
-        self.shell.feed(text)
-        self.shell.finish()
+        self.shell.run_text(text)
+        self.shell.run_pending()
         return self.written()
 
     def written(self) -> str:

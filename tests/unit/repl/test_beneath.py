@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import dpsql
-from dpsql.repl.beneath import Beneath, next_text
+from dpsql.repl.beneath import StatusLine, format_statement_cost
 
 COUNT = "SELECT COUNT(*) AS n FROM patients"
 
@@ -16,7 +16,7 @@ COUNT = "SELECT COUNT(*) AS n FROM patients"
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 def test_the_error_that_is_told_before_is_the_one_that_comes(connection: dpsql.Connection, noise: str) -> None:
     connection.sql(f"SET noise = {noise}")
-    told = next_text(connection.explain(COUNT))
+    told = format_statement_cost(connection.explain(COUNT))
     bar = connection.sql(COUNT).errors[0][0]
     assert bar is not None
     (half,) = re.findall(r"n ± ([\d.]+)", told)
@@ -25,31 +25,31 @@ def test_the_error_that_is_told_before_is_the_one_that_comes(connection: dpsql.C
 
 def test_what_is_paid_for_is_free(connection: dpsql.Connection) -> None:
     connection.sql(COUNT)
-    assert next_text(connection.explain(COUNT)).startswith("next: free, paid for before, n ± ")
-    assert next_text(connection.explain("SELECT 1")) == "next: free, it reads no private rows"
+    assert format_statement_cost(connection.explain(COUNT)).startswith("next: free, paid for before, n ± ")
+    assert format_statement_cost(connection.explain("SELECT 1")) == "next: free, it reads no private rows"
 
 
 def test_what_would_be_refused_is_told(connection: dpsql.Connection) -> None:
     connection.sql("SET epsilon = 1000")
-    assert next_text(connection.explain(COUNT)) == "next: would be refused, your budget does not cover it"
+    assert format_statement_cost(connection.explain(COUNT)) == "next: would be refused, your budget does not cover it"
 
 
 def test_what_is_typed_is_told_and_what_was_asked_lessens_what_is_left(connection: dpsql.Connection) -> None:
     news = threading.Semaphore(0)
-    beneath = Beneath(lambda: connection, None, news.release)
+    beneath = StatusLine(lambda: connection, None, news.release)
     beneath.start()
     try:
-        assert news.acquire(timeout=30) and beneath.text().startswith("left of ana's budget: 100 %")
-        beneath.typed(COUNT)
+        assert news.acquire(timeout=30) and beneath.render().startswith("left of ana's budget: 100 %")
+        beneath.update_text(COUNT)
         assert news.acquire(timeout=30) and "next: epsilon 1, n ± " in beneath.text()
-        assert beneath.text(40).startswith("100 % left · next: ") and len(beneath.text(30)) <= 30
-        assert beneath.text(5) == ""
-        beneath.typed(f"SELECT 1; {COUNT}; {COUNT};")
-        assert news.acquire(timeout=30) and "next: 3 statements, epsilon 2 in all" in beneath.text()
-        beneath.typed("SELECT nonsense FROM")
-        assert news.acquire(timeout=30) and "next" not in beneath.text()
+        assert beneath.render(40).startswith("100 % left · next: ") and len(beneath.text(30)) <= 30
+        assert beneath.render(5) == ""
+        beneath.update_text(f"SELECT 1; {COUNT}; {COUNT};")
+        assert news.acquire(timeout=30) and "next: 3 statements, epsilon 2 in all" in beneath.render()
+        beneath.update_text("SELECT nonsense FROM")
+        assert news.acquire(timeout=30) and "next" not in beneath.render()
         connection.sql(COUNT)
-        beneath.asked()
-        assert news.acquire(timeout=30) and "100 %" not in beneath.text()
+        beneath.refresh_balance()
+        assert news.acquire(timeout=30) and "100 %" not in beneath.render()
     finally:
         beneath.close()

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsql.catalog.names import ForeignKey, NamedColumn, NamedTable, UniqueKey, named_tables
-from dpsql.lex import tokens
-from dpsql.quoting import quoted
+from dpsql.catalog.names import ForeignKey, NamedColumn, NamedTable, UniqueKey, reflect_tables
+from dpsql.lex import split_tokens
+from dpsql.quoting import quote_name
 from dpsql.repl import matching, menu
-from dpsql.repl.commands import COMMANDS
-from dpsql.repl.complete import Candidate, Names, complete
-from dpsql.repl.naming import list_paths, unquoted
+from dpsql.repl.commands import META_COMMANDS
+from dpsql.repl.complete import CompletionCandidate, CompletionNames, complete
+from dpsql.repl.naming import list_paths, unquote_name
 from dpsql.repl.words import KEYWORDS
 from dpsql.schema.load import load_schema
-from dpsql.sql.parse import parse
+from dpsql.sql.parse import parse_query
 from dpsql.types import BIGINT, TEXT
 from dpsql.vocabulary import named_functions, named_settings, own_functions
 from tests.support.typed import typed
@@ -25,17 +25,17 @@ ODD = NamedTable(
     "Odd Table", "public", (NamedColumn("order", TEXT), NamedColumn("it's", TEXT, values=("a'b", "c d")),
                             NamedColumn("level", BIGINT, values=("1", "2"))),
 )  # fmt: skip
-NAMES = Names(
-    (*named_tables(load_schema(SCHEMA)), ODD),
+NAMES = CompletionNames(
+    (*reflect_tables(load_schema(SCHEMA)), ODD),
     (*named_functions(), *own_functions([("spread", ["x"])], [("costs", ["ward"]), ("Old One", [])])),
     named_settings(),
     lambda typed: [path for path in ("data/", "out.csv", "over.sql") if path.startswith(typed)],
 )
 
 
-def offered(text, names=NAMES) -> list[Candidate]:
+def offered(text, names=NAMES) -> list[CompletionCandidate]:
     cursor = text.index("|")
-    return complete(text[:cursor] + text[cursor + 1 :], cursor, names, COMMANDS)
+    return complete(text[:cursor] + text[cursor + 1 :], cursor, names, META_COMMANDS)
 
 
 def texts(text, kind=None):
@@ -73,7 +73,7 @@ def test_tables_that_answer_to_what_is_typed():
     assert texts("SELECT * FROM lts|") == ["lab_tests"]  # by its letters
     assert texts('SELECT * FROM "v|') == ['"visits"']
     assert texts("SELECT * FROM public.w|") == ["wards"]
-    assert offered("SELECT * FROM w|") == [Candidate("wards", 14, "wards", "table", "public table")]
+    assert offered("SELECT * FROM w|") == [CompletionCandidate("wards", 14, "wards", "table", "public table")]
 
 
 def test_common_tables_come_first():
@@ -201,7 +201,7 @@ def test_keys_join_whichever_table_comes_first():
         return NamedTable(name, "private", (NamedColumn(column, BIGINT),), foreign=foreign)
 
     stays = table("stays", "who", ForeignKey("f", "who", "people", "id"))
-    names = Names((table("people", "id"), stays, table("calls", "by", ForeignKey("g", "by", "people", "id"))))
+    names = CompletionNames((table("people", "id"), stays, table("calls", "by", ForeignKey("g", "by", "people", "id"))))
 
     def joined(text):
         return [one.text for one in offered(f"SELECT 1 FROM {text} ON |", names) if one.kind == "join"]
@@ -274,8 +274,8 @@ def test_settings():
 
 
 def test_commands():
-    assert texts("\\|")[:3] == ["\\g", "\\gx", "\\e"] and len(texts("\\|")) == len(COMMANDS)
-    assert offered("\\d|")[0] == Candidate("\\d", 0, "\\d", "command", next(c.help for c in COMMANDS if c.name == "d"))
+    assert texts("\\|")[:3] == ["\\g", "\\gx", "\\e"] and len(texts("\\|")) == len(META_COMMANDS)
+    assert offered("\\d|")[0] == CompletionCandidate("\\d", 0, "\\d", "command", next(c.help for c in META_COMMANDS if c.name == "d"))
     assert texts("SELECT 1 \\ch|") == ["\\chart"]
     assert texts("\\x |") == ["on", "off", "auto"] and texts("\\chart b|") == ["bars"] and texts("\\x on |") == []
     assert texts("\\d wa|") == ["wards"] and texts("\\set noise |") == ["auto", "laplace", "gaussian"]
@@ -310,7 +310,7 @@ def test_every_place_of_a_statement(statement):
     """Whatever is cut away behind the cursor: what is offered begins before it, on one line, once."""
     for cursor in range(len(statement) + 1):
         for text in (statement, statement[:cursor]):
-            found = complete(text, cursor, NAMES, COMMANDS)
+            found = complete(text, cursor, NAMES, META_COMMANDS)
             assert all(one.start <= cursor and "\n" not in one.text for one in found)
             assert len({(one.kind, one.text) for one in found}) == len(found)
 
@@ -319,13 +319,13 @@ def test_every_place_of_a_statement(statement):
 @given(typed, st.data())
 def test_any_text(text, data):
     cursor = data.draw(st.integers(0, len(text)))
-    complete(text, cursor, NAMES, COMMANDS)
+    complete(text, cursor, NAMES, META_COMMANDS)
 
 
 @given(st.text(min_size=1).filter(lambda name: "\x00" not in name))
 def test_names_are_read_back(name):
-    assert unquoted(quoted(name)) == name == unquoted(quoted(name, always=True))
-    assert len(tokens(quoted(name))) == 1
+    assert unquote_name(quote_name(name)) == name == unquote_name(quote_name(name, always=True))
+    assert len(split_tokens(quote_name(name))) == 1
 
 
 def test_deep_parentheses():
@@ -343,9 +343,9 @@ def test_work_does_not_grow_with_the_schema(monkeypatch):
         )
         for at in range(200)
     )
-    names = Names(tables, named_functions(), named_settings())
+    names = CompletionNames(tables, named_functions(), named_settings())
     asked = []
-    monkeypatch.setattr(menu, "rank", lambda *args: asked.append(args) or matching.rank(*args))
+    monkeypatch.setattr(menu, "rank_match", lambda *args: asked.append(args) or matching.rank_match(*args))
 
     def work(text):
         asked.clear()
@@ -357,19 +357,19 @@ def test_work_does_not_grow_with_the_schema(monkeypatch):
     assert work("SELECT t.| FROM table_7 t") == 50
     assert work("SELECT | FROM table_7 t JOIN table_8 u ON true") <= 102 + others
     assert work("SELECT column_199_4|") <= 11 + others  # of 10,000
-    assert work("SELECT col|") <= menu.MOST + others and len(offered("SELECT col|", names)) == menu.MOST
+    assert work("SELECT col|") <= menu.MAX_CANDIDATES + others and len(offered("SELECT col|", names)) == menu.MAX_CANDIDATES
     assert work("SELECT 1 FROM table_0 JOIN table_1 ON |") <= 103 + others
 
 
 @pytest.mark.parametrize("word", sorted(KEYWORDS | {"at", "day", "date", "rows", "first", "value", "user"}))
 def test_a_word_that_is_offered_as_a_name_is_read_as_one(word):
-    assert parse(f"SELECT COUNT({quoted(word)}) FROM t GROUP BY {quoted(word)}") is not None
+    assert parse_query(f"SELECT COUNT({quote_name(word)}) FROM t GROUP BY {quote_name(word)}") is not None
 
 
 # --- what an account makes -------------------------------------------------------------------------------------------
 
 LIKE = NamedTable("like", "view", (NamedColumn("ward", TEXT),), description="synthetic rows: made by CREATE …")
-OWNED = Names((*NAMES.tables, LIKE), NAMES.functions, NAMES.settings)
+OWNED = CompletionNames((*NAMES.tables, LIKE), NAMES.functions, NAMES.settings)
 MODEL = "CREATE MODEL m AS LINEAR REGRESSION ON cost USING nights FROM visits"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from dpsql.dbapi.frames import Frame
 from dpsql.errors import InterfaceError, InvalidSyntax
-from dpsql.repl.copying import Copy, read_copy, write_copy
+from dpsql.repl.copying import CopyRequest, parse_copy, write_copy
 from dpsql.types import BIGINT, TEXT
 from tests.support.needed import package
 
@@ -28,24 +28,24 @@ FRAME = Frame(("k", "n"), (TEXT, BIGINT), [("a,\nb", 2**53 + 1), (None, None)])
     ],
 )
 def test_lines(argument: str, sql: str | None, path: str, format_: str, errors: bool) -> None:
-    assert read_copy(argument) == Copy(sql, Path(path), format_, errors)
+    assert parse_copy(argument) == CopyRequest(sql, Path(path), format_, errors)
 
 
 def test_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert read_copy("to ~/a.csv").path == tmp_path / "a.csv"
+    assert parse_copy("to ~/a.csv").path == tmp_path / "a.csv"
 
 
 @pytest.mark.parametrize("argument", ["a.csv", "to a", "to a.csv json csv", "to a.xls", "to 'a.csv", ""])
 def test_lines_that_cannot_be_read(argument: str) -> None:
     with pytest.raises(InvalidSyntax):
-        read_copy(argument)
+        parse_copy(argument)
 
 
 def test_files(tmp_path: Path) -> None:
     arrow = package("pyarrow.parquet")
     for format_ in ("csv", "json", "parquet"):
-        write_copy(Copy(None, tmp_path / format_, format_, False), FRAME)
+        write_copy(CopyRequest(None, tmp_path / format_, format_, False), FRAME)
     assert (tmp_path / "csv").read_text(encoding="utf-8") == f'k,n\n"a,\nb",{2**53 + 1}\n,\n'
     rows = [{"k": "a,\nb", "n": 2**53 + 1}, {"k": None, "n": None}]
     assert json.loads((tmp_path / "json").read_text(encoding="utf-8")) == rows
@@ -55,4 +55,4 @@ def test_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize("format_", ["csv", "parquet"])
 def test_where_nothing_can_be_written(tmp_path: Path, format_: str) -> None:
     with pytest.raises(InterfaceError, match="cannot be written"):
-        write_copy(Copy(None, tmp_path / "missing" / "a", format_, False), FRAME)
+        write_copy(CopyRequest(None, tmp_path / "missing" / "a", format_, False), FRAME)

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.repl.highlight import STYLES, highlight
+from dpsql.repl.highlight import HIGHLIGHT_STYLES, highlight_sql
 from tests.support.typed import typed
 
 
 def styles(text):
-    return " ".join(f"{fragment}:{style}" for style, fragment in highlight(text) if style)
+    return " ".join(f"{fragment}:{style}" for style, fragment in highlight_sql(text) if style)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,6 @@ WORDS = ["select ", "count(", "as ", "::", "date", "'x'", ".", "(", ")", "\\d", 
 
 @given(st.one_of(typed, st.lists(st.sampled_from(WORDS)).map("".join)))
 def test_fragments_joined_are_the_text(text):
-    found = highlight(text)
+    found = highlight_sql(text)
     assert "".join(fragment for _, fragment in found) == text
-    assert {style for style, _ in found} <= set(STYLES) and all(fragment for _, fragment in found)
+    assert {style for style, _ in found} <= set(HIGHLIGHT_STYLES) and all(fragment for _, fragment in found)

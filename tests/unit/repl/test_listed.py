@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpsql.catalog.names import ForeignKey, NamedColumn, NamedTable, UniqueKey
-from dpsql.repl.listed import functions_listed, table_described, tables_listed
-from dpsql.repl.view import View
+from dpsql.repl.listed import format_function_list, format_table_description, format_table_list
+from dpsql.repl.view import DisplayOptions
 from dpsql.types import BIGINT, BOOLEAN, TEXT
 from dpsql.vocabulary import NamedFunction
 
@@ -28,7 +28,7 @@ def cells(line: str) -> list[str]:
 
 
 def test_a_table() -> None:
-    lines = table_described(VISITS, View(), None)
+    lines = format_table_description(VISITS, DisplayOptions(), None)
     assert lines[0] == "Private table visits"
     rows = {cells(line)[0]: cells(line) for line in lines if "│" in line}
     assert rows["column"] == ["column", "type", "note"]  # no column has bounds
@@ -41,18 +41,18 @@ def test_a_table() -> None:
 def test_names_and_values_steer_no_terminal() -> None:
     hostile = NamedTable(STEERS, "public", (NamedColumn(STEERS, TEXT, values=(STEERS,)),), comment=STEERS,
                          unique=(UniqueKey("u", (STEERS,)),), description=STEERS)  # fmt: skip
-    lines = table_described(hostile, View(), None) + tables_listed([hostile, VISITS], View(), None)
+    lines = format_table_description(hostile, DisplayOptions(), None) + format_table_list([hostile, VISITS], DisplayOptions(), None)
     assert "\x1b" not in "".join(lines) and len([line for line in lines if "[2Jb" in line]) >= 6
 
 
 def test_tables() -> None:
     view = NamedTable("recent", "view", (), description="those of this year", comment="no")
-    rows = [cells(line) for line in tables_listed([VISITS, view], View(), None) if "│" in line]
+    rows = [cells(line) for line in format_table_list([VISITS, view], DisplayOptions(), None) if "│" in line]
     assert rows[0] == ["name", "kind", "comment"] and rows[2] == ["recent", "view", "those of this year"]
-    assert rows[1][:2] == ["visits", "private"] and table_described(view, View(), None)[0] == "View recent"
+    assert rows[1][:2] == ["visits", "private"] and format_table_description(view, DisplayOptions(), None)[0] == "View recent"
 
 
 def test_functions_are_in_order() -> None:
     functions = [NamedFunction("upper", "scalar", "upper(ward)"), NamedFunction("avg", "aggregate", "AVG(cost)")]
-    rows = [cells(line) for line in functions_listed(functions, View(), None) if "│" in line]
+    rows = [cells(line) for line in format_function_list(functions, DisplayOptions(), None) if "│" in line]
     assert rows[1:] == [["avg", "aggregate", "AVG(cost)"], ["upper", "scalar", "upper(ward)"]]

@@ -33,7 +33,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], dict[str, Any]
 
 
 def paged(lines: list[str], out: io.StringIO) -> str:
-    pager.page(lines, Screen(out, io.StringIO()))
+    pager.page_lines(lines, Screen(out, io.StringIO()))
     return out.getvalue()
 
 

@@ -20,8 +20,8 @@ from dpsql.errors import (
     UnknownTable,
 )
 from dpsql.repl import meta
-from dpsql.repl.commands import BY_NAME, COMMANDS
-from dpsql.repl.meta import Leave
+from dpsql.repl.commands import COMMANDS_BY_NAME, META_COMMANDS
+from dpsql.repl.meta import ShellExit
 
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex ORDER BY sex"
 
@@ -31,12 +31,12 @@ def charges(typed) -> int:
 
 
 def test_every_command_is_done_by_something():
-    assert meta.DO.keys() == BY_NAME.keys() and len(BY_NAME) == len(COMMANDS)
+    assert meta.META_COMMAND_ACTIONS.keys() == COMMANDS_BY_NAME.keys() and len(COMMANDS_BY_NAME) == len(META_COMMANDS)
 
 
 def test_help_names_every_command(typed):
     told = typed("\\?")
-    assert all(f"\\{command.name} " in told + " " and command.help in told for command in COMMANDS)
+    assert all(f"\\{command.name} " in told + " " and command.help in told for command in META_COMMANDS)
     assert typed("\\help") == told == typed("\\h;")
 
 
@@ -326,7 +326,7 @@ def test_who_asks_a_server_is_told_which_and_how(typed, connection, monkeypatch)
 
 
 def test_leaving(typed):
-    with pytest.raises(Leave):
+    with pytest.raises(ShellExit):
         typed("\\q")
 
 

@@ -4,13 +4,13 @@
 import pytest
 from hypothesis import given
 
-from dpsql.lex import Kind, tokens
-from dpsql.repl.statements import Backslash, Statement, is_complete, pieces
+from dpsql.lex import TokenKind, split_tokens
+from dpsql.repl.statements import MetaCommandText, StatementText, is_complete, split_input
 from tests.support.typed import typed
 
 
 def split(text):
-    return [piece.text if isinstance(piece, Backslash) else piece.sql + ";" * piece.complete for piece in pieces(text)]
+    return [piece.text if isinstance(piece, MetaCommandText) else piece.sql + ";" * piece.complete for piece in split_input(text)]
 
 
 @pytest.mark.parametrize(
@@ -60,13 +60,13 @@ def test_is_complete(text, complete):
 
 def test_where_pieces_begin():
     text = "  SELECT 1;\n \\d visits\n -- a\nSELECT"
-    assert [text[piece.start :][:6] for piece in pieces(text)] == ["SELECT", "\\d vis", "-- a\nS"]
-    assert pieces(text)[1] == Backslash("\\d visits", 13) and isinstance(pieces(text)[2], Statement)
+    assert [text[piece.start :][:6] for piece in split_input(text)] == ["SELECT", "\\d vis", "-- a\nS"]
+    assert split_input(text)[1] == MetaCommandText("\\d visits", 13) and isinstance(split_input(text)[2], StatementText)
 
 
 @given(typed)
 def test_tokens_joined_are_the_text(text):
-    found = tokens(text)
+    found = split_tokens(text)
     assert "".join(token.text for token in found) == text
     assert [token.start for token in found] == [sum(len(t.text) for t in found[:at]) for at in range(len(found))]
     assert all(token.ended for token in found[:-1])
@@ -75,8 +75,8 @@ def test_tokens_joined_are_the_text(text):
 @given(typed)
 def test_nothing_typed_is_lost(text):
     """But for semicolons and space, and comments that stand alone."""
-    kept = "".join(piece.text if isinstance(piece, Backslash) else piece.sql for piece in pieces(text))
-    words = [t.text for t in tokens(text) if t.kind not in (Kind.SPACE, Kind.COMMENT) and t.text != ";"]
+    kept = "".join(piece.text if isinstance(piece, MetaCommandText) else piece.sql for piece in split_input(text))
+    words = [t.text for t in split_tokens(text) if t.kind not in (TokenKind.SPACE, TokenKind.COMMENT) and t.text != ";"]
     at = 0
     for word in words:
         at = kept.index(word.rstrip(), at) + len(word.rstrip())

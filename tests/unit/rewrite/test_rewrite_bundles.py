@@ -6,22 +6,22 @@ from fractions import Fraction
 import pytest
 
 from dpsql.analysis.sensitivity import Neighboring
-from dpsql.calibrate import Noise, Takes, calibrate, shares
+from dpsql.calibrate import NoiseKind, LossNeed, calibrate, split_loss
 from dpsql.plan.bundles import Bundle, CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
 from dpsql.plan.nodes import CountUnits, Distinct, Gather, Norm, Sum
 from dpsql.plan.recipes import Linear, Mean, Paired, Recipe, Terms, Variance
 from dpsql.plan.relations import Filter
-from dpsql.rewrite.coarsen import SCALE_BITS, coarsen, shift_for
-from dpsql.rewrite.pipeline import Rewritten, rewrite
-from dpsql.rewrite.policy import Policy
+from dpsql.rewrite.coarsen import NOISE_SCALE_BITS, coarsen_bundles, shift_for
+from dpsql.rewrite.pipeline import RewrittenPlan, rewrite_plan
+from dpsql.rewrite.policy import ContributionPolicy
 from dpsql.schema.model import Resolved
-from dpsql.sql.parse import parse
-from dpsql.sql.split import split
+from dpsql.sql.parse import parse_query
+from dpsql.sql.split import split_query
 
 
-def rewritten(aggregates: str, resolved: Resolved, table: str = "visits") -> Rewritten:
-    (release,) = split(parse(f"SELECT {aggregates} FROM {table}"), resolved.schema).releases
-    return rewrite(release.aggregate, resolved, Policy(8, 4, Norm.L2))
+def rewritten(aggregates: str, resolved: Resolved, table: str = "visits") -> RewrittenPlan:
+    (release,) = split_query(parse_query(f"SELECT {aggregates} FROM {table}"), resolved.schema).releases
+    return rewrite_plan(release.aggregate, resolved, ContributionPolicy(8, 4, Norm.L2))
 
 
 def bundles(gather: Gather) -> tuple[Bundle, ...]:
@@ -94,7 +94,7 @@ def cells(values: list[int | None], bundle: Bundle, whole: int) -> dict[str, int
     if isinstance(bundle, SumBundle):
         return {bundle.cell: sum(known) * whole}
     if isinstance(bundle, VarianceBundle):
-        centred, wide = [2 * v - bundle.value.lower - bundle.value.upper for v in known], bundle.wide
+        centred, wide = [2 * v - bundle.value.lower - bundle.value.upper for v in known], bundle.max_width
         sums = (sum(wide**2 - z * z for z in centred), sum(z * z for z in centred), sum(wide * z for z in centred))
         return {cell: total * whole for cell, total in zip(bundle.cells, sums, strict=True)}
     assert isinstance(bundle, MomentBundle)
@@ -119,7 +119,7 @@ def test_recipes_give_the_exact_answers_back(aggregates: str, clinic: Resolved) 
     for bundle in bundles(found.gather):
         exact |= cells(values, bundle, whole)
         grids |= dict.fromkeys(bundle.cells, bundle.grid / whole)
-    (release,) = split(parse(f"SELECT {aggregates} FROM visits"), clinic.schema).releases
+    (release,) = split_query(parse_query(f"SELECT {aggregates} FROM visits"), clinic.schema).releases
     expected = {
         "CountRows": Fraction(len(values)),
         "CountValues": Fraction(len(known)),
@@ -161,20 +161,20 @@ def test_a_pair_knows_which_of_its_values_is_which(clinic: Resolved) -> None:
 @pytest.mark.parametrize("scale", [0, 1, 2**30, 2**31 - 1, 2**31, 2**36, 2**60])
 def test_a_shift_brings_noise_down_to_its_bits(scale: int) -> None:
     shift = shift_for(scale**2)
-    assert shift >= 0 and scale >> shift < 1 << (SCALE_BITS + 1)
-    assert shift == 0 or scale >> shift >= 1 << SCALE_BITS
+    assert shift >= 0 and scale >> shift < 1 << (NOISE_SCALE_BITS + 1)
+    assert shift == 0 or scale >> shift >= 1 << NOISE_SCALE_BITS
 
 
 def test_only_the_bundles_that_are_named_get_coarser(clinic: Resolved) -> None:
     gather = rewritten("SUM(cost), SUM(paid)", clinic).gather
     first, second = bundles(gather)
-    changed = bundles(coarsen(gather, {second.cells[0]: 3}))
+    changed = bundles(coarsen_bundles(gather, {second.cells[0]: 3}))
     assert (changed[0].shift, changed[1].shift) == (0, 3) and changed[0].cells == first.cells
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(1), Fraction(100)])
 def test_coarsening_leaves_a_thousand_steps_to_the_largest_row(epsilon: Fraction, clinic: Resolved) -> None:
     gather = rewritten("SUM(cost), COUNT(*), SUM(paid), CORR(cost, paid), STDDEV(nights)", clinic).gather
-    (share,) = shares(Noise.GAUSSIAN, epsilon, Fraction(1, 10**7), (Takes.EPSILON,))
+    (share,) = split_loss(NoiseKind.GAUSSIAN, epsilon, Fraction(1, 10**7), (LossNeed.EPSILON,))
     for bundle in bundles(calibrate(gather, share, Neighboring(False, 1)).gather):
         assert (bundle.row_linf << 16) >> bundle.shift >= 1 << 10

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.analysis.domains import node_domains
+from dpsql.analysis.domains import derive_domains
 from dpsql.errors import UnboundedValues, Unsupported
 from dpsql.plan.expr import Arithmetic, Call, Cast, Column, Expr, Literal, Quantise
 from dpsql.plan.measures import CountRows
@@ -22,17 +22,17 @@ from dpsql.plan.relations import (
     UnitMeasure,
     UnitWindow,
 )
-from dpsql.rewrite.exact_units import exact_units
+from dpsql.rewrite.exact_units import make_unit_aggregates_exact
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import EngineTable
-from dpsql.types import BIGINT, DOUBLE, HUGEINT, TEXT, Type, decimal, sum_type
+from dpsql.types import BIGINT, DOUBLE, HUGEINT, TEXT, Type, decimal_type, sum_type
 
 DOMAINS = {
     "cost": (Domain(DOUBLE, True, Fraction(0), Fraction(100)), None),
     "price": (Domain(DOUBLE, True, Fraction(0), Fraction(100)), Fraction(1, 100)),
     "free": (Domain(DOUBLE), None),
-    "paid": (Domain(decimal(10, 2)), None),
-    "wide": (Domain(decimal(38, 2)), None),
+    "paid": (Domain(decimal_type(10, 2)), None),
+    "wide": (Domain(decimal_type(38, 2)), None),
     "n": (Domain(BIGINT), None),
     "huge": (Domain(HUGEINT), None),
     "t": (Domain(TEXT, length=9), None),
@@ -53,7 +53,7 @@ def c(name: str) -> Column:
 
 
 def rewritten(node: Rows) -> Rows:
-    return exact_units(Aggregate(node, (), (CountRows(),))).input
+    return make_unit_aggregates_exact(Aggregate(node, (), (CountRows(),))).input
 
 
 def argument(function: str, arg: Expr, type_: Type = DOUBLE) -> Expr | None:
@@ -70,7 +70,7 @@ def test_sums_of_doubles_are_of_whole_steps_within_their_bounds() -> None:
 
 
 def test_short_decimals_are_counted_exactly_without_declared_bounds() -> None:
-    found = argument("sum", c("paid"), sum_type(decimal(10, 2)))
+    found = argument("sum", c("paid"), sum_type(decimal_type(10, 2)))
     assert found == Quantise(c("paid"), Fraction(1, 100), 1 - 10**10, 10**10 - 1)
 
 
@@ -112,7 +112,7 @@ def window(function: str, arg: Expr, frame: str | None) -> UnitWindow:
 def test_windows_sum_whole_steps_and_copy_values_as_they_are() -> None:
     summed = rewritten(window("sum", c("price"), None))
     assert isinstance(summed, UnitWindow) and isinstance(summed.args[0], Quantise)
-    assert node_domains(summed, assume=3)["w"].bounds == (0, 300)
+    assert derive_domains(summed, assume=3)["w"].bounds == (0, 300)
     assert rewritten(window("lag", c("free"), None)) == window("lag", c("free"), None)
 
 

@@ -7,14 +7,14 @@ import pytest
 
 from dpsql.errors import UnboundedValues
 from dpsql.plan.expr import Column, Quantise
-from dpsql.rewrite.grids import FINE, MOST, quantise
+from dpsql.rewrite.grids import STEP_BITS, MAX_STEPS, quantize_arg
 from dpsql.schema.domain import Domain
-from dpsql.types import BIGINT, DOUBLE, INTEGER, Type, decimal
+from dpsql.types import BIGINT, DOUBLE, INTEGER, Type, decimal_type
 
 
 def chosen(lower: object, upper: object, type_: Type = DOUBLE, declared: Fraction | None = None) -> Quantise:
     domain = Domain(type_, True, Fraction(str(lower)), Fraction(str(upper)))
-    return quantise(Column("x", type_), domain, declared)
+    return quantize_arg(Column("x", type_), domain, declared)
 
 
 def test_whole_numbers_count_themselves() -> None:
@@ -22,7 +22,7 @@ def test_whole_numbers_count_themselves() -> None:
 
 
 def test_decimals_count_their_last_digit() -> None:
-    value = chosen(Decimal("-1.25"), 100, decimal(10, 2))
+    value = chosen(Decimal("-1.25"), 100, decimal_type(10, 2))
     assert (value.grid, value.lower, value.upper) == (Fraction(1, 100), -125, 10_000)
 
 
@@ -44,11 +44,11 @@ def test_doubles_get_a_power_of_two_that_64_bits_hold(lower: object, upper: obje
     value = chosen(lower, upper)
     grid = value.grid
     assert grid.numerator & (grid.numerator - 1) == 0 and grid.denominator & (grid.denominator - 1) == 0
-    assert max(abs(value.lower), abs(value.upper)) <= MOST
+    assert max(abs(value.lower), abs(value.upper)) <= MAX_STEPS
     low, high = Fraction(str(lower)), Fraction(str(upper))
     spread, largest = high - low, max(abs(low), abs(high))
     # At least 2^FINE steps over the range, or nearly all that 64 bits have room for beside an offset.
-    assert spread < grid or spread / grid >= 1 << FINE or largest / grid >= 1 << 42
+    assert spread < grid or spread / grid >= 1 << STEP_BITS or largest / grid >= 1 << 42
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(0, 1), (-1, 1), (10**9, 10**9 + 1), (0, "1e100")])
@@ -59,12 +59,12 @@ def test_a_grid_never_widens_the_domain(lower: object, upper: object) -> None:
 
 def test_whole_numbers_past_the_limit_get_a_coarser_grid() -> None:
     value = chosen(0, 2**60, BIGINT)
-    assert value.grid > 1 and value.upper * value.grid <= 2**60 and value.upper <= MOST
+    assert value.grid > 1 and value.upper * value.grid <= 2**60 and value.upper <= MAX_STEPS
 
 
 def test_a_declared_grid_that_is_too_fine_is_not_used() -> None:
     value = chosen(0, 10**9, DOUBLE, Fraction(1, 10**9))
-    assert value.grid > Fraction(1, 10**9) and value.upper <= MOST
+    assert value.grid > Fraction(1, 10**9) and value.upper <= MAX_STEPS
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(0, "1.000001e100"), ("-1e101", 0), ("-1e300", "1e300")])

@@ -5,16 +5,16 @@ import datetime as dt
 import pytest
 
 from dpsql.plan.nodes import Aggregate, ListedRows
-from dpsql.rewrite.list_groups import MOST_CROSSED, MOST_LISTED, Groups, list_groups
+from dpsql.rewrite.list_groups import MAX_CROSSED_KEYS, MAX_LISTED_KEYS, GroupPlan, list_groups
 from dpsql.rewrite.make_total import make_total
 from dpsql.rewrite.scan_tables import join_by_unit, scan_tables
 from dpsql.schema.model import Resolved
-from dpsql.sql.parse import parse
-from dpsql.sql.split import split
+from dpsql.sql.parse import parse_query
+from dpsql.sql.split import split_query
 
 
-def groups(sql: str, resolved: Resolved) -> Groups:
-    (release,) = split(parse(sql), resolved.schema).releases
+def groups(sql: str, resolved: Resolved) -> GroupPlan:
+    (release,) = split_query(parse_query(sql), resolved.schema).releases
     aggregate: Aggregate = make_total(join_by_unit(scan_tables(release.aggregate, resolved)))
     return list_groups(aggregate)
 
@@ -33,22 +33,22 @@ def by_score(condition: str, extra: str = "") -> str:
 
 
 def test_a_range_is_listed_up_to_the_limit(clinic: Resolved) -> None:
-    rows = listed(by_score(f"score BETWEEN 1 AND {MOST_LISTED}"), clinic)
-    assert rows is not None and len(rows) == MOST_LISTED
-    assert listed(by_score(f"score BETWEEN 0 AND {MOST_LISTED}"), clinic) is None
+    rows = listed(by_score(f"score BETWEEN 1 AND {MAX_LISTED_KEYS}"), clinic)
+    assert rows is not None and len(rows) == MAX_LISTED_KEYS
+    assert listed(by_score(f"score BETWEEN 0 AND {MAX_LISTED_KEYS}"), clinic) is None
 
 
 def test_several_public_keys_are_crossed_up_to_the_limit(clinic: Resolved) -> None:
-    rows = listed(by_score(f"score BETWEEN 1 AND {MOST_LISTED // 2}", ", kind"), clinic)
-    assert rows is not None and len(rows) == MOST_LISTED
-    over = groups(by_score(f"score BETWEEN 0 AND {MOST_LISTED // 2}", ", kind"), clinic)
+    rows = listed(by_score(f"score BETWEEN 1 AND {MAX_LISTED_KEYS // 2}", ", kind"), clinic)
+    assert rows is not None and len(rows) == MAX_LISTED_KEYS
+    over = groups(by_score(f"score BETWEEN 0 AND {MAX_LISTED_KEYS // 2}", ", kind"), clinic)
     assert over.listed is None and over.selected == ("k1", "k2")
 
 
 def test_the_public_part_of_a_mixed_key_has_a_lower_limit(clinic: Resolved) -> None:
-    within = groups(by_score(f"score BETWEEN 1 AND {MOST_CROSSED}", ", ward"), clinic)
-    assert within.listed is not None and within.listed.count == MOST_CROSSED and within.selected == ("k2",)
-    over = groups(by_score(f"score BETWEEN 0 AND {MOST_CROSSED}", ", ward"), clinic)
+    within = groups(by_score(f"score BETWEEN 1 AND {MAX_CROSSED_KEYS}", ", ward"), clinic)
+    assert within.listed is not None and within.listed.count == MAX_CROSSED_KEYS and within.selected == ("k2",)
+    over = groups(by_score(f"score BETWEEN 0 AND {MAX_CROSSED_KEYS}", ", ward"), clinic)
     assert over.listed is None and over.selected == ("k1", "k2")
 
 

@@ -3,20 +3,20 @@
 import pytest
 
 from dpsql.plan.nodes import ListedHole, ListedRows
-from dpsql.rewrite.list_groups import Groups, list_groups
+from dpsql.rewrite.list_groups import GroupPlan, list_groups
 from dpsql.rewrite.make_total import make_total
 from dpsql.rewrite.scan_tables import join_by_unit, scan_tables
 from dpsql.schema.model import Resolved
-from dpsql.sql.parse import parse
-from dpsql.sql.split import split
+from dpsql.sql.parse import parse_query
+from dpsql.sql.split import split_query
 
 
-def groups(sql: str, resolved: Resolved) -> Groups:
-    release = split(parse(sql), resolved.schema).releases[-1]
+def groups(sql: str, resolved: Resolved) -> GroupPlan:
+    release = split_query(parse_query(sql), resolved.schema).releases[-1]
     return list_groups(make_total(join_by_unit(scan_tables(release.aggregate, resolved))))
 
 
-def rows(found: Groups) -> ListedRows:
+def rows(found: GroupPlan) -> ListedRows:
     assert found.listed is not None
     (factor,) = found.listed.factors
     assert isinstance(factor, ListedRows)

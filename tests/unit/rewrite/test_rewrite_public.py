@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from dpsql.analysis.sensitivity import Neighboring, claims
+from dpsql.analysis.sensitivity import Neighboring, derive_sensitivity_bounds
 from dpsql.errors import LimitExceeded, UnboundedContribution
-from dpsql.plan.expr import And, Column, Compare, Literal, conjuncts
+from dpsql.plan.expr import And, Column, Compare, Literal, split_conjuncts
 from dpsql.plan.measures import CountRows
 from dpsql.plan.nodes import Aggregate, CountUnits, Gather, ListedHole, ListedRows, Norm
 from dpsql.plan.relations import (
-    SET,
+    SET_COLUMN,
     Expand,
     Field,
     Filter,
@@ -24,14 +24,14 @@ from dpsql.plan.relations import (
     Table,
 )
 from dpsql.plan.walk import walk_nodes
-from dpsql.rewrite.pipeline import rewrite
-from dpsql.rewrite.policy import Policy
+from dpsql.rewrite.pipeline import rewrite_plan
+from dpsql.rewrite.policy import ContributionPolicy
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import PublicFacts, Resolved
-from dpsql.sql.render import render
+from dpsql.sql.render import render_release
 from dpsql.types import BIGINT, BOOLEAN, INTEGER, TEXT
 
-POLICY = Policy(8, 4, Norm.L2)
+POLICY = ContributionPolicy(8, 4, Norm.L2)
 RELATION = Neighboring(False, 1)
 
 
@@ -60,8 +60,8 @@ def asked(rows: Rows, *keys: Column, sets: tuple[frozenset[str], ...] = ()) -> A
     return Aggregate(rows, named, (CountRows(),), sets)
 
 
-def gathered(aggregate: Aggregate, resolved: Resolved, policy: Policy = POLICY) -> Gather:
-    return rewrite(aggregate, resolved, policy).gather
+def gathered(aggregate: Aggregate, resolved: Resolved, policy: ContributionPolicy = POLICY) -> Gather:
+    return rewrite_plan(aggregate, resolved, policy).gather
 
 
 def join(kind: JoinKind = JoinKind.INNER) -> Join:
@@ -109,7 +109,7 @@ def test_a_filter_on_public_columns_filters_the_list(clinic: Resolved) -> None:
     second = Compare("=", number("w_floor"), Literal(2, INTEGER))
     (factor,) = gathered(asked(Filter(join(), second), text("v_ward")), clinic).listed.factors  # type: ignore[union-attr]
     assert isinstance(factor, ListedHole) and isinstance(factor.rows, Filter)
-    assert second in conjuncts(factor.rows.condition)
+    assert second in split_conjuncts(factor.rows.condition)
     private = Compare("<", number("w_floor"), number("v_nights"))
     (plain,) = gathered(asked(Filter(join(), private), text("w_ward")), clinic).listed.factors  # type: ignore[union-attr]
     assert isinstance(plain, ListedRows)
@@ -145,7 +145,7 @@ def test_a_key_equated_to_a_hole_lists_what_will_be_bound_without_null(key: str,
     assert gather.selection is None and gather.listed is not None and gather.listed.count == 1000
     (factor,) = gather.listed.factors
     assert isinstance(factor, ListedHole) and factor.columns == ("h_ward",)
-    assert "IS NULL" in render(gather)
+    assert "IS NULL" in render_release(gather)
 
 
 def test_keys_of_a_hole_stay_together_and_cross_with_others(clinic: Resolved) -> None:
@@ -173,7 +173,7 @@ def test_a_hole_joined_with_an_outer_join_has_a_group_for_rows_that_met_none(cli
 def test_every_set_lists_its_own_groups_with_its_number(clinic: Resolved) -> None:
     sets = (frozenset({"k1", "k2"}), frozenset({"k1"}), frozenset[str]())
     gather = gathered(asked(visits(), text("v_kind"), number("v_nights"), sets=sets), clinic)
-    assert [key.name for key in gather.keys] == ["k1", "k2", SET] and gather.listed is not None
+    assert [key.name for key in gather.keys] == ["k1", "k2", SET_COLUMN] and gather.listed is not None
     (factor,) = gather.listed.factors
     assert isinstance(factor, ListedRows) and gather.listed.count == 2 * 15 + 2 + 1
     assert factor.rows[-3:] == (("urgent", None, 1), ("planned", None, 1), (None, None, 2))
@@ -184,7 +184,7 @@ def test_a_null_that_is_no_group_drops_the_row_from_sets_with_the_key_only(clini
     gather = gathered(asked(visits(), text("v_kind"), sets=sets), clinic)
     (expand,) = {node for node in walk_nodes(gather) if isinstance(node, Expand)}
     assert not isinstance(expand.input, Filter)
-    sql = render(gather)
+    sql = render_release(gather)
     assert '(NOT ("_set" IN (0)))' in sql or '(NOT ("_set" IN (CAST(0 AS BIGINT))))' in sql
 
 
@@ -192,17 +192,17 @@ def test_where_one_key_is_not_public_all_sets_are_selected(clinic: Resolved) -> 
     sets = (frozenset({"k1", "k2"}), frozenset({"k2"}), frozenset[str]())
     gather = gathered(asked(visits(), text("v_ward"), text("v_kind"), sets=sets), clinic)
     assert gather.listed is None and gather.selection is not None
-    assert gather.selection.keys == ("k1", "k2", SET) and gather.selection.limit == POLICY.groups
+    assert gather.selection.keys == ("k1", "k2", SET_COLUMN) and gather.selection.limit == POLICY.groups
 
 
 def test_a_row_in_three_sets_counts_three_times_in_the_norm(by_row: Resolved) -> None:
     """Where each row is a unit nothing is weighed: its copies are in the claim."""
     events = Table("events", (("kind", Field("kind", TEXT)), ("page", Field("page", TEXT))), None)
     sets = (frozenset({"k1"}), frozenset[str](), frozenset[str]())
-    gather = gathered(asked(events, text("kind"), sets=sets), by_row, Policy(None, None, Norm.L2))
-    (claim,) = claims(gather, RELATION)
+    gather = gathered(asked(events, text("kind"), sets=sets), by_row, ContributionPolicy(None, None, Norm.L2))
+    (claim,) = derive_sensitivity_bounds(gather, RELATION)
     assert claim.sensitivity.l1 == 3
-    selected = gathered(asked(events, text("page"), sets=sets), by_row, Policy(None, None, Norm.L2))
+    selected = gathered(asked(events, text("page"), sets=sets), by_row, ContributionPolicy(None, None, Norm.L2))
     assert isinstance(selected.selection, CountUnits) and selected.selection.one_row
     assert selected.selection.limit is None
 
@@ -211,8 +211,8 @@ def test_a_row_that_meets_several_public_rows_cannot_select_groups(by_row: Resol
     events = Table("events", (("page", Field("page", TEXT)),), None)
     rows = Join(events, hole(), JoinKind.INNER, Compare("<", text("page"), text("h_ward")))
     with pytest.raises(UnboundedContribution, match="its own privacy unit"):
-        gathered(asked(rows, text("page")), by_row, Policy(None, None, Norm.L2))
-    assert claims(gathered(asked(rows), by_row, Policy(1, 1, Norm.L2)), RELATION)[0].sensitivity.l1 == 1000
+        gathered(asked(rows, text("page")), by_row, ContributionPolicy(None, None, Norm.L2))
+    assert derive_sensitivity_bounds(gathered(asked(rows), by_row, ContributionPolicy(1, 1, Norm.L2)), RELATION)[0].sensitivity.l1 == 1000
 
 
 # --- the limit -------------------------------------------------------------------------------------------------------

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.analysis.canon import canonicalise
+from dpsql.analysis.canon import canonicalize
 from dpsql.compile import compile_query
-from dpsql.plan.expr import Compare, Literal, conjuncts
+from dpsql.plan.expr import Compare, Literal, split_conjuncts
 from dpsql.plan.nodes import Aggregate
 from dpsql.plan.relations import Filter
 from dpsql.rewrite.snap_times import snap_times
 from dpsql.schema.model import Resolved
 from dpsql.schema.snap import Snap
-from dpsql.settings import defaults
-from dpsql.sql.parse import parse
-from dpsql.sql.split import split
+from dpsql.settings import default_settings
+from dpsql.sql.parse import parse_query
+from dpsql.sql.split import split_query
 
 NOW = dt.datetime(2024, 3, 1, 12, 0, tzinfo=dt.UTC)
 HOUR = dt.timedelta(hours=1)
@@ -35,14 +35,14 @@ def calls(resolved: Callable[[str], Resolved]) -> Resolved:
 
 
 def asked(sql: str, calls: Resolved) -> Aggregate:
-    return canonicalise(split(parse(sql), calls.schema, NOW).releases[0].aggregate)
+    return canonicalize(split_query(parse_query(sql), calls.schema, NOW).releases[0].aggregate)
 
 
 def ends(aggregate: Aggregate) -> tuple[dt.datetime, dt.datetime]:
     """Of a window: the lower and the upper end."""
     assert isinstance(aggregate.input, Filter)
     lower = upper = None
-    for part in conjuncts(aggregate.input.condition):
+    for part in split_conjuncts(aggregate.input.condition):
         assert isinstance(part, Compare)
         if isinstance(part.left, Literal):
             lower = part.left.value
@@ -58,29 +58,29 @@ def ends(aggregate: Aggregate) -> tuple[dt.datetime, dt.datetime]:
 
 @given(MOMENTS, st.sampled_from(SNAPS))
 def test_rounding_goes_down_by_less_than_a_step_and_only_once(moment: dt.datetime, snap: Snap) -> None:
-    rounded = snap.down(moment)
+    rounded = snap.round_down(moment)
     assert isinstance(rounded, dt.datetime)
     assert dt.timedelta(0) <= moment - rounded < snap.step
-    assert snap.down(rounded) == rounded and snap.next(moment) == rounded + snap.step
+    assert snap.round_down(rounded) == rounded and snap.next_step(moment) == rounded + snap.step
 
 
 @given(MOMENTS, st.sampled_from(SNAPS))
 def test_dates_and_aware_moments_have_the_same_grid(moment: dt.datetime, snap: Snap) -> None:
     zone = dt.timezone(dt.timedelta(hours=5))
-    assert snap.down(moment.replace(tzinfo=dt.UTC).astimezone(zone)) == snap.down(moment).replace(tzinfo=dt.UTC)
+    assert snap.round_down(moment.replace(tzinfo=dt.UTC).astimezone(zone)) == snap.round_down(moment).replace(tzinfo=dt.UTC)
     midnight = dt.datetime(moment.year, moment.month, moment.day)
-    assert snap.down(moment.date()) == snap.down(midnight).date()
+    assert snap.round_down(moment.date()) == snap.round_down(midnight).date()
 
 
 def test_weeks_begin_on_mondays() -> None:
     for days in range(20):
-        monday = Snap(1, "week").down(dt.date(2024, 2, 25) + dt.timedelta(days=days))
+        monday = Snap(1, "week").round_down(dt.date(2024, 2, 25) + dt.timedelta(days=days))
         assert monday.weekday() == 0
 
 
 def test_what_no_calendar_has_is_left_alone() -> None:
-    assert Snap(10, "day").down(dt.date.min) == dt.date.min
-    assert Snap(1, "day").next(dt.date.max) == dt.date.max
+    assert Snap(10, "day").round_down(dt.date.min) == dt.date.min
+    assert Snap(1, "day").next_step(dt.date.max) == dt.date.max
 
 
 # --- windows ---------------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def test_a_window_does_not_become_empty_and_keeps_whole_steps(
     ],
 )
 def test_within_a_step_it_is_the_same_question(sql: str, calls: Resolved) -> None:
-    settings = defaults(calls.schema.privacy).statement
+    settings = default_settings(calls.schema.privacy).statement
 
     def hashes(*minutes: int) -> set[str]:
         times = (NOW + dt.timedelta(minutes=m) for m in minutes)
@@ -127,7 +127,7 @@ def test_within_a_step_it_is_the_same_question(sql: str, calls: Resolved) -> Non
 
 def test_a_statement_on_the_grid_is_the_same_question_with_and_without_it(calls: Resolved) -> None:
     """Declaring a grid, or another one, asks no paid question anew."""
-    settings = defaults(calls.schema.privacy).statement
+    settings = default_settings(calls.schema.privacy).statement
     tables = (replace(t, columns=tuple(replace(c, snap=None) for c in t.columns)) for t in calls.schema.tables)
     plain = replace(calls, schema=replace(calls.schema, tables=tuple(tables)))
     on, off = (f"SELECT COUNT(*) FROM calls WHERE at >= '2024-03-01 12:{minute}'" for minute in ("00", "01"))

@@ -15,9 +15,9 @@ import yaml
 
 import dpsql
 from dpsql.errors import SchemaError
-from dpsql.schema.fingerprint import schema_hash
+from dpsql.schema.fingerprint import hash_schema
 from dpsql.schema.load import load_schema
-from dpsql.schema.values import schema_of
+from dpsql.schema.values import schema_from_dict
 
 WORKED = sorted((Path(__file__).parents[3] / "schemas").glob("*.yaml"))
 SMALL: dict[str, Any] = {
@@ -56,20 +56,20 @@ def test_it_is_read_as_the_file_is(path: Path) -> None:
     for loader in (yaml.SafeLoader, yaml.BaseLoader):
         document = yaml.load(path.read_text(), loader)
         document.setdefault("ledger", f"sqlite:///{path.stem}.ledger")
-        read = schema_of(document, path.parent)
-        assert replace(read, path=schema.path) == schema and schema_hash(read) == schema_hash(schema)
+        read = schema_from_dict(document, path.parent)
+        assert replace(read, path=schema.path) == schema and hash_schema(read) == hash_schema(schema)
 
 
 def test_numbers_are_exact() -> None:
-    schema = schema_of(changed(0.1, "privacy", "budget", "epsilon"), ".")
+    schema = schema_from_dict(changed(0.1, "privacy", "budget", "epsilon"), ".")
     assert schema.privacy.budget.epsilon == Fraction(1, 10) and schema.privacy.budget.delta == Fraction(1, 10**7)
 
 
 def test_paths_are_relative_to_the_folder(tmp_path: Path) -> None:
-    schema = schema_of(SMALL, tmp_path)
+    schema = schema_from_dict(SMALL, tmp_path)
     assert schema.ledger == f"sqlite:///{tmp_path}/small.ledger" and schema.database == "small"
     assert str(tmp_path) in str(schema.tables[0].source)
-    assert schema_of(changed(tmp_path / "x.csv", "tables", "people", "source"), ".").tables[0].source != (
+    assert schema_from_dict(changed(tmp_path / "x.csv", "tables", "people", "source"), ".").tables[0].source != (
         schema.tables[0].source
     )
 
@@ -78,7 +78,7 @@ def test_two_dicts_share_no_ledger_by_accident() -> None:
     document = copy.deepcopy(SMALL)
     del document["ledger"]
     with pytest.raises(SchemaError, match="ledger is missing") as caught:
-        schema_of(document, ".")
+        schema_from_dict(document, ".")
     assert "sqlite:///" in str(caught.value.hint)
 
 
@@ -104,7 +104,7 @@ def test_two_dicts_share_no_ledger_by_accident() -> None:
 )
 def test_errors_name_the_key_and_no_line(document: dict[str, Any], words: str) -> None:
     with pytest.raises(SchemaError, match=words) as caught:
-        schema_of(document, ".")
+        schema_from_dict(document, ".")
     assert caught.value.message.startswith("the schema: ") and caught.value.hint
 
 
@@ -112,12 +112,12 @@ def test_a_dict_that_holds_itself() -> None:
     document = copy.deepcopy(SMALL)
     document["tables"]["people"]["columns"]["id"] = document
     with pytest.raises(SchemaError, match="nested deeper"):
-        schema_of(document, ".")
+        schema_from_dict(document, ".")
 
 
 def test_secrets_are_not_told() -> None:
     with pytest.raises(SchemaError) as caught:
-        schema_of(changed("postgresql+x://ana:s3cret@host/db", "ledger"), ".")
+        schema_from_dict(changed("postgresql+x://ana:s3cret@host/db", "ledger"), ".")
     assert "s3cret" not in str(caught.value)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import SchemaError
-from dpsql.schema.keys import SCHEMA, Either, Key, ListOf, Names, Record, Shape
+from dpsql.schema.keys import SCHEMA, Either, Key, ListOf, MapOf, Record, ValueShape
 from dpsql.schema.load import load_schema
 from dpsql.types import Kind
 
@@ -17,13 +17,13 @@ TEXT = (Path(__file__).parents[3] / "docs" / "schema.md").read_text(encoding="ut
 ROWS = {match[1] for match in re.finditer(r"^\| `(\w+)` \|", TEXT, re.MULTILINE)}
 
 
-def every_key(shape: Shape) -> Iterator[Key]:
+def every_key(shape: ValueShape) -> Iterator[Key]:
     match shape:
         case Record(keys=keys):
             for key in keys:
                 yield key
                 yield from every_key(key.shape)
-        case Names(item=item) | ListOf(item=item):
+        case MapOf(item=item) | ListOf(item=item):
             yield from every_key(item)
         case Either(shapes=shapes):
             for option in shapes:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.schema.fingerprint import schema_hash
+from dpsql.schema.fingerprint import hash_schema
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Randomized
 from dpsql.schema.snap import Snap
@@ -28,7 +28,7 @@ tables:
 def hash_of(tmp_path: Path, text: str, name: str = "s.yaml") -> str:
     path = tmp_path / name
     path.write_text(text)
-    return schema_hash(load_schema(path, {}))
+    return hash_schema(load_schema(path, {}))
 
 
 @pytest.mark.parametrize(
@@ -100,5 +100,5 @@ def test_every_field_of_a_column_counts(tmp_path: Path) -> None:
         replace(table.columns[0], randomized=Randomized(Fraction(2), ("a", "b"))),
         replace(table.columns[0], domain=table.columns[0].domain.with_nullable(False)),
     ]
-    hashes = {schema_hash(replace(schema, tables=(replace(table, columns=(column,)),))) for column in changed}
+    hashes = {hash_schema(replace(schema, tables=(replace(table, columns=(column,)),))) for column in changed}
     assert len(hashes) == len(changed)

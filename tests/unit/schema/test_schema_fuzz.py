@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from dpsql.errors import SchemaError
 from dpsql.schema.build import build_schema
-from dpsql.schema.document import At
-from dpsql.schema.fingerprint import schema_hash
+from dpsql.schema.document import NodeRef
+from dpsql.schema.fingerprint import hash_schema
 from dpsql.schema.load import load_schema, parse_document
 
 WORKED = [path.read_text() for path in sorted((Path(__file__).parents[3] / "schemas").glob("*.yaml"))]
@@ -30,15 +30,15 @@ SPLICES = st.one_of(
 def attempt(text: str) -> None:
     """As `load_schema`, without the file."""
     try:
-        schema = build_schema(At("s.yaml", "", parse_document(text, "s.yaml"), 1), Path("/x/s.yaml"), {"X": "x"})
+        schema = build_schema(NodeRef("s.yaml", "", parse_document(text, "s.yaml"), 1), Path("/x/s.yaml"), {"X": "x"})
     except SchemaError as error:
         assert "\n" not in error.message
         assert error.message.startswith("s.yaml:")
     else:
         assert all(column.domain.nullable for table in schema.tables for column in table.columns)
         for table in schema.tables:
-            schema.unit_path(table)
-        assert len(schema_hash(schema)) == 64
+            schema.find_unit_path(table)
+        assert len(hash_schema(schema)) == 64
 
 
 @st.composite

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from dpsql.errors import SchemaError
-from dpsql.schema.jsonschema import FILE, json_schema, render
+from dpsql.schema.jsonschema import SCHEMA_FILE, build_json_schema, render_json_schema
 from dpsql.schema.load import load_schema
 
 ROOT = Path(__file__).parents[3]
@@ -87,26 +87,26 @@ def as_json(text: str) -> Any:
 
 
 def accepts(text: str) -> bool:
-    return bool(jsonschema.Draft7Validator(json_schema()).is_valid(as_json(text)))
+    return bool(jsonschema.Draft7Validator(build_json_schema()).is_valid(as_json(text)))
 
 
 def test_the_file_is_current() -> None:
-    assert FILE.read_text(encoding="utf-8") == render(), "run: python -m dpsql.schema.jsonschema"
+    assert SCHEMA_FILE.read_text(encoding="utf-8") == render_json_schema(), "run: python -m dpsql.schema.jsonschema"
 
 
 def test_it_is_a_json_schema() -> None:
-    jsonschema.Draft7Validator.check_schema(json_schema())
+    jsonschema.Draft7Validator.check_schema(build_json_schema())
 
 
 @pytest.mark.parametrize("path", WORKED, ids=lambda path: path.name)
 def test_worked_schemas_are_accepted(path: Path) -> None:
-    jsonschema.Draft7Validator(json_schema()).validate(as_json(path.read_text()))
+    jsonschema.Draft7Validator(build_json_schema()).validate(as_json(path.read_text()))
 
 
 @pytest.mark.parametrize("path", WORKED, ids=lambda path: path.name)
 def test_worked_schemas_tell_editors_where_it_is(path: Path) -> None:
     match = re.match(r"# yaml-language-server: \$schema=(\S+)\n", path.read_text())
-    assert match and (path.parent / match[1]).resolve() == FILE.resolve()
+    assert match and (path.parent / match[1]).resolve() == SCHEMA_FILE.resolve()
 
 
 @pytest.mark.parametrize(("old", "new"), WRONG)

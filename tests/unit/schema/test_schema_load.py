@@ -26,7 +26,7 @@ from dpsql.schema.model import (
     RowUnit,
     Schema,
 )
-from dpsql.schema.places import MEMORY, database_path
+from dpsql.schema.places import MEMORY_URL, database_path
 from dpsql.schema.snap import Snap
 
 SMALL = """\
@@ -88,7 +88,7 @@ def test_defaults(tmp_path: Path) -> None:
     assert schema.privacy.contributions == Contributions(None, None)
     assert schema.privacy.group_size == 1
     assert schema.analysts == ()
-    assert schema.engine == MEMORY
+    assert schema.engine == MEMORY_URL
     assert schema.ledger == f"sqlite:///{tmp_path}/some.ledger"
     assert schema.path == tmp_path / "some.yaml"
 
@@ -203,7 +203,7 @@ def test_wildcards_in_the_folder_of_the_schema_stay_literal(tmp_path: Path) -> N
 @pytest.mark.parametrize("engine", ["duckdb://", "duckdb:///:memory:"])
 def test_engine_in_memory(tmp_path: Path, engine: str) -> None:
     schema = small(tmp_path, head=f"engine: '{engine}'")
-    assert schema.engine == MEMORY
+    assert schema.engine == MEMORY_URL
     assert database_path(schema.engine) is None
 
 
@@ -337,9 +337,9 @@ def test_unit_paths(tmp_path: Path) -> None:
     schema = load(tmp_path, PATHS)
     people, visits, tests, days = schema.tables
     assert people.unit == OwnUnit("id")
-    assert schema.unit_path(people) == ()
-    assert schema.unit_path(visits) == (ForeignUnit("person", "people", "id"),)
-    assert schema.unit_path(tests) == (ForeignUnit("visit", "visits", "visit"), ForeignUnit("person", "people", "id"))
+    assert schema.find_unit_path(people) == ()
+    assert schema.find_unit_path(visits) == (ForeignUnit("person", "people", "id"),)
+    assert schema.find_unit_path(tests) == (ForeignUnit("visit", "visits", "visit"), ForeignUnit("person", "people", "id"))
     assert days.public and days.is_unique("day")
     assert tests.unique == (("visit", "n"),)
 

@@ -12,7 +12,7 @@ from dpsql.errors import SchemaError
 from dpsql.schema import made_up
 from dpsql.schema.domain import to_number
 from dpsql.schema.load import load_schema
-from dpsql.schema.made_up import MOST, made_up_rows
+from dpsql.schema.made_up import MAX_ROWS, make_dummy_rows
 from dpsql.schema.model import Column, Schema, Table
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -60,8 +60,8 @@ def schema(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 
 def test_every_value_is_as_declared(schema: Schema) -> None:
     for table in schema.tables:
-        rows = made_up_rows(schema, table)
-        assert len(rows) == MOST
+        rows = make_dummy_rows(schema, table)
+        assert len(rows) == MAX_ROWS
         for place, column in enumerate(table.columns):
             for value in (row[place] for row in rows):
                 assert _fits(value, column), (table.name, column.name, value)
@@ -70,31 +70,31 @@ def test_every_value_is_as_declared(schema: Schema) -> None:
 def test_null_is_there_just_where_it_is_declared(schema: Schema) -> None:
     for table in schema.tables:
         for place, column in enumerate(table.columns):
-            nulls = any(row[place] is None for row in made_up_rows(schema, table))
-            assert nulls == (column.null_group and column.name not in schema.id_columns(table)), column.name
+            nulls = any(row[place] is None for row in make_dummy_rows(schema, table))
+            assert nulls == (column.null_group and column.name not in schema.find_id_columns(table)), column.name
 
 
 def test_unique_columns_are_unique_and_references_find_their_row(schema: Schema) -> None:
     for table in schema.tables:
         for place, column in enumerate(table.columns):
-            values = [row[place] for row in made_up_rows(schema, table)]
-            if table.is_unique(column.name) and not column.domain.bounded and column.domain.values is None:
+            values = [row[place] for row in make_dummy_rows(schema, table)]
+            if table.is_unique(column.name) and not column.domain.is_bounded and column.domain.values is None:
                 assert len(set(values)) == len(values)
-        for step in schema.unit_path(table)[:1]:
+        for step in schema.find_unit_path(table)[:1]:
             target = schema.table(step.table)
             assert target is not None
             assert set(_values(schema, table, step.column)) <= set(_values(schema, target, step.key))
 
 
 def test_they_are_the_same_each_time(schema: Schema) -> None:
-    before = [repr(made_up_rows(schema, table)) for table in schema.tables]
-    made_up._rows.cache_clear()
-    assert [repr(made_up_rows(schema, table)) for table in schema.tables] == before
+    before = [repr(make_dummy_rows(schema, table)) for table in schema.tables]
+    made_up._make_table_rows.cache_clear()
+    assert [repr(make_dummy_rows(schema, table)) for table in schema.tables] == before
 
 
 def test_they_are_given_declarations_alone() -> None:
     """The signature is the claim: a schema and one of its tables, which hold no data."""
-    assert [p.annotation for p in inspect.signature(made_up_rows).parameters.values()] == ["Schema", "Table"]
+    assert [p.annotation for p in inspect.signature(make_dummy_rows).parameters.values()] == ["Schema", "Table"]
 
 
 def test_a_public_table_has_no_preview(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_public_table_has_no_preview(tmp_path: Path) -> None:
 
 def _values(schema: Schema, table: Table, name: str) -> list[object]:
     place = [column.name for column in table.columns].index(name)
-    return [row[place] for row in made_up_rows(schema, table)]
+    return [row[place] for row in make_dummy_rows(schema, table)]
 
 
 def _fits(value: object, column: Column) -> bool:
@@ -120,7 +120,7 @@ def _fits(value: object, column: Column) -> bool:
         return value in domain.values
     if isinstance(value, str):
         return 0 < len(value) <= column.max_length
-    if domain.bounded:
+    if domain.is_bounded:
         assert isinstance(value, int | float | dt.date) or hasattr(value, "scaleb")
         number = to_number(value)  # type: ignore[arg-type]
         steps = (number - domain.bounds[0]) / column.grid if column.grid else 0

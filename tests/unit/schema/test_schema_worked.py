@@ -98,7 +98,7 @@ def share_outside(table: Table, column: Column) -> float:
 def test_bounds_clip_little(name: str) -> None:
     for table in load(name).tables:
         for column in table.columns:
-            if column.domain.bounded:
+            if column.domain.is_bounded:
                 assert share_outside(table, column) < 0.11, f"{table.name}.{column.name}"
 
 
@@ -117,7 +117,7 @@ def test_the_clinic() -> None:
     clinic = load("clinic")
     tests = clinic.table("lab_tests")
     assert tests is not None
-    assert clinic.unit_path(tests) == (
+    assert clinic.find_unit_path(tests) == (
         ForeignUnit("visit_id", "visits", "visit_id"),
         ForeignUnit("patient_id", "patients", "patient_id"),
     )
@@ -148,5 +148,5 @@ def test_the_poll_tells_what_people_did() -> None:
         assert column is not None and column.randomized is not None
         assert column.domain.values == column.randomized.values
         seen = one(f"SELECT avg(({name} = '{answer}')::INTEGER) FROM {relation(people)}")
-        found = (seen - column.randomized.other) / column.randomized.told
-        assert abs(found - share) < 5 * 0.5 / column.randomized.told / 2000**0.5
+        found = (seen - column.randomized.other_probability) / column.randomized.signal_weight
+        assert abs(found - share) < 5 * 0.5 / column.randomized.signal_weight / 2000**0.5

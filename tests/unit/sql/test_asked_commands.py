@@ -6,7 +6,7 @@ import pytest
 
 from dpsql.errors import InvalidSyntax, Unsupported
 from dpsql.span import Span
-from dpsql.sql.asked_commands import AskCommand, DeclareMechanismCommand, Part, ShowMechanismsCommand
+from dpsql.sql.asked_commands import SubmitQuery, DeclareMechanismCommand, NestedStatement, ShowMechanismsCommand
 from dpsql.sql.commands import ExplainCommand, read_command
 from dpsql.sql.held_commands import DeclareCommand
 from dpsql.sql.options import Option
@@ -14,9 +14,9 @@ from dpsql.sql.options import Option
 Q = "SELECT COUNT(*) FROM visits WHERE ward = 'against'"
 
 
-def asked(sql: str) -> AskCommand:
+def asked(sql: str) -> SubmitQuery:
     command = read_command(sql)
-    assert isinstance(command, AskCommand)
+    assert isinstance(command, SubmitQuery)
     return command
 
 
@@ -48,8 +48,8 @@ def test_cursors_are_declared_as_before() -> None:
 
 
 def test_a_question_keeps_its_place() -> None:
-    assert asked(f"ASK busy {Q};") == AskCommand("busy", Part(Q, 9))
-    told = AskCommand("B 1", Part(Q, 43), None, "1/3", True)
+    assert asked(f"ASK busy {Q};") == SubmitQuery("busy", NestedStatement(Q, 9))
+    told = SubmitQuery("B 1", NestedStatement(Q, 43), None, "1/3", True)
     assert asked(f'ASK (FORMAT JSON, SENSITIVITY \'1/3\') "B 1" {Q}') == told
     assert asked("ASK busy").question is None
 
@@ -60,40 +60,40 @@ def test_a_question_keeps_its_place() -> None:
 )
 def test_a_number_to_hold_it_against(behind: str, text: str) -> None:
     command = asked(f"ASK h {Q} against {behind}")
-    assert command.question == Part(Q, 6) and command.against is not None and command.against.text == text
+    assert command.question == NestedStatement(Q, 6) and command.against is not None and command.against.text == text
 
 
 @pytest.mark.parametrize(
     ("sql", "question", "query", "place"),
     [
-        ("ASK h SELECT ? AGAINST ?", Part("SELECT ?", 6, (0,)), None, 1),
-        ("ASK h SELECT $1, $1 AGAINST $2", Part("SELECT $1, $1", 6, (0,)), None, 1),
-        ("ASK h SELECT $2 AGAINST $1", Part("SELECT $1", 6, (1,)), None, 0),
-        ("ASK h SELECT ?, ? AGAINST (SELECT ?)", Part("SELECT ?, ?", 6, (0, 1)), Part("SELECT ?", 27, (2,)), None),
-        ("ASK h SELECT $1 AGAINST (SELECT ($12) + $2)", Part("SELECT $1", 6, (0,)),
-         Part("SELECT ($2 ) + $1", 25, (1, 11)), None),
-        ("ASK h SELECT '$7' AGAINST (SELECT 1)", Part("SELECT '$7'", 6), Part("SELECT 1", 27), None),
+        ("ASK h SELECT ? AGAINST ?", NestedStatement("SELECT ?", 6, (0,)), None, 1),
+        ("ASK h SELECT $1, $1 AGAINST $2", NestedStatement("SELECT $1, $1", 6, (0,)), None, 1),
+        ("ASK h SELECT $2 AGAINST $1", NestedStatement("SELECT $1", 6, (1,)), None, 0),
+        ("ASK h SELECT ?, ? AGAINST (SELECT ?)", NestedStatement("SELECT ?, ?", 6, (0, 1)), NestedStatement("SELECT ?", 27, (2,)), None),
+        ("ASK h SELECT $1 AGAINST (SELECT ($12) + $2)", NestedStatement("SELECT $1", 6, (0,)),
+         NestedStatement("SELECT ($2 ) + $1", 25, (1, 11)), None),
+        ("ASK h SELECT '$7' AGAINST (SELECT 1)", NestedStatement("SELECT '$7'", 6), NestedStatement("SELECT 1", 27), None),
     ],
 )  # fmt: skip
 def test_each_statement_has_parameters_of_its_own(
-    sql: str, question: Part, query: Part | None, place: int | None
+    sql: str, question: NestedStatement, query: NestedStatement | None, place: int | None
 ) -> None:
     command = asked(sql)
     assert command.question == question and command.against is not None
     assert (command.against.query, command.against.place) == (query, place)
-    assert question.own(range(20)) == question.places
+    assert question.select_parameters(range(20)) == question.places
 
 
 def test_the_last_against_counts() -> None:
     command = asked('ASK h SELECT SUM(against) AS "against" FROM t AGAINST 1')
-    assert command.question == Part('SELECT SUM(against) AS "against" FROM t', 6)
+    assert command.question == NestedStatement('SELECT SUM(against) AS "against" FROM t', 6)
 
 
 def test_explaining() -> None:
     command = read_command(f"EXPLAIN (FORMAT JSON, QUESTIONS 7, CONFIDENCE 0.9) ASK busy {Q}")
     given = (("questions", "7"), ("confidence", "0.9"))
     assert isinstance(command, ExplainCommand) and command.json and command.given == given
-    assert isinstance(read_command(command.sql), AskCommand)
+    assert isinstance(read_command(command.sql), SubmitQuery)
     with pytest.raises(Unsupported, match='no option "questions" here'):
         read_command(f"EXPLAIN (QUESTIONS 7) {Q}")
 
@@ -122,4 +122,4 @@ def test_what_is_not_a_command_of_these(sql: str) -> None:
 
 def test_a_value_that_is_not_there() -> None:
     with pytest.raises(InvalidSyntax, match=r"no value for \$2"):
-        Part("SELECT $1", 0, (1,)).own([1])
+        NestedStatement("SELECT $1", 0, (1,)).select_parameters([1])

@@ -9,7 +9,7 @@ import pytest
 import sqlglot
 
 from dpsql.errors import Error
-from dpsql.sql.bind_span import interval_of
+from dpsql.sql.bind_span import seconds_to_interval
 from tests.support.expressions import bound, computed, load
 
 COMPARED = (
@@ -37,7 +37,7 @@ def test_the_engine_compares_intervals_in_the_same_way(sql: str, database: duckd
 
 @pytest.mark.parametrize("seconds", [0, 1.5, -1.5, 86_400, -90_061.25, 6.3e9, 123_456.789012])
 def test_released_seconds_become_an_interval(seconds: float) -> None:
-    sql = interval_of(sqlglot.exp.column("x")).sql(dialect="duckdb")
+    sql = seconds_to_interval(sqlglot.exp.column("x")).sql(dialect="duckdb")
     ((found,),) = duckdb.execute(f"SELECT {sql} FROM (SELECT $1::DOUBLE AS x)", [seconds]).fetchall()
     assert abs(found - dt.timedelta(seconds=seconds)) <= dt.timedelta(microseconds=2)
 

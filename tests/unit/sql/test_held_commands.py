@@ -10,10 +10,10 @@ from sqlglot.tokenizer_core import TokenType
 from dpsql.errors import Error, InvalidSyntax, Unsupported
 from dpsql.sql.commands import read_command
 from dpsql.sql.copy_command import CopyCommand
-from dpsql.sql.held_commands import CloseCommand, DeclareCommand, ExecuteCommand, FetchCommand, PrepareCommand, Way
-from dpsql.sql.parameters import Literal
+from dpsql.sql.held_commands import CloseCommand, DeclareCommand, ExecuteCommand, FetchCommand, PrepareCommand, FetchDirection
+from dpsql.sql.parameters import ParameterLiteral
 from dpsql.sql.statements import split_statements
-from dpsql.types import BIGINT, TEXT, decimal
+from dpsql.types import BIGINT, TEXT, decimal_type
 
 Q = "SELECT 1 AS x"
 
@@ -23,29 +23,29 @@ Q = "SELECT 1 AS x"
     [
         (f"PREPARE s AS {Q};", PrepareCommand("s", (), Q, 13)),
         (f'prepare "S" (int8, unknown, numeric(10, 2), text) as {Q}',
-         PrepareCommand("S", (BIGINT, None, decimal(10, 2), TEXT), Q, 53)),
+         PrepareCommand("S", (BIGINT, None, decimal_type(10, 2), TEXT), Q, 53)),
         ("EXECUTE s", ExecuteCommand("s", ())),
         (r"EXECUTE s (1, -2.5, 'it''s', NULL, true, '2020-01-01'::date, $$a$$, E'a\'b')", ExecuteCommand("s", (
-            Literal(TokenType.NUMBER, "1"), Literal(TokenType.NUMBER, "-2.5"), Literal(TokenType.STRING, "it's"),
-            Literal(TokenType.NULL, "NULL"), Literal(TokenType.TRUE, "TRUE"), Literal(TokenType.STRING, "2020-01-01"),
-            Literal(TokenType.STRING, "a"), Literal(TokenType.STRING, "a'b")))),
+            ParameterLiteral(TokenType.NUMBER, "1"), ParameterLiteral(TokenType.NUMBER, "-2.5"), ParameterLiteral(TokenType.STRING, "it's"),
+            ParameterLiteral(TokenType.NULL, "NULL"), ParameterLiteral(TokenType.TRUE, "TRUE"), ParameterLiteral(TokenType.STRING, "2020-01-01"),
+            ParameterLiteral(TokenType.STRING, "a"), ParameterLiteral(TokenType.STRING, "a'b")))),
         (f"DECLARE c CURSOR FOR {Q}", DeclareCommand("c", Q, 21)),
         (f'DECLARE "C 1" BINARY NO SCROLL CURSOR WITH HOLD FOR {Q}', DeclareCommand("C 1", Q, 52, hold=True)),
         (f"/* x */ declare c insensitive scroll cursor without hold for {Q}", DeclareCommand("c", Q, 61)),
         ("FETCH c", FetchCommand("c")),
         ("FETCH FROM c", FetchCommand("c")),
         ("FETCH NEXT IN c", FetchCommand("c")),
-        ('FETCH FORWARD 100 FROM "c"', FetchCommand("c", Way.FORWARD, 100)),
-        ("FETCH 5 c", FetchCommand("c", Way.FORWARD, 5)),
-        ("FETCH -5 FROM c", FetchCommand("c", Way.BACKWARD, 5)),
-        ("FETCH ALL FROM c", FetchCommand("c", Way.FORWARD, None)),
-        ("FETCH BACKWARD ALL FROM c", FetchCommand("c", Way.BACKWARD, None)),
-        ("FETCH PRIOR FROM c", FetchCommand("c", Way.BACKWARD, 1)),
-        ("FETCH FIRST FROM c", FetchCommand("c", Way.ABSOLUTE, 1)),
-        ("FETCH LAST FROM c", FetchCommand("c", Way.ABSOLUTE, -1)),
-        ("FETCH ABSOLUTE 3 FROM c", FetchCommand("c", Way.ABSOLUTE, 3)),
-        ("FETCH RELATIVE -3 FROM c", FetchCommand("c", Way.RELATIVE, -3)),
-        ("MOVE ALL FROM c", FetchCommand("c", Way.FORWARD, None, move=True)),
+        ('FETCH FORWARD 100 FROM "c"', FetchCommand("c", FetchDirection.FORWARD, 100)),
+        ("FETCH 5 c", FetchCommand("c", FetchDirection.FORWARD, 5)),
+        ("FETCH -5 FROM c", FetchCommand("c", FetchDirection.BACKWARD, 5)),
+        ("FETCH ALL FROM c", FetchCommand("c", FetchDirection.FORWARD, None)),
+        ("FETCH BACKWARD ALL FROM c", FetchCommand("c", FetchDirection.BACKWARD, None)),
+        ("FETCH PRIOR FROM c", FetchCommand("c", FetchDirection.BACKWARD, 1)),
+        ("FETCH FIRST FROM c", FetchCommand("c", FetchDirection.ABSOLUTE, 1)),
+        ("FETCH LAST FROM c", FetchCommand("c", FetchDirection.ABSOLUTE, -1)),
+        ("FETCH ABSOLUTE 3 FROM c", FetchCommand("c", FetchDirection.ABSOLUTE, 3)),
+        ("FETCH RELATIVE -3 FROM c", FetchCommand("c", FetchDirection.RELATIVE, -3)),
+        ("MOVE ALL FROM c", FetchCommand("c", FetchDirection.FORWARD, None, move=True)),
         ("CLOSE c;", CloseCommand("c")),
         ("CLOSE ALL", CloseCommand(None)),
         (f"COPY ({Q}) TO STDOUT", CopyCommand(Q, 6)),

@@ -7,9 +7,9 @@ import pytest
 import sqlglot
 
 from dpsql.errors import Unsupported
-from dpsql.sql.dialect import Reader
-from dpsql.sql.number_formats import number_format
-from dpsql.sql.post import render_post
+from dpsql.sql.dialect import AnalystDialect
+from dpsql.sql.number_formats import parse_number_format
+from dpsql.sql.post import render_postprocessing
 
 # As the rules in PostgreSQL's manual have it.
 PRINTED = (
@@ -21,9 +21,9 @@ PRINTED = (
 
 
 def post(number: str, fmt: str) -> str:
-    tree = sqlglot.parse_one(f"SELECT to_char({number}, '{fmt}') AS t", dialect=Reader)
+    tree = sqlglot.parse_one(f"SELECT to_char({number}, '{fmt}') AS t", dialect=AnalystDialect)
     assert isinstance(tree, sqlglot.exp.Query)
-    return render_post(tree)
+    return render_postprocessing(tree)
 
 
 @pytest.mark.parametrize(("number", "fmt", "expected"), PRINTED)
@@ -34,7 +34,7 @@ def test_a_number_is_printed_as_postgres_does(number: float | None, fmt: str, ex
 
 @pytest.mark.parametrize("fmt", ["9" * 30, "S999", "RN", "0,000", "$999", "YYYY", "9,9"])
 def test_other_formats_are_none(fmt: str) -> None:
-    assert number_format(fmt) is None
+    assert parse_number_format(fmt) is None
 
 
 def test_a_number_with_another_format_is_refused() -> None:

@@ -11,7 +11,7 @@ from dpsql.errors import Error
 from dpsql.intervals import Interval
 from dpsql.session import Session
 from dpsql.sql.parameters import Parameter
-from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, INTERVAL, TEXT, TIMESTAMP, UUID, Type, decimal
+from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, INTERVAL, TEXT, TIMESTAMP, UUID, Type, decimal_type
 from tests.support.shop import open_shop
 
 T = "orders"
@@ -30,7 +30,7 @@ def types(session: Session, sql: str, *given: Type | None) -> list[Type]:
 
 def column(session: Session, table: str, name: str) -> Type:
     (found,) = [one for one in session.tables() if one.name == table]
-    known = found.column(name)
+    known = found.find_column(name)
     assert known is not None
     return known.type
 
@@ -47,7 +47,7 @@ CASES: list[tuple[str, list[object]]] = [
     ("SELECT COUNT(*) FROM orders HAVING COUNT(*) > $1", [BIGINT]),
     ("SELECT $1::int + 1 AS x", [INTEGER]),
     ("SELECT CAST($1 AS date) AS d, $2::uuid AS u", [DATE, UUID]),
-    ("SELECT $1::numeric(10,2) AS x", [decimal(10, 2)]),
+    ("SELECT $1::numeric(10,2) AS x", [decimal_type(10, 2)]),
     ("SELECT $1 AS x", [TEXT]),
     ("SELECT x FROM (VALUES (1), (2)) AS t(x) WHERE $1", [BOOLEAN]),
     ("SELECT DATE_TRUNC($1, TIMESTAMP '2020-01-01') AS d", [TEXT]),
@@ -95,11 +95,11 @@ def test_preparing_is_free_and_asks_nobody(session: Session, monkeypatch: pytest
         raise AssertionError("the engine was asked")
 
     monkeypatch.setattr(type(session.dataset.engine), "execute", never)
-    before = len(session.dataset.ledger.entries(session._account.name))
+    before = len(session.dataset.ledger.list_entries(session._account.name))
     prepared = session.prepare("SELECT kind, COUNT(*) AS n, AVG(qty) AS a FROM orders WHERE qty > $1 GROUP BY 1")
     assert [column.name for column in prepared.columns] == ["kind", "n", "a"]
     assert [column.type for column in prepared.columns][1:] == [BIGINT, DOUBLE]
-    assert len(session.dataset.ledger.entries(session._account.name)) == before
+    assert len(session.dataset.ledger.list_entries(session._account.name)) == before
 
 
 def test_a_mistake_is_told_with_its_place(session: Session) -> None:

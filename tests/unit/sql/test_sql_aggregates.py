@@ -26,18 +26,18 @@ from dpsql.plan.measures import (
     container_of,
 )
 from dpsql.plan.nodes import Norm
-from dpsql.rewrite.pipeline import rewrite
-from dpsql.rewrite.policy import Policy
+from dpsql.rewrite.pipeline import rewrite_plan
+from dpsql.rewrite.policy import ContributionPolicy
 from dpsql.schema.model import Resolved
 from dpsql.sql.aggregates import measure_type
-from dpsql.sql.parse import parse
-from dpsql.sql.ranges import Ranges
-from dpsql.sql.split import split
-from dpsql.types import BIGINT, BOOLEAN, DOUBLE, TEXT, TIMESTAMP, decimal
+from dpsql.sql.parse import parse_query
+from dpsql.sql.ranges import RangeSource
+from dpsql.sql.split import split_query
+from dpsql.types import BIGINT, BOOLEAN, DOUBLE, TEXT, TIMESTAMP, decimal_type
 
 
 def bound(aggregate: str, resolved: Resolved) -> Measure:
-    (release,) = split(parse(f"SELECT {aggregate} FROM visits"), resolved.schema, ranges=Ranges.RELEASE).releases
+    (release,) = split_query(parse_query(f"SELECT {aggregate} FROM visits"), resolved.schema, ranges=RangeSource.RELEASE).releases
     (measure,) = release.aggregate.measures
     return measure
 
@@ -55,7 +55,7 @@ def bound(aggregate: str, resolved: Resolved) -> Measure:
         ("COUNT(DISTINCT (ward, kind))", DistinctValues, BIGINT),
         ("APPROX_COUNT_DISTINCT(ward)", DistinctValues, BIGINT),
         ("SUM(nights)", SumValues, BIGINT),
-        ("SUM(paid)", SumValues, decimal(38, 2)),
+        ("SUM(paid)", SumValues, decimal_type(38, 2)),
         ("SUM(cost)", SumValues, DOUBLE),
         ("AVG(nights)", MeanValues, DOUBLE),
         ("MEAN(nights)", MeanValues, DOUBLE),
@@ -214,7 +214,7 @@ def test_refusals_say_why_and_what_else(
     ],
 )
 def test_the_column_without_bounds_is_named(aggregate: str, message: str, hint: str, clinic: Resolved) -> None:
-    (release,) = split(parse(f"SELECT {aggregate} FROM visits"), clinic.schema).releases
+    (release,) = split_query(parse_query(f"SELECT {aggregate} FROM visits"), clinic.schema).releases
     with pytest.raises(UnboundedValues) as refused:
-        rewrite(release.aggregate, clinic, Policy(8, 4, Norm.L2))
+        rewrite_plan(release.aggregate, clinic, ContributionPolicy(8, 4, Norm.L2))
     assert message in refused.value.message and hint in (refused.value.hint or "")

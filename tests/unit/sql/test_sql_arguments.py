@@ -6,11 +6,11 @@ import pytest
 from sqlglot import exp
 
 from dpsql.errors import Error, InvalidSyntax
-from dpsql.sql.arguments import left_out
-from dpsql.sql.dialect import Reader
-from dpsql.sql.parse import parse
+from dpsql.sql.arguments import has_dropped_arguments
+from dpsql.sql.dialect import AnalystDialect
+from dpsql.sql.parse import parse_query
 
-NAMES = sorted({*Reader.Parser.FUNCTIONS, *Reader.Parser.FUNCTION_PARSERS})
+NAMES = sorted({*AnalystDialect.Parser.FUNCTIONS, *AnalystDialect.Parser.FUNCTION_PARSERS})
 
 
 @pytest.mark.parametrize("form", ["c{}", "'s{}'", "9{}", "c{} + 1"])
@@ -21,7 +21,7 @@ def test_no_argument_is_left_out(form: str) -> None:
         for count in range(7):
             args = [form.format(place) for place in range(count)]
             try:
-                tree = repr(parse(f"SELECT {name}({', '.join(args)}) AS z FROM visits")).lower()
+                tree = repr(parse_query(f"SELECT {name}({', '.join(args)}) AS z FROM visits")).lower()
             except Error:
                 continue
             answered += 1
@@ -38,7 +38,7 @@ def test_no_argument_is_left_out(form: str) -> None:
 ])  # fmt: skip
 def test_the_function_is_named_and_pointed_at(sql: str, name: str) -> None:
     with pytest.raises(InvalidSyntax) as caught:
-        parse(sql)
+        parse_query(sql)
     assert f'"{name}" has ' in str(caught.value) and caught.value.sqlstate == "42883"
     assert caught.value.span is not None and sql[caught.value.span.start : caught.value.span.end] == name
 
@@ -53,18 +53,18 @@ def test_the_function_is_named_and_pointed_at(sql: str, name: str) -> None:
     "SELECT COUNT(*) FROM t, generate_series(DATE '2024-01-01', DATE '2024-02-01', '1 day') AS g(d)",
 ])  # fmt: skip
 def test_what_a_builder_makes_of_an_argument_is_the_argument(sql: str) -> None:
-    parse(sql)
+    parse_query(sql)
 
 
 def test_a_copy_or_a_constant_is_no_argument() -> None:
     """LOG10 makes a literal of its own, which is not the second argument."""
     ten = exp.Literal.number(10)
-    assert left_out(exp.Log(this=ten, expression=exp.column("a")), [exp.column("a"), exp.column("b")])
-    assert not left_out(exp.Log(this=(b := exp.column("b")), expression=(a := exp.column("a"))), [a, b])
+    assert has_dropped_arguments(exp.Log(this=ten, expression=exp.column("a")), [exp.column("a"), exp.column("b")])
+    assert not has_dropped_arguments(exp.Log(this=(b := exp.column("b")), expression=(a := exp.column("a"))), [a, b])
 
 
 @pytest.mark.parametrize("sql", ["SELECT floor(a", "SELECT trim(a", "SELECT cast(a AS int", "SELECT (floor(a, (1))",
                                  "SELECT arg_max() FROM t", "SELECT floor()", "SELECT position()"])  # fmt: skip
 def test_a_call_that_is_not_whole_is_an_error(sql: str) -> None:
     with pytest.raises(InvalidSyntax):
-        parse(sql)
+        parse_query(sql)

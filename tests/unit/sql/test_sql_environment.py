@@ -6,15 +6,15 @@ import pytest
 
 from dpsql.catalog.identity import Identity
 from dpsql.errors import Error, InvalidParameter, Unsupported
-from dpsql.sql.environment import with_environment
-from dpsql.sql.parse import parse
+from dpsql.sql.environment import replace_session_functions
+from dpsql.sql.parse import parse_query
 
 NOW = dt.datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=dt.UTC)
 WHO = Identity("ana", "clinic", "1.2.3", (("TimeZone", "UTC"), ("application_name", "psql")))
 
 
 def written(sql: str, now: dt.datetime | None = NOW) -> str:
-    return with_environment(parse(sql), now, WHO).sql(dialect="duckdb")
+    return replace_session_functions(parse_query(sql), now, WHO).sql(dialect="duckdb")
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 from sqlglot import exp
 
 from dpsql.sql.aggregates import is_aggregate
-from dpsql.sql.dialect import Reader
-from dpsql.sql.errorbars import Bars, NoBars, propagate
+from dpsql.sql.dialect import AnalystDialect
+from dpsql.sql.errorbars import ErrorBarExpressions, NoErrorBar, propagate_error
 
 NAMES = ("m0", "m1", "m2")
 COVARIANCE = [[4.0, 1.0, -0.5], [1.0, 9.0, 2.0], [-0.5, 2.0, 1.0]]
@@ -28,17 +28,17 @@ class Given:
     covariances: list[list[float]]
     value: Callable[[exp.Expr], exp.Expr] = over_columns
 
-    def measure(self, node: exp.Expr) -> int | None:
+    def find_measure(self, node: exp.Expr) -> int | None:
         """SUM(m0) stands for measure 0, and so on; MIN has no error."""
         return NAMES.index(node.this.name) if isinstance(node, exp.Sum) else None
 
     def is_constant(self, node: exp.Expr) -> bool:
         return isinstance(node, exp.Column) and node.name == "key"
 
-    def covariance(self, one: int, other: int) -> exp.Expr:
+    def covariance_of(self, one: int, other: int) -> exp.Expr:
         return exp.Literal.number(str(self.covariances[one][other]))
 
-    def factor(self) -> exp.Expr:
+    def interval_factor(self) -> exp.Expr:
         return exp.Literal.number(str(FACTOR))
 
 
@@ -46,7 +46,7 @@ COLUMNS = Given(COVARIANCE)
 
 
 def parsed(text: str) -> exp.Expr:
-    return Reader().parse(f"SELECT {text}")[0].expressions[0]
+    return AnalystDialect().parse(f"SELECT {text}")[0].expressions[0]
 
 
 def run(items: list[exp.Expr], values: list[float]) -> tuple[float | None, ...]:
@@ -96,8 +96,8 @@ SMOOTH = [
 @pytest.mark.parametrize("text", SMOOTH)
 def test_bars_agree_with_numeric_derivatives(text: str) -> None:
     chance = random.Random(text)
-    bars = propagate(parsed(text), COLUMNS)
-    assert isinstance(bars, Bars)
+    bars = propagate_error(parsed(text), COLUMNS)
+    assert isinstance(bars, ErrorBarExpressions)
     for _ in range(2):
         values = [chance.choice((-1, 1)) * chance.uniform(2, 50) for _ in NAMES]
         value = run([over_columns(parsed(text))], values)[0]
@@ -108,15 +108,15 @@ def test_bars_agree_with_numeric_derivatives(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["ROUND(SUM(m0), 1)", "CEIL(SUM(m0))", "SUM(m0)::bigint", "ROUND(SUM(m0)::real, 2)"])
 def test_rounding_leaves_the_bar_as_it_was(text: str) -> None:
-    bars = propagate(parsed(text), COLUMNS)
-    assert isinstance(bars, Bars)
+    bars = propagate_error(parsed(text), COLUMNS)
+    assert isinstance(bars, ErrorBarExpressions)
     assert run([bars.stderr], [10.5, 1, 1])[0] == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("text", ["SUM(m0) / SUM(m1)", "NULLIF(SUM(m1), 0)", "SUM(m0) / NULLIF(SUM(m1), 0)"])
 def test_no_answer_has_no_bar(text: str) -> None:
-    bars = propagate(parsed(text), COLUMNS)
-    assert isinstance(bars, Bars)
+    bars = propagate_error(parsed(text), COLUMNS)
+    assert isinstance(bars, ErrorBarExpressions)
     stderr = run([bars.stderr], [1, 0, 1])[0]
     assert stderr is None
 
@@ -132,13 +132,13 @@ def test_no_answer_has_no_bar(text: str) -> None:
     ],
 )  # fmt: skip
 def test_what_has_no_derivative_is_named(text: str, part: str) -> None:
-    result = propagate(parsed(text), COLUMNS)
-    assert isinstance(result, NoBars) and result.node.sql(dialect="postgres") == part
+    result = propagate_error(parsed(text), COLUMNS)
+    assert isinstance(result, NoErrorBar) and result.node.sql(dialect="postgres") == part
 
 
 def test_a_variance_that_rounds_below_zero_is_no_error() -> None:
-    bars = propagate(parsed("SUM(m0) - SUM(m1)"), Given([[1, 1.0000001], [1.0000001, 1]]))
-    assert isinstance(bars, Bars)
+    bars = propagate_error(parsed("SUM(m0) - SUM(m1)"), Given([[1, 1.0000001], [1.0000001, 1]]))
+    assert isinstance(bars, ErrorBarExpressions)
     assert run([bars.stderr], [1, 1, 1])[0] == pytest.approx(0, abs=1e-3)
 
 
@@ -146,5 +146,5 @@ def test_a_variance_that_rounds_below_zero_is_no_error() -> None:
 def test_bars_that_would_be_larger_than_the_statement_are_left_out_in_time(factors: int) -> None:
     node = parsed(" * ".join(f"(SUM(m{n % 3}) + {n})" for n in range(factors)))
     start = time.process_time()
-    assert isinstance(propagate(node, COLUMNS), NoBars)
+    assert isinstance(propagate_error(node, COLUMNS), NoErrorBar)
     assert time.process_time() - start < 1

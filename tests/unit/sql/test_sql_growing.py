@@ -6,10 +6,10 @@ import duckdb
 import pytest
 
 from dpsql.errors import LimitExceeded
-from dpsql.sql.catalog_query import catalog_tree
-from dpsql.sql.growing import check_written
-from dpsql.sql.parse import parse
-from dpsql.sql.post import render_post
+from dpsql.sql.catalog_query import parse_catalog_tree
+from dpsql.sql.growing import check_expansion
+from dpsql.sql.parse import parse_query
+from dpsql.sql.post import render_postprocessing
 
 
 @pytest.mark.parametrize(("call", "value"), [
@@ -23,7 +23,7 @@ from dpsql.sql.post import render_post
 ])  # fmt: skip
 def test_what_is_short_is_as_it_was_and_what_is_long_is_null(call: str, value: object) -> None:
     with duckdb.connect() as connection:
-        assert connection.execute(render_post(parse(f"SELECT {call}"))).fetchall() == [(value,)]
+        assert connection.execute(render_postprocessing(parse_query(f"SELECT {call}"))).fetchall() == [(value,)]
 
 
 @pytest.mark.parametrize("call", [
@@ -34,16 +34,16 @@ def test_what_is_short_is_as_it_was_and_what_is_long_is_null(call: str, value: o
 ])  # fmt: skip
 def test_what_could_be_too_long_is_refused(call: str) -> None:
     with pytest.raises(LimitExceeded):
-        render_post(parse(f"SELECT {call}"))
+        render_postprocessing(parse_query(f"SELECT {call}"))
 
 
 def test_a_series_in_from_is_read_row_by_row() -> None:
-    render_post(parse("SELECT COUNT(*) FROM range(100000000000)"))
+    render_postprocessing(parse_query("SELECT COUNT(*) FROM range(100000000000)"))
 
 
 def test_a_statement_that_is_written_twice_is_the_same() -> None:
-    tree = parse("SELECT repeat('x', 3)")
-    assert render_post(tree) == render_post(tree)
+    tree = parse_query("SELECT repeat('x', 3)")
+    assert render_postprocessing(tree) == render_postprocessing(tree)
 
 
 NESTING = {
@@ -58,20 +58,20 @@ def nested(form: str, depth: int) -> str:
 
 @pytest.mark.parametrize("form", NESTING.values(), ids=NESTING)
 def test_what_doubles_with_each_level_has_few_of_them(form: str) -> None:
-    assert render_post(parse(f"SELECT {nested(form, 4)} FROM r"))
+    assert render_postprocessing(parse_query(f"SELECT {nested(form, 4)} FROM r"))
     with pytest.raises(LimitExceeded, match="nested too deeply"):
-        render_post(parse(f"SELECT {nested(form, 30)} FROM r"))
+        render_postprocessing(parse_query(f"SELECT {nested(form, 30)} FROM r"))
 
 
 def test_many_branches_beside_each_other_are_no_levels() -> None:
     branches = " ".join(f"WHEN {i} THEN {i}" for i in range(2000))
-    assert render_post(parse(f"SELECT CASE x {branches} END FROM r"))
-    assert render_post(parse(f"SELECT {nested('REPLACE({}, 1, 2)', 15)}, {nested('COALESCE({}, 1)', 15)} FROM r"))
+    assert render_postprocessing(parse_query(f"SELECT CASE x {branches} END FROM r"))
+    assert render_postprocessing(parse_query(f"SELECT {nested('REPLACE({}, 1, 2)', 15)}, {nested('COALESCE({}, 1)', 15)} FROM r"))
 
 
 @pytest.mark.parametrize("form", ["NULLIF({}, 2)", "CASE {} WHEN 1 THEN 2 WHEN 3 THEN 4 END", "({} BETWEEN 0 AND 1)"])
 def test_nor_do_statements_about_the_catalog(form: str) -> None:
-    tree = catalog_tree(f"SELECT {nested(form, 30)} FROM pg_class", ())
+    tree = parse_catalog_tree(f"SELECT {nested(form, 30)} FROM pg_class", ())
     assert tree is not None
     with pytest.raises(LimitExceeded, match="nested too deeply"):
-        check_written(tree)
+        check_expansion(tree)

@@ -6,7 +6,7 @@ import pytest
 
 from dpsql.compile import compile_query
 from dpsql.schema.model import Resolved
-from dpsql.settings import defaults
+from dpsql.settings import default_settings
 
 
 @pytest.mark.parametrize(
@@ -22,14 +22,14 @@ from dpsql.settings import defaults
 def test_bounds_of_a_hole(item: str, bounds: tuple[int, int] | None, clinic: Resolved) -> None:
     inner = f"SELECT CAST({item} AS DOUBLE PRECISION) FROM visits WHERE cost >= 0"
     sql = f"SELECT COUNT(*) FROM visits WHERE cost > ({inner})"
-    *_, last = compile_query(sql, clinic, defaults(clinic.schema.privacy).statement).steps
+    *_, last = compile_query(sql, clinic, default_settings(clinic.schema.privacy).statement).steps
     (hole,) = last.holes
-    found = hole.domains[0].bounds if hole.domains[0].bounded else None
+    found = hole.domains[0].bounds if hole.domains[0].is_bounded else None
     assert found == (None if bounds is None else tuple(map(Fraction, bounds)))
 
 
 def test_a_condition_narrows_and_a_sub_select_passes_on(clinic: Resolved) -> None:
     inner = "SELECT ward, AVG(cost) AS m FROM visits WHERE cost BETWEEN 10 AND 20 GROUP BY ward"
     sql = f"SELECT COUNT(*) FROM visits WHERE cost > (SELECT MAX(m) FROM ({inner}) AS t)"
-    *_, last = compile_query(sql, clinic, defaults(clinic.schema.privacy).statement).steps
+    *_, last = compile_query(sql, clinic, default_settings(clinic.schema.privacy).statement).steps
     assert last.holes[0].domains[0].bounds == (10, 20)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-from dpsql.sql.literals import double, identifier, literal, moment, text
+from dpsql.sql.literals import render_double, quote_identifier, render_literal, render_timestamp, render_text
 from dpsql.types import (
     BIGINT,
     BOOLEAN,
@@ -23,7 +23,7 @@ from dpsql.types import (
     TIMESTAMPTZ,
     UUID,
     Type,
-    decimal,
+    decimal_type,
 )
 
 VALUES: list[tuple[object, Type, str]] = [
@@ -32,8 +32,8 @@ VALUES: list[tuple[object, Type, str]] = [
     (2**31 - 1, INTEGER, "INTEGER"),
     (-(2**63), BIGINT, "BIGINT"),
     (2**100, HUGEINT, "HUGEINT"),
-    (Decimal("-1.50"), decimal(10, 2), "DECIMAL(10,2)"),
-    (Decimal("0.05"), decimal(3, 2), "DECIMAL(3,2)"),
+    (Decimal("-1.50"), decimal_type(10, 2), "DECIMAL(10,2)"),
+    (Decimal("0.05"), decimal_type(3, 2), "DECIMAL(3,2)"),
     (0.1, DOUBLE, "DOUBLE"),
     (5e-324, DOUBLE, "DOUBLE"),
     (1.7976931348623157e308, DOUBLE, "DOUBLE"),
@@ -46,39 +46,39 @@ VALUES: list[tuple[object, Type, str]] = [
 
 @pytest.mark.parametrize(("value", "type_", "spelling"), VALUES, ids=[str(v[:2]) for v in VALUES])
 def test_a_value_is_read_back_as_it_was(value: object, type_: Type, spelling: str) -> None:
-    sql = literal(value, type_)  # type: ignore[arg-type]
+    sql = render_literal(value, type_)  # type: ignore[arg-type]
     assert duckdb.execute(f"SELECT {sql}, typeof({sql})").fetchone() == (value, spelling)
 
 
-@pytest.mark.parametrize("type_", [BOOLEAN, BIGINT, DOUBLE, REAL, TEXT, DATE, TIMESTAMP, decimal(5, 1), UUID])
+@pytest.mark.parametrize("type_", [BOOLEAN, BIGINT, DOUBLE, REAL, TEXT, DATE, TIMESTAMP, decimal_type(5, 1), UUID])
 def test_null_has_its_type(type_: Type) -> None:
-    sql = literal(None, type_)
+    sql = render_literal(None, type_)
     value, spelling = duckdb.execute(f"SELECT {sql}, typeof({sql})").fetchall()[0]
     assert value is None and spelling.lower() not in ("null", '"null"')
 
 
 def test_a_moment_without_a_zone_is_utc() -> None:
-    assert "+00:00" in literal(dt.datetime(2024, 1, 2), TIMESTAMPTZ)
+    assert "+00:00" in render_literal(dt.datetime(2024, 1, 2), TIMESTAMPTZ)
 
 
 def test_numbers_that_no_double_or_decimal_holds_are_refused() -> None:
     with pytest.raises((ValueError, OverflowError)):
-        double(Fraction(10) ** 400)
+        render_double(Fraction(10) ** 400)
     with pytest.raises(ValueError):
-        literal(Decimal("1.005"), decimal(10, 2))
+        render_literal(Decimal("1.005"), decimal_type(10, 2))
 
 
 def test_a_double_is_the_nearest_one() -> None:
-    (value,) = duckdb.execute(f"SELECT {double(Fraction(1, 3))}").fetchall()[0]
+    (value,) = duckdb.execute(f"SELECT {render_double(Fraction(1, 3))}").fetchall()[0]
     assert value == 1 / 3 and not math.isnan(value)
 
 
 def test_names_and_texts_are_quoted() -> None:
-    assert identifier('a"b') == '"a""b"' and text("a'b") == "'a''b'"
+    assert quote_identifier('a"b') == '"a""b"' and render_text("a'b") == "'a''b'"
     with pytest.raises(ValueError):
-        text("a\x00b")
+        render_text("a\x00b")
 
 
 def test_days_and_microseconds_become_moments() -> None:
-    assert moment(Fraction(1), DATE) == literal(dt.date(1970, 1, 2), DATE)
-    assert moment(Fraction(-1), TIMESTAMP) == literal(dt.datetime(1969, 12, 31, 23, 59, 59, 999_999), TIMESTAMP)
+    assert render_timestamp(Fraction(1), DATE) == render_literal(dt.date(1970, 1, 2), DATE)
+    assert render_timestamp(Fraction(-1), TIMESTAMP) == render_literal(dt.datetime(1969, 12, 31, 23, 59, 59, 999_999), TIMESTAMP)

@@ -8,7 +8,7 @@ import pytest
 
 from dpsql.errors import DataError, InvalidSyntax, LimitExceeded
 from dpsql.session import Session
-from dpsql.sql.parse import parse
+from dpsql.sql.parse import parse_query
 from tests.support.shop import open_shop
 
 
@@ -50,9 +50,9 @@ def test_an_origin_may_be_a_text(session: Session) -> None:
 @pytest.mark.parametrize("written", ["1_", "1__0", "1_a", "0o8"])
 def test_a_number_with_something_behind_is_none(written: str) -> None:
     with pytest.raises(InvalidSyntax, match="trailing junk after numeric literal"):
-        parse(f"SELECT {written}")
+        parse_query(f"SELECT {written}")
 
 
 def test_a_long_number_is_not_worked_out() -> None:
     with pytest.raises(LimitExceeded):
-        parse(f"SELECT 0x{'f' * 200_000}")
+        parse_query(f"SELECT 0x{'f' * 200_000}")

@@ -4,7 +4,7 @@ import pytest
 
 from dpsql.errors import Error, InvalidSyntax, ProgrammingError
 from dpsql.sql.commands import read_command
-from dpsql.sql.made_commands import CreateCommand, DropCommand, ShowMadeCommand, read_made_command
+from dpsql.sql.made_commands import CreateCommand, DropCommand, ShowArtifactsCommand, read_artifact_command
 from dpsql.sql.parameters import Parameter
 
 TABLE = "CREATE SYNTHETIC TABLE v AS SELECT sex, cost FROM visits WHERE cost > 5 WITH (epsilon = 1, method = 'mwem')"
@@ -49,11 +49,11 @@ def test_drop_and_show() -> None:
     dropped = read_command("DROP MODEL IF EXISTS m")
     assert isinstance(dropped, DropCommand) and (dropped.kind, dropped.name, dropped.if_there) == ("model", "m", True)
     shown = read_command("SHOW MODEL m (FORMAT JSON);")
-    assert isinstance(shown, ShowMadeCommand) and (shown.kind, shown.name, shown.json) == ("model", "m", True)
+    assert isinstance(shown, ShowArtifactsCommand) and (shown.kind, shown.name, shown.json) == ("model", "m", True)
     shown = read_command("show synthetic table V (format json)")
-    assert isinstance(shown, ShowMadeCommand) and (shown.kind, shown.name, shown.json) == ("synthetic table", "v", True)
+    assert isinstance(shown, ShowArtifactsCommand) and (shown.kind, shown.name, shown.json) == ("synthetic table", "v", True)
     listed = read_command("show synthetic tables")
-    assert isinstance(listed, ShowMadeCommand) and listed.name is None
+    assert isinstance(listed, ShowArtifactsCommand) and listed.name is None
 
 
 @pytest.mark.parametrize("sql", ["CREATE TABLE x (a int)", "DROP TABLE visits", "CREATE VIEW v AS SELECT 1", "CREATE"])
@@ -93,7 +93,7 @@ def test_options_take_parameters_and_the_query_its_own() -> None:
     sql = "CREATE SYNTHETIC TABLE v AS SELECT sex FROM visits WHERE a > ? AND b = ? WITH (epsilon = ?, method = ?)"
     command = created(sql, 5, "x", 0.1, "mwem")
     assert [(one.value, one.place) for one in command.options] == [("0.1", 2), ("mwem", 3)]
-    assert command.of_query([5, "x", 0.1, "mwem"]) == [5, "x"] and "a > ? AND b = ?" in command.query
+    assert command.query_parameters([5, "x", 0.1, "mwem"]) == [5, "x"] and "a > ? AND b = ?" in command.query
 
 
 def test_numbered_parameters_may_stand_in_any_order() -> None:
@@ -117,5 +117,5 @@ def test_numbered_parameters_may_stand_in_any_order() -> None:
 def test_parameters_are_counted_over_the_whole(sql: str, parameters: tuple[int, ...], error: type[Error]) -> None:
     with pytest.raises(error):
         read_command(sql, parameters)
-    command = read_made_command(sql)
+    command = read_artifact_command(sql)
     assert isinstance(command, CreateCommand) and command.places is None, "without values it is read as it stands"

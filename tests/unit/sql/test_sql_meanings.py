@@ -9,12 +9,12 @@ import pytest
 
 from dpsql.errors import LimitExceeded, Unsupported
 from dpsql.post import sandbox
-from dpsql.sql.parse import parse
-from dpsql.sql.post import render_post
+from dpsql.sql.parse import parse_query
+from dpsql.sql.post import render_postprocessing
 
 
 def value(written: str, source: str = "") -> Any:
-    ((found,),) = sandbox.run(render_post(parse(f"SELECT {written} {source}")), (), 10).rows
+    ((found,),) = sandbox.run_query(render_postprocessing(parse_query(f"SELECT {written} {source}")), (), 10).rows
     return found
 
 
@@ -79,16 +79,16 @@ def test_a_double_stays_one_where_nothing_rounds_it() -> None:
 )
 def test_what_cannot_be_said_here_is_refused(written: str) -> None:
     with pytest.raises(Unsupported):
-        render_post(parse(f"SELECT {written}"))
+        render_postprocessing(parse_query(f"SELECT {written}"))
 
 
 def test_writing_twice_is_writing_once() -> None:
-    tree = parse("SELECT x LIKE y, to_char(d, 'Mon'), x::numeric, x::varchar(2), format('%s', x), "
+    tree = parse_query("SELECT x LIKE y, to_char(d, 'Mon'), x::numeric, x::varchar(2), format('%s', x), "
                  "x SIMILAR TO 'a%', substr(x, y, z), round(x::float8), x::float8::numeric(9, 2), "
                  "round(x::numeric, 2), extract(second FROM d), to_hex(y), date_trunc('century', d), "
                  "x #>> '{a}' FROM t")
-    once = render_post(tree)
-    assert render_post(tree) == once
+    once = render_postprocessing(tree)
+    assert render_postprocessing(tree) == once
 
 
 def test_what_is_written_several_times_does_not_multiply() -> None:
@@ -97,4 +97,4 @@ def test_what_is_written_several_times_does_not_multiply() -> None:
     for _ in range(40):
         nested = f"substr(s, strpos({nested}, 'a'))"
     with pytest.raises(LimitExceeded):
-        render_post(parse(f"SELECT {nested} FROM t"))
+        render_postprocessing(parse_query(f"SELECT {nested} FROM t"))

@@ -14,8 +14,8 @@ import dpsql
 from dpsql.compile import compile_query
 from dpsql.errors import DataError, Error
 from dpsql.schema.model import Resolved
-from dpsql.settings import change, defaults
-from dpsql.sql.numerals import MOST_PLACES, exact_number
+from dpsql.settings import change_setting, default_settings
+from dpsql.sql.numerals import MAX_DIGITS, parse_exact_number
 
 PACKAGE = Path(dpsql.__file__).parent
 ROOMS = ("sql", "catalog", "settings.py", "state.py", "held.py", "preparing.py")
@@ -60,15 +60,15 @@ def test_texts_become_numbers_in_one_place() -> None:
 @pytest.mark.parametrize("text", ["1e-999999999", "1e999999999", "0e-999999999", "-1E+401", "1e-401", "0." + "1" * 401])
 def test_what_is_out_of_range_is_refused(text: str) -> None:
     with pytest.raises(DataError) as caught:
-        exact_number(text)
+        parse_exact_number(text)
     assert caught.value.sqlstate == "22003"
 
 
 def test_what_is_in_range_is_exact() -> None:
-    assert exact_number("1e-400") == Fraction(1, 10**400)
-    assert exact_number("9" * MOST_PLACES) == 10**MOST_PLACES - 1
-    assert exact_number("0") == 0
-    assert [exact_number(text) for text in ("nan", "inf", "x", "")] == [None] * 4
+    assert parse_exact_number("1e-400") == Fraction(1, 10**400)
+    assert parse_exact_number("9" * MAX_DIGITS) == 10**MAX_DIGITS - 1
+    assert parse_exact_number("0") == 0
+    assert [parse_exact_number(text) for text in ("nan", "inf", "x", "")] == [None] * 4
 
 
 BOMBS = ("1e-99999999", "1e99999999", "1e-999999999", "0e-99999999", "1.5e99999999")
@@ -87,7 +87,7 @@ PLACES = (
 def test_no_place_writes_it_out(place: str, bomb: str, clinic: Resolved) -> None:
     started = time.process_time()
     with suppress(Error):
-        compile_query(f"SELECT {place.format(bomb)} FROM visits", clinic, defaults(clinic.schema.privacy).statement)
+        compile_query(f"SELECT {place.format(bomb)} FROM visits", clinic, default_settings(clinic.schema.privacy).statement)
     assert time.process_time() - started < 2
 
 
@@ -97,5 +97,5 @@ def test_nor_does_a_setting(value: str, clinic: Resolved) -> None:
     for name in ("epsilon", "delta", "contributions.rows", "max_error", "confidence"):
         started = time.process_time()
         with pytest.raises(Error):
-            change(defaults(privacy), privacy, name, value)
+            change_setting(default_settings(privacy), privacy, name, value)
         assert time.process_time() - started < 1

@@ -4,7 +4,7 @@ import pytest
 from sqlglot import exp
 
 from dpsql.errors import Error, InvalidSyntax, Unsupported
-from dpsql.sql.parse import parse, read_query
+from dpsql.sql.parse import parse_query, parse_query_with_options
 
 CLAUSE = "WITH DIFFERENTIAL_PRIVACY OPTIONS"
 
@@ -12,7 +12,7 @@ CLAUSE = "WITH DIFFERENTIAL_PRIVACY OPTIONS"
 def test_options_are_taken_out_of_the_statement() -> None:
     options = "epsilon = 1, delta=1e-6, privacy_unit_column = t.id, max_groups_contributed = NULL"
     sql = f"SELECT {CLAUSE} ({options}) a FROM t"
-    parsed = read_query(sql)
+    parsed = parse_query_with_options(sql)
     assert parsed.query.sql() == "SELECT a FROM t"
     assert [(option.name, option.value) for option in parsed.options] == [
         ("epsilon", "1"), ("delta", "1e-6"), ("privacy_unit_column", "t.id"), ("max_groups_contributed", "NULL"),
@@ -30,7 +30,7 @@ def test_options_are_taken_out_of_the_statement() -> None:
     ],
 )  # fmt: skip
 def test_the_clause_may_be_short(sql: str) -> None:
-    parsed = read_query(sql)
+    parsed = parse_query_with_options(sql)
     assert parsed.options == () and parsed.query.sql().endswith("SELECT a FROM t")
 
 
@@ -46,19 +46,19 @@ def test_the_clause_may_be_short(sql: str) -> None:
 )
 def test_options_elsewhere_are_refused(sql: str) -> None:
     with pytest.raises(Unsupported):
-        read_query(sql)
+        parse_query_with_options(sql)
 
 
 @pytest.mark.parametrize("inside", ["epsilon", "epsilon 1", "epsilon =", "= 1", "epsilon = 1,", ",", "epsilon = 1"])
 def test_options_that_are_no_options_are_refused(inside: str) -> None:
     closing = "" if inside == "epsilon = 1" else ")"
     with pytest.raises(InvalidSyntax):
-        read_query(f"SELECT {CLAUSE} ({inside}{closing} a FROM t")
+        parse_query_with_options(f"SELECT {CLAUSE} ({inside}{closing} a FROM t")
 
 
 def test_a_reader_without_settings_refuses_options() -> None:
     with pytest.raises(Unsupported, match="options"):
-        parse(f"SELECT {CLAUSE} (epsilon = 1) a FROM t")
+        parse_query(f"SELECT {CLAUSE} (epsilon = 1) a FROM t")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_reader_without_settings_refuses_options() -> None:
     ],
 )
 def test_bounds_per_row_are_a_clip(sql: str, plain: str) -> None:
-    assert parse(f"SELECT {sql} FROM t").sql() == f"SELECT {plain} FROM t"
+    assert parse_query(f"SELECT {sql} FROM t").sql() == f"SELECT {plain} FROM t"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_bounds_per_row_are_a_clip(sql: str, plain: str) -> None:
     ],
 )  # fmt: skip
 def test_bounds_per_group_are_kept_for_the_binder(sql: str) -> None:
-    parsed = parse(f"SELECT {sql} FROM t")
+    parsed = parse_query(f"SELECT {sql} FROM t")
     (bounds,) = (call for call in parsed.find_all(exp.Anonymous) if call.name != "CLIP")
     assert bounds.name.lower() == "contribution_bounds_per_group"
     assert [limit.sql() for limit in bounds.expressions[1:]] == ["0", "10"]
@@ -106,4 +106,4 @@ def test_bounds_per_group_are_kept_for_the_binder(sql: str) -> None:
 )  # fmt: skip
 def test_bounds_that_are_none_are_refused(sql: str) -> None:
     with pytest.raises(Error):
-        parse(f"SELECT {sql}")
+        parse_query(f"SELECT {sql}")

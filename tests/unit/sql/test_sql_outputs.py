@@ -6,10 +6,10 @@ import pytest
 from sqlglot import exp
 
 from dpsql.post import sandbox
-from dpsql.sql.block_outputs import source_outputs
-from dpsql.sql.outputs import type_of
-from dpsql.sql.parse import parse
-from dpsql.sql.post import render_post
+from dpsql.sql.block_outputs import infer_source_outputs
+from dpsql.sql.outputs import infer_type
+from dpsql.sql.parse import parse_query
+from dpsql.sql.post import render_postprocessing
 from dpsql.types import Type
 
 DAY, TIME = "DATE '2024-03-05'", "TIMESTAMP '2024-03-05 10:00:00'"
@@ -40,17 +40,17 @@ def alike(said: Type, given: Type) -> bool:
 
 @pytest.mark.parametrize("text", EXPRESSIONS)
 def test_expressions_have_the_type_that_is_said(text: str) -> None:
-    tree = parse(f"SELECT {text} AS x")
-    said = type_of(tree.selects[0].unalias())
-    (given,) = sandbox.describe(render_post(tree), [])
+    tree = parse_query(f"SELECT {text} AS x")
+    said = infer_type(tree.selects[0].unalias())
+    (given,) = sandbox.describe_query(render_postprocessing(tree), [])
     assert said is not None and given.type is not None and alike(said, given.type), (said, given)
 
 
 @pytest.mark.parametrize("text", SOURCES)
 def test_sources_have_the_columns_that_are_said(text: str) -> None:
-    tree = parse(f"SELECT * FROM {text}")
-    said = source_outputs(tree.args["from_"].this)
-    given = sandbox.describe(render_post(tree), [])
+    tree = parse_query(f"SELECT * FROM {text}")
+    said = infer_source_outputs(tree.args["from_"].this)
+    given = sandbox.describe_query(render_postprocessing(tree), [])
     assert said is not None and [o.name for o in said] == [c.name for c in given]
     for ours, theirs in zip(said, given, strict=True):
         assert ours.type is not None and theirs.type is not None and alike(ours.type, theirs.type), (ours, theirs)
@@ -58,9 +58,9 @@ def test_sources_have_the_columns_that_are_said(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["EXTRACT(EPOCH FROM TIMESTAMP '2024-01-01')", "[1, 2]", "NULL", "x"])
 def test_a_type_that_is_not_known_is_not_guessed(text: str) -> None:
-    assert type_of(parse(f"SELECT {text} AS x").selects[0].unalias()) is None
+    assert infer_type(parse_query(f"SELECT {text} AS x").selects[0].unalias()) is None
 
 
 def test_a_source_that_reads_another_is_not_known() -> None:
-    (join,) = parse("SELECT 1 FROM t, unnest([t.a]) AS u(x)").args["joins"]
-    assert isinstance(join.this, exp.Unnest) and source_outputs(join.this) is None
+    (join,) = parse_query("SELECT 1 FROM t, unnest([t.a]) AS u(x)").args["joins"]
+    assert isinstance(join.this, exp.Unnest) and infer_source_outputs(join.this) is None

@@ -11,14 +11,14 @@ from sqlglot import exp
 from dpsql.errors import Error, InvalidSyntax, LimitExceeded, ProgrammingError, Unsupported
 from dpsql.schema.model import Resolved
 from dpsql.sql.commands import read_command
-from dpsql.sql.parse import MOST_CHARACTERS, MOST_TOKENS, parse
-from dpsql.sql.split import split
+from dpsql.sql.parse import MAX_CHARACTERS, MAX_TOKENS, parse_query
+from dpsql.sql.split import split_query
 
 NOW = dt.datetime(2024, 1, 1)
 
 
 def literal(value: object) -> exp.Expr:
-    return parse("SELECT ?", [value]).expressions[0]  # type: ignore[list-item]
+    return parse_query("SELECT ?", [value]).expressions[0]  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_parameters_are_bound_as_literals(value: object, sql: str) -> None:
 
 
 def test_a_negative_parameter_stays_behind_an_operator() -> None:
-    tree = parse("SELECT 1 - ?", [-5]).expressions[0]
+    tree = parse_query("SELECT 1 - ?", [-5]).expressions[0]
     assert tree.sql().replace(" ", "") in ("1--5", "1-(-5)") or isinstance(tree, exp.Sub)
     assert isinstance(tree, exp.Sub)
 
@@ -57,11 +57,11 @@ def test_parameters_that_are_no_literals_are_refused(value: object) -> None:
 @pytest.mark.parametrize("given", [0, 1, 3])
 def test_parameters_and_placeholders_must_be_as_many(given: int) -> None:
     with pytest.raises(ProgrammingError, match="2 placeholders"):
-        parse("SELECT ?, ?", [1] * given)
+        parse_query("SELECT ?, ?", [1] * given)
 
 
 def test_a_question_mark_in_a_text_is_no_placeholder() -> None:
-    assert parse("SELECT '?', ?", [1]).sql() == "SELECT '?', 1"
+    assert parse_query("SELECT '?', ?", [1]).sql() == "SELECT '?', 1"
 
 
 @pytest.mark.parametrize(
@@ -74,29 +74,29 @@ def test_a_question_mark_in_a_text_is_no_placeholder() -> None:
         "SELECT " + "+".join(["1"] * 5000),
         "SELECT 1" + " UNION ALL SELECT 1" * 2000,
         "SELECT 1 FROM " + "(SELECT 1 FROM " * 300 + "t" + ") s" * 300,
-        "SELECT 1" + " " * MOST_CHARACTERS,
-        "SELECT " + "1," * MOST_TOKENS + "1",
+        "SELECT 1" + " " * MAX_CHARACTERS,
+        "SELECT " + "1," * MAX_TOKENS + "1",
     ],
     ids=["parentheses", "not", "minus", "case", "plus", "union", "sub-selects", "characters", "words"],
 )
 def test_statements_past_a_limit_are_refused_in_time(sql: str) -> None:
     start = time.process_time()
     with pytest.raises(LimitExceeded):
-        parse(sql)
+        parse_query(sql)
     assert time.process_time() - start < 5
 
 
 def test_long_lists_and_conditions_are_fine() -> None:
     numbers = ", ".join(str(n) for n in range(2000))
-    parse(f"SELECT COUNT(*) FROM t WHERE x IN ({numbers})")
-    parse("SELECT COUNT(*) FROM t WHERE " + " OR ".join(f"x = {n}" for n in range(500)))
-    parse("SELECT " + "(" * 40 + "1" + ")" * 40)
+    parse_query(f"SELECT COUNT(*) FROM t WHERE x IN ({numbers})")
+    parse_query("SELECT COUNT(*) FROM t WHERE " + " OR ".join(f"x = {n}" for n in range(500)))
+    parse_query("SELECT " + "(" * 40 + "1" + ")" * 40)
 
 
 @pytest.mark.parametrize("sql", ["", " \n ", ";", "-- only a comment"])
 def test_nothing_is_no_statement(sql: str) -> None:
     with pytest.raises(InvalidSyntax):
-        parse(sql)
+        parse_query(sql)
 
 
 @pytest.mark.parametrize(
@@ -104,12 +104,12 @@ def test_nothing_is_no_statement(sql: str) -> None:
 )
 def test_only_queries_are_answered(sql: str) -> None:
     with pytest.raises((Unsupported, InvalidSyntax)):
-        parse(sql)
+        parse_query(sql)
 
 
 def test_a_syntax_error_points_at_its_word_on_its_line() -> None:
     with pytest.raises(InvalidSyntax) as caught:
-        parse("SELECT 1\nFROM t\nWHERE x = = 2")
+        parse_query("SELECT 1\nFROM t\nWHERE x = = 2")
     error = caught.value
     error.statement = "SELECT 1\nFROM t\nWHERE x = = 2"
     assert "LINE 3: WHERE x = = 2" in str(error)
@@ -155,7 +155,7 @@ def test_whatever_is_written_ends_in_a_plan_or_in_an_error_of_ours(clinic: Resol
                     words.append(chance.choice(WORDS))
         sql = " ".join(words)
         try:
-            split(parse(sql), clinic.schema, NOW)
+            split_query(parse_query(sql), clinic.schema, NOW)
         except Error as error:
             assert error.message and not error.message.endswith("."), sql
         except Exception as crash:

@@ -4,10 +4,10 @@ import pytest
 
 from dpsql.errors import InvalidSyntax, UnknownColumn, Unsupported
 from dpsql.schema.model import Resolved
-from dpsql.sql.parse import parse
-from dpsql.sql.refused import FAMILIES
-from dpsql.sql.slips import refuse_slips
-from dpsql.sql.split import split
+from dpsql.sql.parse import parse_query
+from dpsql.sql.refused import REFUSED_STATEMENTS
+from dpsql.sql.slips import refuse_null_comparisons
+from dpsql.sql.split import split_query
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from dpsql.sql.split import split
 )
 def test_a_slip_is_pointed_at_with_a_hint(sql: str, near: str, hint: str) -> None:
     with pytest.raises(InvalidSyntax) as caught:
-        parse(sql)
+        parse_query(sql)
     error = caught.value
     assert error.span is not None and hint in (error.hint or "")
     assert sql[error.span.start :].startswith(near) and (near or error.span.start == len(sql))
@@ -43,7 +43,7 @@ def test_a_slip_is_pointed_at_with_a_hint(sql: str, near: str, hint: str) -> Non
 )
 def test_a_statement_that_stops_short_says_so(sql: str) -> None:
     with pytest.raises(InvalidSyntax, match="at the end of the statement") as caught:
-        parse(sql)
+        parse_query(sql)
     assert caught.value.span is not None and caught.value.span.start == len(sql)
 
 
@@ -58,19 +58,19 @@ def test_a_statement_that_stops_short_says_so(sql: str) -> None:
 )
 def test_other_slips_are_named(sql: str, message: str) -> None:
     with pytest.raises(InvalidSyntax, match=message):
-        parse(sql)
+        parse_query(sql)
 
 
-@pytest.mark.parametrize("word", sorted(word for family in FAMILIES for word in family.words))
+@pytest.mark.parametrize("word", sorted(word for family in REFUSED_STATEMENTS for word in family.words))
 def test_statements_of_other_families_say_why(word: str) -> None:
     for sql in (f"{word} x", f"/* a */ {word.lower()} TABLE x (a);"):
         with pytest.raises(Unsupported, match=f"^{word} is not answered: ") as caught:
-            parse(sql)
+            parse_query(sql)
         assert caught.value.hint
 
 
 def test_semicolons_and_comments_at_the_end_are_fine() -> None:
-    assert parse("SELECT 1;; -- done\n;").sql() == "SELECT 1"
+    assert parse_query("SELECT 1;; -- done\n;").sql() == "SELECT 1"
 
 
 @pytest.mark.parametrize(
@@ -80,23 +80,23 @@ def test_semicolons_and_comments_at_the_end_are_fine() -> None:
 def test_a_comparison_with_null_is_pointed_at(condition: str, hint: str) -> None:
     sql = f"SELECT COUNT(*) FROM patients WHERE {condition}"
     with pytest.raises(InvalidSyntax, match="never true") as caught:
-        refuse_slips(parse(sql, [None] if "?" in sql else []))
+        refuse_null_comparisons(parse_query(sql, [None] if "?" in sql else []))
     assert hint in (caught.value.hint or "") and caught.value.span is not None
 
 
 @pytest.mark.parametrize("condition", ["sex IS NULL", "sex IS NOT DISTINCT FROM NULL", "COALESCE(sex, NULL) = 'f'"])
 def test_other_uses_of_null_are_fine(condition: str) -> None:
-    refuse_slips(parse(f"SELECT COUNT(*) FROM patients WHERE {condition}"))
+    refuse_null_comparisons(parse_query(f"SELECT COUNT(*) FROM patients WHERE {condition}"))
 
 
 def test_text_in_double_quotes_gets_a_hint(clinic: Resolved) -> None:
     with pytest.raises(UnknownColumn) as caught:
-        split(parse('SELECT COUNT(*) FROM patients WHERE sex = "f"'), clinic.schema)
+        split_query(parse_query('SELECT COUNT(*) FROM patients WHERE sex = "f"'), clinic.schema)
     assert "'f'" in (caught.value.hint or "")
 
 
 def test_values_are_a_statement_with_names() -> None:
-    assert "column1, column2" in parse("VALUES (1, 'a'), (2, 'b')").sql()
+    assert "column1, column2" in parse_query("VALUES (1, 'a'), (2, 'b')").sql()
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_values_are_a_statement_with_names() -> None:
 )
 def test_a_statement_that_breaks_off_is_refused_with_the_place(sql: str, position: int) -> None:
     with pytest.raises(InvalidSyntax, match="syntax error") as caught:
-        parse(sql)
+        parse_query(sql)
     assert caught.value.position == position and caught.value.sqlstate == "42601"
 
 
@@ -140,4 +140,4 @@ def test_a_statement_that_breaks_off_is_refused_with_the_place(sql: str, positio
     ],
 )
 def test_what_is_whole_is_read(sql: str) -> None:
-    assert parse(sql)
+    assert parse_query(sql)

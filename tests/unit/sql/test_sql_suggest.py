@@ -11,13 +11,13 @@ import pytest
 from dpsql import settings
 from dpsql.compile import compile_query
 from dpsql.errors import NotPrivate, Unsupported
-from dpsql.rewrite.tally import Coding
+from dpsql.rewrite.tally import ColumnCoding
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Resolved
 from dpsql.sql.commands import read_command
 from dpsql.sql.made_commands import CreateCommand
-from dpsql.sql.refused import FAMILIES, refuse
-from dpsql.studying import compile_study, study_rows
+from dpsql.sql.refused import REFUSED_STATEMENTS, refuse_statement
+from dpsql.studying import compile_study, compile_weighted_rows
 from tests.support.studies import counts
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -33,7 +33,7 @@ def resolved(path: Path) -> Resolved:
 
 
 def compiled(sql: str, data: Resolved) -> None:
-    compile_query(sql, data, settings.defaults(data.schema.privacy).statement)
+    compile_query(sql, data, settings.default_settings(data.schema.privacy).statement)
 
 
 def proposed(sql: str, data: Resolved) -> str:
@@ -82,9 +82,9 @@ def test_what_is_proposed(sql: str, better: str) -> None:
 
 
 def test_only_who_would_create_is_told_of_with() -> None:
-    for word in sorted(word for family in FAMILIES for word in family.words):
+    for word in sorted(word for family in REFUSED_STATEMENTS for word in family.words):
         with pytest.raises(Unsupported) as caught:
-            refuse(word, None)
+            refuse_statement(word, None)
         assert ("WITH" in str(caught.value.hint)) is (word == "CREATE")
 
 
@@ -105,8 +105,8 @@ def test_who_wants_some_rows_is_offered_synthetic_ones(path: Path) -> None:
         if said:
             command = read_command(proposal.removesuffix("."))
             assert isinstance(command, CreateCommand)
-            rows = study_rows(proposal, command.query, data, settings.defaults(data.schema.privacy).statement)
-            assert not rows.unknown
-            compile_study(rows, Coding(16, {}, nulls=True), counts)
+            rows = compile_weighted_rows(proposal, command.query, data, settings.default_settings(data.schema.privacy).statement)
+            assert not rows.unknown_columns
+            compile_study(rows, ColumnCoding(16, {}, nulls=True), counts)
             offered += 1
     assert offered or path.stem == "survey"

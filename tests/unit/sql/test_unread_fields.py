@@ -9,9 +9,9 @@ from sqlglot import exp
 
 from dpsql.errors import Error
 from dpsql.schema.model import Resolved
-from dpsql.sql.parse import parse
-from dpsql.sql.post import render_post
-from dpsql.sql.split import split
+from dpsql.sql.parse import parse_query
+from dpsql.sql.post import render_postprocessing
+from dpsql.sql.split import split_query
 
 QUERIES = (
     """
@@ -67,7 +67,7 @@ def settable() -> Iterator[Place]:
     """Each kind of node in each kind of place, with each of its fields that the query leaves unset."""
     seen = set()
     for sql in QUERIES:
-        for place, node in enumerate(parse(sql).walk()):
+        for place, node in enumerate(parse_query(sql).walk()):
             for field in node.arg_types:
                 key = (type(node), type(node.parent), node.arg_key, field)
                 if not node.args.get(field) and key not in seen:
@@ -76,14 +76,14 @@ def settable() -> Iterator[Place]:
 
 
 def meaning(tree: exp.Query, resolved: Resolved) -> object:
-    result = split(tree, resolved.schema, dt.datetime(2024, 1, 1))
-    return render_post(result.post), [str(release.aggregate) for release in result.releases]
+    result = split_query(tree, resolved.schema, dt.datetime(2024, 1, 1))
+    return render_postprocessing(result.post), [str(release.aggregate) for release in result.releases]
 
 
 def found(resolved: Resolved) -> dict[tuple[str, str], str]:
     """What is dropped, with a query that shows it."""
-    trees = {sql: parse(sql) for sql in QUERIES}
-    plain = {sql: meaning(parse(sql), resolved) for sql in QUERIES}
+    trees = {sql: parse_query(sql) for sql in QUERIES}
+    plain = {sql: meaning(parse_query(sql), resolved) for sql in QUERIES}
     result: dict[tuple[str, str], str] = {}
     for sql, place, node, field in settable():
         for value in (exp.column("zzz"), True) if (node, field) not in result else ():

@@ -12,41 +12,41 @@ import pytest
 
 from dpsql import calibrate, derivation
 from dpsql.analysis import sensitivity
-from dpsql.analysis.sensitivity import Claim
+from dpsql.analysis.sensitivity import SensitivityBound
 from dpsql.compile import compile_query
 from dpsql.explain import explain
 from dpsql.plan.nodes import Gather
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.mechanisms import Sensitivity
-from dpsql.privacy.studies import READERS
+from dpsql.privacy.studies import STUDY_READERS
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Neighbors
 from dpsql.settings import Settings
 from dpsql.verify import run
-from dpsql.verify.claims import Cells, undercharged, violations
-from dpsql.verify.draws import Draws
-from dpsql.verify.features import FEATURES, STUDIES
-from dpsql.verify.forms import blocked
-from dpsql.verify.neighbors import far_pair, random_pair
-from dpsql.verify.questions import random_question
-from dpsql.verify.report import Finding, Report, Trials
-from dpsql.verify.run import batch
-from dpsql.verify.trial import Asked, Bench, open_bench
-from dpsql.verify.worlds import random_schema, world_of
+from dpsql.verify.claims import ExactCells, find_undercharges, find_violations
+from dpsql.verify.draws import ChoiceStream
+from dpsql.verify.features import FEATURES, STUDY_FEATURES
+from dpsql.verify.forms import random_blockwise_query
+from dpsql.verify.neighbors import extreme_pair, random_pair
+from dpsql.verify.questions import random_query
+from dpsql.verify.report import Counterexample, VerifyReport, TrialCounts
+from dpsql.verify.run import run_batch
+from dpsql.verify.trial import TrialStatement, TrialHarness, open_harness
+from dpsql.verify.worlds import random_schema, generate_from_schema
 
 CLINIC = Path(__file__).parents[3] / "schemas" / "clinic.yaml"
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Bench]:
-    with open_bench() as opened:
+def bench() -> Iterator[TrialHarness]:
+    with open_harness() as opened:
         yield opened
 
 
-def batches(count: int) -> tuple[Trials, list[Finding]]:
-    trials, findings = Trials(), list[Finding]()
+def batches(count: int) -> tuple[TrialCounts, list[Counterexample]]:
+    trials, findings = TrialCounts(), list[Counterexample]()
     for number in range(count):
-        one, found = batch(None, number)
+        one, found = run_batch(None, number)
         trials, findings = trials + one, findings + found
         if findings:
             break
@@ -67,31 +67,31 @@ def test_each_form_beyond_aggregates_is_drawn_in_one_of_25_statements() -> None:
     drawn: Counter[str] = Counter()
     count = 4000
     for number in range(count // 8):
-        draws = Draws(f"forms {number}")
-        world = world_of(random_schema(draws), draws)
+        draws = ChoiceStream(f"forms {number}")
+        world = generate_from_schema(random_schema(draws), draws)
         for _ in range(8):
-            sql = random_question(world, draws)
+            sql = random_query(world, draws)
             drawn.update(form for form in FORMS if form in sql)
     assert all(drawn[form] > count / 25 for form in FORMS), drawn
 
 
 def test_what_was_not_tried_is_told() -> None:
-    trials = Trials(1, 1, Counter(answered=1), Counter({"models": 3}))
-    told = str(Report(None, 0, trials, (), (), 1.0, 1.0))
+    trials = TrialCounts(1, 1, Counter(answered=1), Counter({"models": 3}))
+    told = str(VerifyReport(None, 0, trials, (), (), 1.0, 1.0))
     assert "     3 models" in told and "  not tried: one group, listed groups" in told and " 0 " not in told
 
 
 def test_studies_are_counted_by_their_kind() -> None:
-    assert set(STUDIES) == set(READERS) and set(STUDIES.values()) <= set(FEATURES)
+    assert set(STUDY_FEATURES) == set(STUDY_READERS) and set(STUDY_FEATURES.values()) <= set(FEATURES)
 
 
 def test_a_number_gives_the_same_trials_again() -> None:
-    assert batch(None, 7) == batch(None, 7) != batch(None, 8)
+    assert run_batch(None, 7) == run_batch(None, 7) != run_batch(None, 8)
 
 
 def test_the_owners_schema_is_tried_as_it_is_declared() -> None:
-    trials, findings = batch(load_schema(CLINIC), 5)
-    assert trials.count == run.STATEMENTS and not findings
+    trials, findings = run_batch(load_schema(CLINIC), 5)
+    assert trials.count == run.STATEMENTS_PER_BATCH and not findings
 
 
 def halved(sensitivity: Sensitivity) -> Sensitivity:
@@ -99,13 +99,13 @@ def halved(sensitivity: Sensitivity) -> Sensitivity:
 
 
 def test_a_sensitivity_that_is_too_small_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = calibrate.claims
+    real = calibrate.derive_sensitivity_bounds
 
-    def claims(gather: Gather, relation: object) -> tuple[Claim, ...]:
+    def claims(gather: Gather, relation: object) -> tuple[SensitivityBound, ...]:
         return tuple(replace(one, sensitivity=halved(one.sensitivity)) for one in real(gather, relation))  # type: ignore[arg-type]
 
-    monkeypatch.setattr(calibrate, "claims", claims)
-    monkeypatch.setattr(run, "SHRINKING", 6.0)
+    monkeypatch.setattr(calibrate, "derive_sensitivity_bounds", claims)
+    monkeypatch.setattr(run, "SHRINK_SECONDS", 6.0)
     _, findings = batches(20)
     assert findings
     first = findings[0]
@@ -117,14 +117,14 @@ def test_a_sensitivity_that_is_too_small_is_found_and_made_small(monkeypatch: py
 def test_one_block_under_change_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A unit that makes room for one of another id changes two blocks: with the same id it would change one."""
     monkeypatch.setattr(sensitivity, "_blocks_changed", lambda relation: 1)
-    monkeypatch.setattr(run, "SHRINKING", 6.0)
-    monkeypatch.setattr(run, "random_question", blocked)
-    monkeypatch.setattr(run, "random_pair", far_pair)
-    findings: list[Finding] = []
+    monkeypatch.setattr(run, "SHRINK_SECONDS", 6.0)
+    monkeypatch.setattr(run, "random_query", random_blockwise_query)
+    monkeypatch.setattr(run, "random_pair", extreme_pair)
+    findings: list[Counterexample] = []
     for number in range(20, 60):
-        schema = random_schema(Draws(f"planted {number}"), "own")
+        schema = random_schema(ChoiceStream(f"planted {number}"), "own")
         schema = replace(schema, privacy=replace(schema.privacy, neighbors=Neighbors.CHANGE_ONE, group_size=1))
-        findings += batch(schema, number)[1]
+        findings += run_batch(schema, number)[1]
         if findings:
             break
     assert findings and "BLOCKWISE" in findings[0].sql
@@ -134,12 +134,12 @@ def test_a_unit_that_is_changed_comes_back_as_itself_or_as_another() -> None:
     """With all of its rows: those that refer to it refer to what it is then."""
     seen: Counter[bool] = Counter()
     for number in range(40):
-        draws = Draws(f"changed {number}")
+        draws = ChoiceStream(f"changed {number}")
         schema = random_schema(draws, "one hop")
         schema = replace(schema, privacy=replace(schema.privacy, neighbors=Neighbors.CHANGE_ONE, group_size=1))
-        world = world_of(schema, draws)
+        world = generate_from_schema(schema, draws)
         pair = random_pair(world, draws)
-        (people, visits), ids = (world.laid(name) for name in ("people", "visits")), []
+        (people, visits), ids = (world.table_named(name) for name in ("people", "visits")), []
         for rows in (pair.first, pair.second):
             own, linked = (
                 {row[[column.name for column in laid.columns].index("uid")] for row in rows[laid.name]}
@@ -151,67 +151,67 @@ def test_a_unit_that_is_changed_comes_back_as_itself_or_as_another() -> None:
     assert min(seen[True], seen[False]) > 5, seen
 
 
-def test_a_row_that_fails_the_engine_on_one_side_is_found(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    draws = Draws(3)
-    world = world_of(random_schema(draws, "own"), draws)
-    bench.load(world, random_pair(world, draws))
-    asked = Asked("SELECT COUNT(*) FROM events", Fraction(1), Fraction(1, 10**6), 2, 2, None)
-    assert bench.attempt(asked).findings == ()
-    bench.forget()
-    real = bench.witness.other.release
+def test_a_row_that_fails_the_engine_on_one_side_is_found(bench: TrialHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = ChoiceStream(3)
+    world = generate_from_schema(random_schema(draws, "own"), draws)
+    bench.load_pair(world, random_pair(world, draws))
+    asked = TrialStatement("SELECT COUNT(*) FROM events", Fraction(1), Fraction(1, 10**6), 2, 2, None)
+    assert bench.run_trial(asked).findings == ()
+    bench.forget_answers()
+    real = bench.witness.other.run_release
 
     def fails(sql: str, keys: int, holes: dict[str, object]) -> object:
         return real("SELECT CAST(error('row 7') AS BIGINT)", keys, holes)
 
     monkeypatch.setattr(bench.witness.other, "release", fails)
-    outcome = bench.attempt(asked)
+    outcome = bench.run_trial(asked)
     assert outcome.kind == "failed" and any("D'" in finding for finding in outcome.findings)
 
 
-def test_cells_that_depend_on_the_order_of_rows_are_found(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    draws = Draws(4)
-    world = world_of(random_schema(draws, "own"), draws)
-    bench.load(world, random_pair(world, draws))
-    asked = Asked("SELECT COUNT(*) FROM events", Fraction(1), Fraction(1, 10**6), 2, 2, None)
-    real = bench.witness.mixed.release
+def test_cells_that_depend_on_the_order_of_rows_are_found(bench: TrialHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = ChoiceStream(4)
+    world = generate_from_schema(random_schema(draws, "own"), draws)
+    bench.load_pair(world, random_pair(world, draws))
+    asked = TrialStatement("SELECT COUNT(*) FROM events", Fraction(1), Fraction(1, 10**6), 2, 2, None)
+    real = bench.witness.mixed.run_release
     monkeypatch.setattr(
         bench.witness.mixed, "release", lambda sql, keys, holes: real("SELECT 12345::BIGINT", keys, holes)
     )
-    assert any("order of rows" in finding for finding in bench.attempt(asked).findings)
+    assert any("order of rows" in finding for finding in bench.run_trial(asked).findings)
 
 
-def test_a_charge_below_the_noise_is_found(bench: Bench) -> None:
-    resolved = world_of(load_schema(CLINIC), Draws(record=())).resolved
+def test_a_charge_below_the_noise_is_found(bench: TrialHarness) -> None:
+    resolved = generate_from_schema(load_schema(CLINIC), ChoiceStream(record=())).resolved_schema
     compiled = compile_query("SELECT COUNT(*) FROM visits", resolved, replace(DEFAULT, rows=3))
-    assert undercharged(compiled) == []
+    assert find_undercharges(compiled) == []
     cheap = replace(compiled.steps[0].calibrated, loss=replace(compiled.steps[0].loss, rho=Fraction(1, 10**9)))
-    assert undercharged(replace(compiled, steps=(replace(compiled.steps[0], calibrated=cheap),)))
+    assert find_undercharges(replace(compiled, steps=(replace(compiled.steps[0], calibrated=cheap),)))
 
 
 DEFAULT = Settings(Fraction(1), Fraction(1, 10**6), 3, 3)
 
 
 def test_a_selection_that_is_not_paid_for_is_found() -> None:
-    resolved = world_of(load_schema(CLINIC), Draws(record=())).resolved
+    resolved = generate_from_schema(load_schema(CLINIC), ChoiceStream(record=())).resolved_schema
     compiled = compile_query("SELECT DISTINCT ward FROM visits", resolved, DEFAULT)
     step = compiled.steps[0]
-    assert step.calibrated.selection is not None and undercharged(compiled) == []
+    assert step.calibrated.selection is not None and find_undercharges(compiled) == []
     cheap = replace(step.calibrated, loss=replace(step.loss, rho=step.loss.rho / 2))
-    assert undercharged(replace(compiled, steps=(replace(step, calibrated=cheap),)))
+    assert find_undercharges(replace(compiled, steps=(replace(step, calibrated=cheap),)))
 
 
-def test_a_ledger_that_is_charged_too_little_is_found(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    draws = Draws(6)
-    world = world_of(random_schema(draws, "own"), draws)
-    bench.load(world, random_pair(world, draws))
+def test_a_ledger_that_is_charged_too_little_is_found(bench: TrialHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = ChoiceStream(6)
+    world = generate_from_schema(random_schema(draws, "own"), draws)
+    bench.load_pair(world, random_pair(world, draws))
     sql = "SELECT COUNT(*) FROM events WHERE (SELECT COUNT(*) FROM events AS z WHERE z.e1 = 'k1') > 1"
-    asked = Asked(sql, Fraction(1), Fraction(1, 10**6), 1, 1, None)
-    assert bench.attempt(asked).findings == ()
-    bench.forget()
-    real = derivation.Asked
+    asked = TrialStatement(sql, Fraction(1), Fraction(1, 10**6), 1, 1, None)
+    assert bench.run_trial(asked).findings == ()
+    bench.forget_answers()
+    real = derivation.ReleaseRequest
     cheap = Loss(None, Fraction(1, 10**9), Fraction(0))
-    monkeypatch.setattr(derivation, "Asked", lambda plan, version, loss, *rest: real(plan, version, cheap, *rest))
-    assert any(finding.startswith("charged") for finding in bench.attempt(asked).findings)
+    monkeypatch.setattr(derivation, "ReleaseRequest", lambda plan, version, loss, *rest: real(plan, version, cheap, *rest))
+    assert any(finding.startswith("charged") for finding in bench.run_trial(asked).findings)
 
 
 @pytest.mark.parametrize(
@@ -227,12 +227,12 @@ def test_a_ledger_that_is_charged_too_little_is_found(bench: Bench, monkeypatch:
 def test_what_two_databases_may_not_show(
     sql: str, one: list[tuple[tuple[str, ...], int]], other: list[tuple[tuple[str, ...], int]], found: str
 ) -> None:
-    resolved = world_of(load_schema(CLINIC), Draws(record=())).resolved
+    resolved = generate_from_schema(load_schema(CLINIC), ChoiceStream(record=())).resolved_schema
     compiled = compile_query(sql, resolved, DEFAULT)
     (step,), (release,) = compiled.steps, explain(compiled, "duckdb", ()).releases
     wide = len(release.columns)
-    cells = [Cells(tuple(k for k, _ in side), (tuple(n for _, n in side),) * wide) for side in (one, other)]
-    said = violations(step, release, cells[0], cells[1], resolved.schema.privacy)
+    cells = [ExactCells(tuple(k for k, _ in side), (tuple(n for _, n in side),) * wide) for side in (one, other)]
+    said = find_violations(step, release, cells[0], cells[1], resolved.schema.privacy)
     assert any(found in text for text in said) if found else said == []
 
 
@@ -272,25 +272,25 @@ def test_randomized_answers_that_two_databases_may_not_show(
     found: str,
 ) -> None:
     (tmp_path / "poll.yaml").write_text(POLL, encoding="utf-8")
-    resolved = world_of(load_schema(tmp_path / "poll.yaml"), Draws(record=())).resolved
+    resolved = generate_from_schema(load_schema(tmp_path / "poll.yaml"), ChoiceStream(record=())).resolved_schema
     compiled = compile_query("SELECT RANDOMIZED(answer, 1) FROM people", resolved, DEFAULT)
     (step,), (release,) = compiled.steps, explain(compiled, "duckdb", ()).releases
-    assert undercharged(compiled) == [] and undercharged(
+    assert find_undercharges(compiled) == [] and find_undercharges(
         replace(compiled, settings=replace(compiled.settings, epsilon=Fraction(9, 10)))
     )
     step = replace(step, calibrated=replace(step.calibrated, loss=replace(step.loss, **changed)))
-    cells = [Cells(((),) * len(side[0]), side) for side in (one, other)]
-    said = violations(step, release, cells[0], cells[1], resolved.schema.privacy)
+    cells = [ExactCells(((),) * len(side[0]), side) for side in (one, other)]
+    said = find_violations(step, release, cells[0], cells[1], resolved.schema.privacy)
     assert any(found in text for text in said) if found else said == []
 
 
 def test_a_statement_is_made_again_from_its_record() -> None:
     kinds = Counter[bool]()
     for seed in range(50):
-        draws = Draws(seed)
-        world = world_of(random_schema(draws), draws)
-        choices = Draws(f"x{seed}")
-        sql = random_question(world, choices)
-        assert random_question(world, Draws(record=choices.record)) == sql
+        draws = ChoiceStream(seed)
+        world = generate_from_schema(random_schema(draws), draws)
+        choices = ChoiceStream(f"x{seed}")
+        sql = random_query(world, choices)
+        assert random_query(world, ChoiceStream(record=choices.record)) == sql
         kinds[" JOIN " in sql] += 1
     assert min(kinds.values()) > 3
