@@ -24,13 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.workload import REGION_NAMES, REGIONS, Payments, payments, print_figures, write_payments
-from dpsql.compile import ReleaseStep, compile_query
-from dpsql.dataset import open_dataset
-from dpsql.exact import Exact
-from dpsql.plan.recipes import Mean, Recipe
-from dpsql.post.estimates import estimate_measure
+from dpsql.compiler.compile import ReleaseStep, compile_query
+from dpsql.compiler.plan.estimators import Mean, Recipe
+from dpsql.privacy.exact import Exact
 from dpsql.privacy.release import perturb
-from dpsql.session import Session
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.postprocess.estimates import estimate_measure
+from dpsql.session.session import Session
 from dpsql.types import BIGINT
 
 Floats = npt.NDArray[np.float64]

@@ -16,25 +16,15 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from dpsql.calibrate import NoiseKind
-from dpsql.compile import compile_query
-from dpsql.engines.scratch import InMemoryEngine
-from dpsql.plan.recipes import BlockMean
-from dpsql.privacy.mechanisms import Laplace
+from dpsql.compiler.calibrate.calibrate import NoiseKind
+from dpsql.compiler.compile import compile_query
+from dpsql.compiler.plan.estimators import BlockMean
+from dpsql.compiler.settings import Settings
+from dpsql.engines.in_memory import InMemoryEngine
+from dpsql.privacy.noise import Laplace
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.schema.domain import Domain
-from dpsql.schema.model import (
-    Budget,
-    Column,
-    EngineTable,
-    Neighbors,
-    OwnUnit,
-    Privacy,
-    Resolved,
-    Schema,
-    Table,
-)
-from dpsql.settings import Settings
+from dpsql.schema.model import Budget, Column, EngineTable, Neighbors, OwnUnit, Privacy, Resolved, Schema, Table
 from dpsql.types import BIGINT, DOUBLE
 
 UNITS, DRAWS = 20_000, 2_000

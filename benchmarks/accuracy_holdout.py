@@ -24,10 +24,16 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.exact import Exact
+from dpsql.privacy.exact import Exact
 from dpsql.privacy.release import evaluate_threshold_query
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.threshold import ThresholdQuery, ThresholdAnswer, SparseVectorState, calibrate_above_threshold, calibrate_thresholdout
+from dpsql.privacy.sparse_vector import (
+    SparseVectorState,
+    ThresholdAnswer,
+    ThresholdQuery,
+    calibrate_above_threshold,
+    calibrate_thresholdout,
+)
 
 Coins = npt.NDArray[np.int8]
 
@@ -62,7 +68,9 @@ def thresholds(runs: int) -> None:
         epsilon = Fraction(text)
         shares = {margin: share_right(epsilon, margin, runs) for margin in (8, 64, 512)}
         least = next(m for m in (2**k for k in range(20)) if share_right(epsilon, m, runs) >= 0.9)
-        claimed = calibrate_above_threshold(Fraction(THRESHOLD), Fraction(1), epsilon, 1).accuracy_margin(QUESTIONS, 0.1)
+        claimed = calibrate_above_threshold(Fraction(THRESHOLD), Fraction(1), epsilon, 1).accuracy_margin(
+            QUESTIONS, 0.1
+        )
         print(f"{text:>8} " + f"{shares[8]:11.0%} {shares[64]:7.0%} {shares[512]:7.0%} {least:8} {claimed:8.0f}")
 
 
@@ -80,7 +88,9 @@ class Reused:
 
 class Reusable:
     def __init__(self, epsilon: Fraction) -> None:
-        self.watch = SparseVectorState(calibrate_thresholdout(APART, Fraction(1, UNITS), epsilon, OVERFITS), ExactSampler())
+        self.watch = SparseVectorState(
+            calibrate_thresholdout(APART, Fraction(1, UNITS), epsilon, OVERFITS), ExactSampler()
+        )
         self.number = self.overfits = 0
 
     @property

@@ -16,11 +16,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsql.exact import Cells
-from dpsql.privacy.choice import UnitContribution, Rank, choose_bins, calibrate_picks_by_epsilon
-from dpsql.privacy.ptr import NO_ANSWER, calibrate_propose_test_release, release_tested_medians
+from dpsql.privacy.exact import Cells
+from dpsql.privacy.exponential import Rank, UnitContribution, calibrate_picks_by_epsilon, choose_bins
+from dpsql.privacy.median import (
+    NO_ANSWER,
+    BlockReach,
+    calibrate_propose_test_release,
+    calibrate_smooth_median,
+    release_noisy_medians,
+    release_tested_medians,
+)
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.smooth import BlockReach, calibrate_smooth_median, release_noisy_medians
 
 EPSILONS = (Fraction(1, 10), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(5), Fraction(10))
 DELTA = Fraction(1, 10**6)
@@ -43,9 +49,13 @@ def answers(how: str, counts: Cells, epsilon: Fraction, draws: int) -> Cells:
         case "smooth":
             return release_noisy_medians(calibrate_smooth_median(epsilon, DELTA, ONE, BINS), blocks, sampler)
         case "ptr":
-            return release_tested_medians(calibrate_propose_test_release(epsilon / 2, DELTA, PROPOSAL, ONE), blocks, sampler)
+            return release_tested_medians(
+                calibrate_propose_test_release(epsilon / 2, DELTA, PROPOSAL, ONE), blocks, sampler
+            )
         case _:
-            (pick,) = calibrate_picks_by_epsilon((Rank(Fraction(1, 2)),), UnitContribution(1, True, True), BINS, epsilon)
+            (pick,) = calibrate_picks_by_epsilon(
+                (Rank(Fraction(1, 2)),), UnitContribution(1, True, True), BINS, epsilon
+            )
             return choose_bins(pick, blocks, sampler)
 
 

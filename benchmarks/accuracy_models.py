@@ -19,15 +19,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.privacy.accounting import epsilon_to_rho
-from dpsql.privacy.design import CategoricalAxis, FeatureDesign, NumericAxis
-from dpsql.privacy.mechanisms import standard_error
-from dpsql.privacy.minimiser import minimize_loss
-from dpsql.privacy.moments import calibrate_moments_by_epsilon, calibrate_moments_by_rho, solve_moments, sum_moments
-from dpsql.privacy.objective import calibrate_objective_by_epsilon, calibrate_objective_by_rho
-from dpsql.privacy.regression import calibrate_output_by_epsilon, calibrate_output_by_rho, build_problem
+from dpsql.privacy.loss import epsilon_to_rho
+from dpsql.privacy.noise import standard_error
+from dpsql.privacy.regression.features import CategoricalAxis, FeatureDesign, NumericAxis
+from dpsql.privacy.regression.logistic_solver import minimize_loss
+from dpsql.privacy.regression.noisy_moments import (
+    calibrate_moments_by_epsilon,
+    calibrate_moments_by_rho,
+    solve_moments,
+    sum_moments,
+)
+from dpsql.privacy.regression.objective_perturbation import calibrate_objective_by_epsilon, calibrate_objective_by_rho
+from dpsql.privacy.regression.output_perturbation import (
+    build_problem,
+    calibrate_output_by_epsilon,
+    calibrate_output_by_rho,
+)
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
+from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRows
 
 Codes = npt.NDArray[np.int64]
 Floats = npt.NDArray[Any]
@@ -89,7 +98,12 @@ def logistic(runs: int) -> None:
                 calibrate_objective_by_rho(DESIGN, AXES, MASS, strength, None, rho),
             )
             found = [
-                np.mean([right(s.released_model(s.perform(tally, sampler)[0]).coefficients, others, truth) for _ in range(runs)])
+                np.mean(
+                    [
+                        right(s.released_model(s.perform(tally, sampler)[0]).coefficients, others, truth)
+                        for _ in range(runs)
+                    ]
+                )
                 for s in studies
             ]
             print(f"{float(strength):>7} {epsilon:>7} {without:>8.1f} {found[0]:>8.1f} {found[1]:>10.1f} "

@@ -19,11 +19,24 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.post.latent import SumNoise
-from dpsql.post.posteriors import MeanPosterior, NormalPrior, ProportionPosterior, infer_mean, infer_proportion
-from dpsql.privacy.mechanisms import Sensitivity
+from dpsql.privacy.noise import Sensitivity
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.scores import SHARE_STEPS, PosteriorDraws, CellMoves, draw_shares, calibrate_scale_by_epsilon, penalty_span
+from dpsql.privacy.score_selection import (
+    SHARE_STEPS,
+    CellMoves,
+    PosteriorDraws,
+    calibrate_scale_by_epsilon,
+    draw_shares,
+    penalty_span,
+)
+from dpsql.session.postprocess.latent_sums import SumNoise
+from dpsql.session.postprocess.posteriors import (
+    MeanPosterior,
+    NormalPrior,
+    ProportionPosterior,
+    infer_mean,
+    infer_proportion,
+)
 
 Floats = npt.NDArray[np.float64]
 Told = ProportionPosterior | MeanPosterior

@@ -15,14 +15,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsql.exact import Exact
-from dpsql.plan.recipes import Debiased, Linear
-from dpsql.post.estimates import estimate_measure
-from dpsql.privacy.mechanisms import Laplace
+from dpsql.compiler.plan.estimators import Debiased, Linear
+from dpsql.privacy.exact import Exact
+from dpsql.privacy.noise import Laplace
+from dpsql.privacy.randomized_response import randomize_responses
 from dpsql.privacy.release import NoiseBundle, Release, ReleaseSpec, perturb
-from dpsql.privacy.response import randomize_responses
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.schema.model import Randomized
+from dpsql.session.postprocess.estimates import estimate_measure
 from dpsql.types import BIGINT
 
 PEOPLE, RUNS, QUICK_RUNS = 10_000, 200, 20

@@ -17,9 +17,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.privacy.mechanisms import Sensitivity
+from dpsql.privacy.noise import Sensitivity
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.scores import CellMoves, Ranking, rank_candidates, calibrate_scale_by_epsilon
+from dpsql.privacy.score_selection import CellMoves, Ranking, calibrate_scale_by_epsilon, rank_candidates
 
 Counts = npt.NDArray[np.int64]
 

@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.synthesis import ROW, SynthesisMethod
-from dpsql.privacy.synthesis_shares import SynthesisRequest, calibrate_synthesis_by_epsilon
-from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
+from dpsql.privacy.synthetic.synthesis import ROW, SynthesisMethod, SynthesisRequest, calibrate_synthesis_by_epsilon
+from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRows
 
 Rows = npt.NDArray[np.int64]
 
@@ -54,7 +53,9 @@ def error(rows: Rows, synthetic: Rows, marginals: tuple[tuple[int, ...], ...]) -
 
 def made(method: SynthesisMethod, epsilon: Fraction, tally: WeightedRows) -> Rows:
     axes = Axes((0,) * len(SIZES), SIZES)
-    study = calibrate_synthesis_by_epsilon(SynthesisRequest(method, axes, UnitMass(1, 1, True, 1, False), ((),) * len(SIZES), 100_000), epsilon)
+    study = calibrate_synthesis_by_epsilon(
+        SynthesisRequest(method, axes, UnitMass(1, 1, True, 1, False), ((),) * len(SIZES), 100_000), epsilon
+    )
     parts, _, *codes = study.perform(tally, ExactSampler())
     return np.stack([column[parts == ROW] for column in codes], axis=1)
 

@@ -21,9 +21,9 @@ from typing import Any
 
 import duckdb
 
-from dpsql import compile as compiler
-from dpsql.dataset import open_dataset
-from dpsql.session import Session
+from dpsql.compiler import compile as compiler
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.session import Session
 
 REPEATS, ROUNDS = 20, 9
 LIMIT = 5.0
@@ -123,6 +123,7 @@ def print_table(session: Session) -> bool:
     print(f"{'query':<32}{'compile':>9}" + "".join(f"{name:>11}" for name in names) + f"{'prepare':>11}")
     simple = 0.0
     for title, sql in QUERIES.items():
+
         def compile_it(sql: str = sql) -> compiler.Compiled:
             return compiler.compile_query(sql, resolved, settings)
 

@@ -26,10 +26,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from dpsql.cli.hospital import SCHEMA, make_hospital
-from dpsql.dataset import open_dataset
-from dpsql.payers import dataset_account
-from dpsql.session import Session
+from dpsql.interfaces.cli.demo_hospital import SCHEMA, make_hospital
+from dpsql.session.dataset.accounts import dataset_account
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.session import Session
 
 USERS = tuple(f"user{number:02}" for number in range(10))
 REFRESHES = 1000
@@ -103,7 +103,9 @@ def refresh(session: Session, number: int) -> int:
 def bill(session: Session) -> Bill:
     dataset, ledger = session.dataset, session.dataset.ledger
     stored = ledger.list_releases()
-    paid = tuple(ledger.get_balance(dataset.find_account(analyst.name)).spent_rho for analyst in dataset.schema.analysts)
+    paid = tuple(
+        ledger.get_balance(dataset.find_account(analyst.name)).spent_rho for analyst in dataset.schema.analysts
+    )
     rho = sum((one.loss.rho for one in stored), Fraction(0))
     return Bill(ledger.get_balance(dataset_account(dataset.schema)).spent_rho, paid, rho, len(stored))
 

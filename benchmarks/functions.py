@@ -13,11 +13,11 @@ from fractions import Fraction
 
 import duckdb
 
-from dpsql.compile import compile_query
-from dpsql.functions.table import FUNCTIONS
-from dpsql.rewrite.limit_work import character_cost
-from dpsql.settings import Settings
-from dpsql.verify.templates import TEMPLATES
+from dpsql.compiler.compile import compile_query
+from dpsql.compiler.functions.table import FUNCTIONS
+from dpsql.compiler.rewrite.limit_joins import character_cost
+from dpsql.compiler.settings import Settings
+from dpsql.verify.audit import TEMPLATES
 
 ROWS, LENGTH, RUNS = 1_000, 4_000, 3
 CALLS = (

@@ -27,8 +27,8 @@ from itertools import count
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
-from dpsql.ledger.base import Account, ReleaseRequest, Binding, ChargedStatement
-from dpsql.ledger.books import SqlLedger
+from dpsql.ledger.base import Account, Binding, ChargedStatement, ReleaseRequest
+from dpsql.ledger.ledger import SqlLedger
 from dpsql.ledger.open import open_ledger
 from dpsql.privacy.loss import Loss
 from tests.support.postgres import find_binaries, start
@@ -50,7 +50,9 @@ def ask(plan: str) -> ReleaseRequest:
 
 
 def charge(ledger: SqlLedger, account: Account, number: int) -> int:
-    (claim,) = ledger.purchase(account, [ask(f"{account.name} {number}")], ChargedStatement("SELECT"), datetime.now(UTC))
+    (claim,) = ledger.purchase(
+        account, [ask(f"{account.name} {number}")], ChargedStatement("SELECT"), datetime.now(UTC)
+    )
     assert claim.charged
     return claim.release
 

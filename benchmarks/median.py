@@ -18,18 +18,18 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.workload import REGIONS, Payments, payments
-from dpsql.exact import Cells
-from dpsql.privacy.accounting import epsilon_to_rho
-from dpsql.privacy.choice import (
-    UnitContribution,
+from dpsql.privacy.exact import Cells
+from dpsql.privacy.exponential import (
     ExtremeTarget,
     Pick,
     Rank,
     Target,
-    choose_bins,
+    UnitContribution,
     calibrate_picks_by_epsilon,
     calibrate_picks_by_rho,
+    choose_bins,
 )
+from dpsql.privacy.loss import epsilon_to_rho
 from dpsql.privacy.sampling import ExactSampler
 
 Floats = npt.NDArray[np.float64]

@@ -21,11 +21,11 @@ import numpy.typing as npt
 
 from benchmarks.accuracy import open_sessions
 from benchmarks.workload import payments
-from dpsql.compile import compile_query
-from dpsql.plan.recipes import Recipe
-from dpsql.post.estimates import estimate_measure
+from dpsql.compiler.compile import compile_query
+from dpsql.compiler.plan.estimators import Recipe
 from dpsql.privacy.release import perturb
-from dpsql.session import Session
+from dpsql.session.postprocess.estimates import estimate_measure
+from dpsql.session.session import Session
 
 Floats = npt.NDArray[np.float64]
 

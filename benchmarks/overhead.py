@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.workload import EVENT_REGION_NAMES, SEGMENTS, write_events
-from dpsql.compile import compile_query
-from dpsql.dataset import Dataset, open_dataset
-from dpsql.session import Session
+from dpsql.compiler.compile import compile_query
+from dpsql.session.dataset.dataset import Dataset, open_dataset
+from dpsql.session.session import Session
 
 SIZES = (1_000_000, 5_000_000)
 ROUNDS = 7
@@ -97,9 +97,7 @@ CASES = (
         "SELECT category, COUNT(*), SUM(amount) FROM events GROUP BY category",
         40,
     ),
-    Case(
-        "distinct users by region", "users", "SELECT region, COUNT(DISTINCT user_id) FROM events GROUP BY region", 15
-    ),
+    Case("distinct users by region", "users", "SELECT region, COUNT(DISTINCT user_id) FROM events GROUP BY region", 15),
     Case(
         "join, COUNT, SUM by segment",
         "users",

@@ -1,6 +1,6 @@
 """Samples per second of CPU: our exact sampler, and OpenDP's where it is installed, measured in one run.
 
-    python -m benchmarks.sampler
+python -m benchmarks.sampler
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from dpsql.cli.hospital import make_hospital
+from dpsql.interfaces.cli.demo_hospital import make_hospital
 
 RUNS = 9
 LIMIT = 0.5
@@ -34,25 +34,25 @@ _KEY = "S"
 # Each part is timed in the order in which a start does them; what an earlier one has imported is there already.
 PARTS = {
     "interpreter": "pass",
-    "command line (argparse, arguments)": "import dpsql.cli.run; dpsql.cli.run.build_parser()",
+    "command line (argparse, arguments)": "import dpsql.interfaces.cli.main; dpsql.interfaces.cli.main.build_parser()",
     "yaml": "import yaml",
     "schema/": "import dpsql.schema.load",
     "ledger/ (and sqlite3)": "import dpsql.ledger.open",
-    "catalog/": "import dpsql.catalog.names",
-    "outlook, dbapi/opening": "import dpsql.dbapi.opening",
+    "catalog/": "import dpsql.session.reflection",
+    "outlook, dbapi/opening": "import dpsql.interfaces.dbapi.background_open",
     "prompt_toolkit": "import prompt_toolkit, prompt_toolkit.shortcuts",
-    "display/, repl/": "import dpsql.repl.run",
+    "display/, repl/": "import dpsql.interfaces.repl.main",
     "the schema is loaded": "from dpsql.schema.load import load_schema; load_schema(PATH)",
-    "the ledger tells what is left": "from dpsql.outlook import look; assert look(PATH, 'ana')",
+    "the ledger tells what is left": "from dpsql.session.status_preview import look; assert look(PATH, 'ana')",
 }
 BEHIND = {
     "numpy": "import numpy",
     "duckdb": "import duckdb",
     "sqlglot": "import sqlglot, sqlglot.dialects.postgres, sqlglot.dialects.duckdb",
-    "dpsql: plan, functions, analysis, rewrite, privacy": "import dpsql.rewrite.pipeline, dpsql.functions.table,"
+    "dpsql: plan, functions, analysis, rewrite, privacy": "import dpsql.compiler.rewrite.pipeline, dpsql.compiler.functions.table,"
     " dpsql.privacy.release",
-    "dpsql: sql/ and compile": "import dpsql.compile",
-    "dpsql: all else": "import dpsql.dbapi.connection",
+    "dpsql: sql/ and compile": "import dpsql.compiler.compile",
+    "dpsql: all else": "import dpsql.interfaces.dbapi.connection",
     "the data is opened": "import dpsql; CONNECTION = dpsql.connect(PATH, 'ana')",
     "the first statement": "CONNECTION.cursor().execute('SELECT COUNT(*) FROM visits')",
 }
@@ -180,7 +180,7 @@ def _print_parts(title: str, spent: Mapping[str, float]) -> None:
 
 
 def _print_modules(environment: Mapping[str, str], most: int = 20) -> None:
-    command = [sys.executable, "-X", "importtime", "-c", "import dpsql.cli.run, dpsql.repl.run"]
+    command = [sys.executable, "-X", "importtime", "-c", "import dpsql.interfaces.cli.main, dpsql.interfaces.repl.main"]
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     found = re.findall(r"import time: +(\d+) \| +\d+ \| +(\S+)", ran.stderr)
     print("| module | ms by itself |\n|---|---:|")

@@ -26,8 +26,8 @@ import duckdb
 import numpy as np
 
 from benchmarks.overhead import peak
-from dpsql.dataset import open_dataset
-from dpsql.session import Session
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.session import Session
 
 SIZES = (200_000, 1_000_000)
 

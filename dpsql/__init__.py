@@ -15,8 +15,20 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dpsql.about import VERSION
-from dpsql.dbapi.values import (
+from dpsql.amounts import CellError, Charge
+from dpsql.errors import (
+    DatabaseError,
+    DataError,
+    Error,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+    Warning,
+)
+from dpsql.interfaces.dbapi.types import (
     BINARY,
     DATETIME,
     NUMBER,
@@ -33,28 +45,14 @@ from dpsql.dbapi.values import (
     paramstyle,
     threadsafety,
 )
-from dpsql.errors import (
-    DatabaseError,
-    DataError,
-    Error,
-    IntegrityError,
-    InterfaceError,
-    InternalError,
-    NotSupportedError,
-    OperationalError,
-    ProgrammingError,
-    Warning,
-)
-from dpsql.figures import CellError, Charge
+from dpsql.version import VERSION
 
 if TYPE_CHECKING:
-    from dpsql.dbapi.answer import Answer
-    from dpsql.dbapi.connection import Connection, connect
-    from dpsql.dbapi.cursor import Cursor
-    from dpsql.dbapi.interactive import AboveThreshold, Holdout
-    from dpsql.session import Balance, Explanation, Receipt
-
-__version__ = VERSION
+    from dpsql.interfaces.dbapi.connection import Connection, connect
+    from dpsql.interfaces.dbapi.cursor import Cursor
+    from dpsql.interfaces.dbapi.mechanisms import AboveThreshold, Holdout
+    from dpsql.interfaces.dbapi.result import Answer
+    from dpsql.session.session import Balance, Explanation, Receipt
 
 __all__ = [
     "BINARY",
@@ -96,17 +94,20 @@ __all__ = [
     "threadsafety",
 ]
 
+__version__ = VERSION
+
+
 _LATER = {
-    "AboveThreshold": "dpsql.dbapi.interactive",
-    "Answer": "dpsql.dbapi.answer",
-    "Balance": "dpsql.session",
-    "Connection": "dpsql.dbapi.connection",
-    "Cursor": "dpsql.dbapi.cursor",
-    "Explanation": "dpsql.session",
-    "Holdout": "dpsql.dbapi.interactive",
-    "Receipt": "dpsql.session",
-    "connect": "dpsql.dbapi.connection",
-    "load_ipython_extension": "dpsql.dbapi.notebook",
+    "AboveThreshold": "dpsql.interfaces.dbapi.mechanisms",
+    "Answer": "dpsql.interfaces.dbapi.result",
+    "Balance": "dpsql.session.session",
+    "Connection": "dpsql.interfaces.dbapi.connection",
+    "Cursor": "dpsql.interfaces.dbapi.cursor",
+    "Explanation": "dpsql.session.session",
+    "Holdout": "dpsql.interfaces.dbapi.mechanisms",
+    "Receipt": "dpsql.session.session",
+    "connect": "dpsql.interfaces.dbapi.connection",
+    "load_ipython_extension": "dpsql.interfaces.dbapi.notebook",
 }
 
 

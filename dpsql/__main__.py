@@ -1,8 +1,10 @@
 """`python -m dpsql` is `dpsql`."""
 
+from __future__ import annotations
+
 import sys
 
-from dpsql.cli import main
+from dpsql.interfaces.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,35 +1,35 @@
 """What can go wrong, for people and programs. An error's text depends on statement, schema and ledger, never on rows.
 
-    Warning
-    Error
-    ├── InterfaceError                     the DB-API is used in a way it does not allow
-    └── DatabaseError
-        ├── DataError                      a released value does not fit where it is used
-        ├── OperationalError
-        │   ├── BudgetExceeded      53400  an account's budget does not cover the charge
-        │   ├── AccountSuspended    57P03  too many failed runs; the owner resumes the account
-        │   ├── QueryCanceled       57014  the client, or its time, has ended the wait; the run goes on
-        │   ├── EngineFailed        58000  the engine failed after the charge; one fixed text
-        │   ├── StaleData           55000  the data is not the registered version
-        │   └── AccessDenied        28000  no such user, or no user named
-        ├── IntegrityError                 the ledger is not the one that the schema needs
-        ├── InternalError           XX000  a bug of ours
-        ├── ProgrammingError
-        │   ├── InvalidSyntax       42601
-        │   ├── UnknownTable        42P01
-        │   ├── UnknownColumn       42703
-        │   ├── AmbiguousColumn     42702
-        │   ├── UnknownFunction     42883
-        │   ├── GroupingError       42803  a private column outside of an aggregate
-        │   ├── TypeMismatch        42804
-        │   ├── InvalidParameter    22023  a setting or parameter out of its range
-        │   ├── LimitExceeded       54000  the statement is too long or too deep
-        │   └── SchemaError         F0000  the YAML schema is wrong
-        └── NotSupportedError
-            ├── Unsupported         0A000  SQL that dpsql does not (yet) answer
-            ├── NotPrivate          0A000  would reveal single rows
-            ├── UnboundedContribution  0A000  a unit's contribution has no bound
-            └── UnboundedValues     0A000  the values of a sum have no bounds
+Warning
+Error
+├── InterfaceError                     the DB-API is used in a way it does not allow
+└── DatabaseError
+    ├── DataError                      a released value does not fit where it is used
+    ├── OperationalError
+    │   ├── BudgetExceeded      53400  an account's budget does not cover the charge
+    │   ├── AccountSuspended    57P03  too many failed runs; the owner resumes the account
+    │   ├── QueryCanceled       57014  the client, or its time, has ended the wait; the run goes on
+    │   ├── EngineFailed        58000  the engine failed after the charge; one fixed text
+    │   ├── StaleData           55000  the data is not the registered version
+    │   └── AccessDenied        28000  no such user, or no user named
+    ├── IntegrityError                 the ledger is not the one that the schema needs
+    ├── InternalError           XX000  a bug of ours
+    ├── ProgrammingError
+    │   ├── InvalidSyntax       42601
+    │   ├── UnknownTable        42P01
+    │   ├── UnknownColumn       42703
+    │   ├── AmbiguousColumn     42702
+    │   ├── UnknownFunction     42883
+    │   ├── GroupingError       42803  a private column outside of an aggregate
+    │   ├── TypeMismatch        42804
+    │   ├── InvalidParameter    22023  a setting or parameter out of its range
+    │   ├── LimitExceeded       54000  the statement is too long or too deep
+    │   └── SchemaError         F0000  the YAML schema is wrong
+    └── NotSupportedError
+        ├── Unsupported         0A000  SQL that dpsql does not (yet) answer
+        ├── NotPrivate          0A000  would reveal single rows
+        ├── UnboundedContribution  0A000  a unit's contribution has no bound
+        └── UnboundedValues     0A000  the values of a sum have no bounds
 """
 
 from __future__ import annotations
@@ -37,10 +37,57 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import ClassVar
 
-from dpsql.figures import NO_CHARGE
-from dpsql.span import Span, format_caret
+from dpsql.amounts import NO_CHARGE
+
+# Where in the SQL text something stands, for errors that point at it.
+
+_MIN_COLUMNS = 20
+"""Columns of a line that are shown, however narrow the screen."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Characters `start` to `end` (exclusive) of the statement, counted from 0."""
+
+    start: int
+    end: int
+
+    def union(self, other: Span | None) -> Span:
+        if other is None:
+            return self
+        return Span(min(self.start, other.start), max(self.end, other.end))
+
+
+def format_caret(text: str, span: Span, width: int | None = None) -> str:
+    """The line that holds the span's start, with a caret below, as psql prints it; cut to a width around the caret."""
+    start = min(span.start, len(text))
+    line_number = text.count("\n", 0, start) + 1
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", start)
+    line = text[line_start : line_end if line_end >= 0 else len(text)].replace("\t", " ")
+    prefix, at = f"LINE {line_number}: ", start - line_start
+    max_width = None if width is None else max(_MIN_COLUMNS, width - len(prefix) - 1)
+    if max_width is not None and len(line) > max_width:
+        line, at = _cut_line(line, at, max_width)
+    return f"{prefix}{line}\n{' ' * (len(prefix) + at)}^"
+
+
+def _cut_line(line: str, at: int, max_width: int) -> tuple[str, int]:
+    """As much of the line as there is room for, with dots where it goes on; and where `at` stands in it.
+
+    >>> _cut_line("SELECT a, b, c, d FROM somewhere", 13, 20)
+    ('... a, b, c, d FR...', 10)
+    """
+    begin = max(0, min(at - max_width // 2, len(line) - max_width))
+    shown = list(line[begin : begin + max_width])
+    if begin > 0:
+        shown[:3] = "..."
+    if begin + max_width < len(line):
+        shown[-3:] = "..."
+    return "".join(shown), at - begin
 
 
 class Warning(builtins.Warning):

@@ -16,8 +16,20 @@ MAX_LINES = 400
 
 # What each room may import of dpsql, besides itself and the floor; nothing that no import uses. A room that is not
 # listed does not exist.
-FLOOR = {"about", "errors", "lex", "span", "types", "figures", "private_files", "quoting", "plain", "intervals",
-         "pulse", "option_names"}
+FLOOR = {
+    "about",
+    "errors",
+    "lex",
+    "span",
+    "types",
+    "figures",
+    "private_files",
+    "quoting",
+    "plain",
+    "intervals",
+    "pulse",
+    "option_names",
+}
 EDGES: dict[str, set[str]] = {
     "about": set(),
     "option_names": set(),
@@ -114,13 +126,16 @@ BEHIND_DOORS = {"catalog", "dataset", "logins", "passwords", "outlook", "parts",
 # The only places that may import a package.
 HOMES = {
     "sqlglot": ("sql/",),
-    "duckdb": ("engines/duckdb.py", "engines/owner.py", "engines/scratch.py", "post/sandbox.py",
-               "catalog/database.py"),
+    "duckdb": ("engines/duckdb.py", "engines/owner.py", "engines/scratch.py", "post/sandbox.py", "catalog/database.py"),
     "yaml": ("schema/load.py", "schema/edit.py"),
     "sqlite3": ("ledger/",),
     "sqlalchemy": ("sqlalchemy/",),
-    "psycopg": ("engines/postgres.py", "engines/structure_postgres.py", "ledger/postgres.py",
-                "ledger/postgres_pool.py"),
+    "psycopg": (
+        "engines/postgres.py",
+        "engines/structure_postgres.py",
+        "ledger/postgres.py",
+        "ledger/postgres_pool.py",
+    ),
     "pyspark": ("engines/spark.py",),
     "prompt_toolkit": ("repl/prompt.py", "repl/run.py"),
     "pyarrow": ("dbapi/frames.py", "dbapi/answer.py", "dbapi/cursor.py", "repl/copying.py"),
@@ -136,14 +151,23 @@ HOMES = {
 LATE = ("pyarrow", "pandas", "polars", "sklearn", "matplotlib", "altair", "IPython", "dp_accounting")
 # What reads the owner's rows and tables beside the releases, and who may.
 OWNERS_ENGINES = {
-    "dpsql.engines.owner": ("owner", "versions", "snapshots", "engines"),
-    "dpsql.engines.measure": ("owner",),
-    "dpsql.engines.structure": ("owner", "engines"),
-    "dpsql.engines.structure_postgres": ("owner",),
+    "dpsql.engines.duckdb_admin": ("owner", "versions", "snapshots", "engines"),
+    "dpsql.owner.introspect.statistics": ("owner",),
+    "dpsql.owner.introspect.tables": ("owner", "engines"),
+    "dpsql.owner.introspect.postgres": ("owner",),
 }
 OWNERS = ("open_dataset", "open_books", "register_changed", "engine_for", "versions")  # the way to the owner's data
-PURE = ("compile.py", "studying.py", "free.py", "schema/made_up.py", "sql/", "plan/", "functions/", "analysis/",
-        "rewrite/")
+PURE = (
+    "compile.py",
+    "studying.py",
+    "free.py",
+    "schema/made_up.py",
+    "sql/",
+    "plan/",
+    "functions/",
+    "analysis/",
+    "rewrite/",
+)
 WORLD = {"os", "io", "time", "random", "secrets", "socket", "subprocess", "threading", "pathlib", "logging", "tempfile",
          "asyncio", "ssl", "select", "ctypes", "shutil", "urllib", "signal", "resource", "multiprocessing",
          "concurrent"}  # fmt: skip
@@ -153,7 +177,7 @@ WITHOUT_IO = tuple(f"pgwire/{name}.py" for name in (
     "copying", "telling", "errors", "wire_types", "encode", "decode", "numerals", "moments", "intervals",
 ))  # fmt: skip
 # Of a room that a door has in reach, the files that it may import.
-SINGLE_FILES = {("pgwire", "catalog"): ("dpsql.catalog.pg_types",)}
+SINGLE_FILES = {("pgwire", "catalog"): ("dpsql.base.pg_types",)}
 NOW = {"now", "today", "utcnow"}
 DICE = {"random", "secrets", "urandom", "getrandbits", "token_bytes", "uuid4", "SystemRandom"}
 # Not noise: the ledger's entries carry a nonce, so that their hashes tell nothing of their contents (injected too: the
@@ -270,7 +294,7 @@ def law_5_tallies_are_looked_at_in_one_file(house: list[File]) -> Iterator[str]:
 
 def law_5_verify_has_made_up_rows_only(house: list[File]) -> Iterator[str]:
     """It opens exact rows, so no other engine may be in its reach than one that it fills itself."""
-    allowed = ("dpsql.engines.base", "dpsql.engines.scratch")
+    allowed = ("dpsql.engines.base", "dpsql.engines.in_memory")
     for file in house:
         for node, module in file.imports() if file.room == "verify" else ():
             engine = module.startswith("dpsql.engines") and not module.startswith(allowed) and module != "dpsql.engines"
@@ -347,7 +371,7 @@ def law_7_noise_is_left_out_for_the_owner_alone(house: list[File]) -> Iterator[s
             if isinstance(node, ast.FunctionDef) and node.name in ("laplace", "gaussian"):
                 yield file.at(node, "noise comes from privacy/sampling.py")
         for node, module in file.imports():
-            if file.room != "owner" and module.startswith("dpsql.owner.rehearsal"):
+            if file.room != "owner" and module.startswith("dpsql.owner.check.dry_run"):
                 yield file.at(node, "only the owner rehearses")
 
 
@@ -442,9 +466,13 @@ def _name(node: ast.AST | None) -> str | None:
 
 
 def _is_frozen(decorator: ast.AST) -> bool:
-    return isinstance(decorator, ast.Call) and _name(decorator.func) == "dataclass" and any(
-        keyword.arg == "frozen" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True
-        for keyword in decorator.keywords
+    return (
+        isinstance(decorator, ast.Call)
+        and _name(decorator.func) == "dataclass"
+        and any(
+            keyword.arg == "frozen" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True
+            for keyword in decorator.keywords
+        )
     )
 
 
@@ -577,13 +605,17 @@ PLANTED = [
     (law_5_tallies_are_looked_at_in_one_file, "making/a.py", "made = study.axes.tally(columns)"),
     (law_5_tallies_are_looked_at_in_one_file, "privacy/mwem.py", "sums = tally.weights"),
     (law_5_verify_has_made_up_rows_only, "verify/trial.py", "from dpsql.engines.duckdb import DuckDBEngine"),
-    (law_5_verify_has_made_up_rows_only, "verify/trial.py", "from dpsql.dataset import open_dataset"),
-    (law_5_verify_has_made_up_rows_only, "verify/trial.py", "import dpsql.versions as v\nv.engine_for(resolved)"),
+    (law_5_verify_has_made_up_rows_only, "verify/trial.py", "from dpsql.session.dataset.dataset import open_dataset"),
+    (
+        law_5_verify_has_made_up_rows_only,
+        "verify/trial.py",
+        "import dpsql.session.dataset.versions as v\nv.engine_for(resolved)",
+    ),
     (law_7_randomness_has_one_source, "verify/trial.py", "from random import Random"),
-    (law_5_the_owners_engines_are_the_owners, "runs.py", "from dpsql.engines.measure import column_facts"),
-    (law_5_the_owners_engines_are_the_owners, "post/tables.py", "from dpsql.engines.owner import DuckDBOwner"),
+    (law_5_the_owners_engines_are_the_owners, "runs.py", "from dpsql.owner.introspect.statistics import column_facts"),
+    (law_5_the_owners_engines_are_the_owners, "post/tables.py", "from dpsql.engines.duckdb_admin import DuckDBOwner"),
     (law_5_the_owners_engines_are_the_owners, "versions.py", "from dpsql.engines import structure"),
-    (law_5_the_owners_engines_are_the_owners, "post/a.py", 'import_module("dpsql.engines.structure_postgres")'),
+    (law_5_the_owners_engines_are_the_owners, "post/a.py", 'import_module("dpsql.owner.introspect.postgres")'),
     (law_6_compile_is_pure, "sql/a.py", 'import_module("os")'),
     (law_6_compile_is_pure, "compile.py", "import os"),
     (law_6_compile_is_pure, "free.py", "from asyncio import run"),
@@ -591,8 +623,8 @@ PLANTED = [
     (law_6_compile_is_pure, "plan/a.py", "from urllib.request import urlopen"),
     (law_6_the_protocol_knows_no_wire, "pgwire/frames.py", "import socket"),
     (law_6_the_protocol_knows_no_wire, "pgwire/scram.py", "from time import monotonic"),
-    (law_11_doors_see_single_files, "pgwire/talk.py", "from dpsql.catalog.contents import rows"),
-    (law_11_doors_see_single_files, "pgwire/talk.py", "from dpsql.catalog import database"),
+    (law_11_doors_see_single_files, "pgwire/talk.py", "from dpsql.compiler.catalog.tables import rows"),
+    (law_11_doors_see_single_files, "pgwire/talk.py", "from dpsql.compiler.catalog import database"),
     (law_6_compile_is_pure, "sql/parse.py", "from time import monotonic"),
     (law_6_compile_is_pure, "analysis/a.py", "import datetime as dt\nx = dt.datetime.now()"),
     (law_6_compile_is_pure, "rewrite/a.py", "from datetime import date\nx = date.today()"),
@@ -604,8 +636,8 @@ PLANTED = [
     (law_7_randomness_has_one_source, "post/a.py", "from numpy.random import default_rng"),
     (law_7_randomness_has_one_source, "ledger/sqlite.py", "import os\nx = os.urandom\ny = os.urandom"),
     (law_7_noise_is_left_out_for_the_owner_alone, "dbapi/a.py", "class Quiet:\n    def laplace(self, n, s): ..."),
-    (law_7_noise_is_left_out_for_the_owner_alone, "cli/a.py", "from dpsql.owner.rehearsal import Quiet"),
-    (law_7_noise_is_left_out_for_the_owner_alone, "dbapi/a.py", 'import_module("dpsql.owner.rehearsal").Quiet'),
+    (law_7_noise_is_left_out_for_the_owner_alone, "cli/a.py", "from dpsql.owner.check.dry_run import Quiet"),
+    (law_7_noise_is_left_out_for_the_owner_alone, "dbapi/a.py", 'import_module("dpsql.owner.check.dry_run").Quiet'),
     (law_7_randomness_has_one_source, "post/a.py", 'import importlib as i\ni.import_module("secrets")'),
     (law_7_randomness_has_one_source, "post/a.py", 'from importlib import import_module as i\ni("secrets")'),
     (law_9_nodes_are_frozen, "plan/nodes.py", "@dataclass\nclass A:\n    x: int"),
@@ -627,11 +659,19 @@ PLANTED = [
     (law_11_rooms_import_along_the_edges, "privacy/a.py", "import dpsql.schema.model"),
     (law_11_rooms_import_along_the_edges, "sql/a.py", "def f():\n    from dpsql.engines.base import Engine"),
     (law_11_rooms_import_along_the_edges, "cellar/a.py", "x = 1"),
-    (law_11_rooms_import_along_the_edges, "dbapi/a.py", 'import_module("dpsql.owner.rehearsal")'),
-    (law_11_rooms_import_along_the_edges, "dbapi/a.py", 'P = ("dpsql.sql.parse",)\nfor p in P:\n    import_module(p)'),
+    (law_11_rooms_import_along_the_edges, "dbapi/a.py", 'import_module("dpsql.owner.check.dry_run")'),
+    (
+        law_11_rooms_import_along_the_edges,
+        "dbapi/a.py",
+        'P = ("dpsql.compiler.parse.parser",)\nfor p in P:\n    import_module(p)',
+    ),
     (law_11_rooms_import_along_the_edges, "__init__.py", 'L = {"a": "dpsql.ledger.open"}\nimport_module(L["a"])'),
     (law_12_packages_have_homes, "dbapi/connection.py", 'import_module("duckdb")'),
-    (law_12_packages_have_homes, "dbapi/cursor.py", 'from dpsql.dbapi.frames import _package\n_package("duckdb", "x")'),
+    (
+        law_12_packages_have_homes,
+        "dbapi/cursor.py",
+        'from dpsql.interfaces.dbapi.dataframes import _package\n_package("duckdb", "x")',
+    ),
     (law_12_packages_have_homes, "repl/a.py", "import pandas"),
     (law_12_packages_have_homes, "cli/a.py", "from prompt_toolkit import prompt"),
     (law_12_packages_have_homes, "dbapi/notebook.py", "def f():\n    from IPython import get_ipython"),
@@ -659,7 +699,7 @@ def test_a_planted_violation_is_found(tmp_path, law, name, code):
 
 
 ALLOWED = [
-    ("buying.py", '"""Doc."""\nledger.purchase(1)\nfrom dpsql.post.sandbox import run\n'),
+    ("buying.py", '"""Doc."""\nledger.purchase(1)\nfrom dpsql.session.postprocess.sandbox import run\n'),
     ("privacy/release.py", '"""Doc."""\nrows = exact.reveal()\n'),
     ("privacy/sampling.py", '"""Doc."""\nimport os\nx = os.urandom(8)\n'),
     ("ledger/books.py", '"""Doc."""\nimport os\ndef f(entropy=os.urandom): ...\n'),
@@ -670,7 +710,10 @@ ALLOWED = [
         "def f(node: Node):\n    match node:\n        case A(): return 1\n        case _: assert_never(node)\n"
         "def g(node: Node):\n    match node:\n        case A() as a: return 1\n        case B(): return 2\n",
     ),
-    ("cli/main.py", '"""Doc."""\nimport dpsql\nfrom dpsql import connect\nfrom dpsql.dbapi.cursor import Cursor\n'),
+    (
+        "cli/main.py",
+        '"""Doc."""\nimport dpsql\nfrom dpsql import connect\nfrom dpsql.interfaces.dbapi.cursor import Cursor\n',
+    ),
     ("dbapi/__init__.py", ""),
 ]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.dashboard import CHARTS, bill, refresh, write_dashboard
-from dpsql.dataset import open_dataset
-from dpsql.session import Session
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.session import Session
 from tests.support.ledgers import Shelf
 
 USERS = ("ana", "ben", "cleo")

@@ -14,15 +14,15 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.dataset import open_dataset
-from dpsql.functions.table import FUNCTIONS
+from dpsql.compiler.functions.table import FUNCTIONS
+from dpsql.compiler.settings import SETTING_NAMES
 from dpsql.ledger.base import Account
 from dpsql.ledger.budget import balance_of
-from dpsql.ledger.standing import count_more_like, usual_cost
+from dpsql.ledger.summary import count_more_like, usual_cost
 from dpsql.privacy.filters import NO_CUMULATIVE_LOSS, Composition
 from dpsql.schema.load import load_schema
-from dpsql.session import Session
-from dpsql.settings import SETTING_NAMES
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.session import Session
 
 ROOT = Path(__file__).parent.parent
 SQL = (ROOT / "docs" / "sql.md").read_text()

@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from dpsql.cli.arguments import build_parser, list_commands
-from dpsql.cli.options import CommandParser
-from dpsql.repl.commands import META_COMMANDS as BACKSLASH
+from dpsql.interfaces.cli.arguments import build_parser, list_commands
+from dpsql.interfaces.cli.parser import CommandParser
+from dpsql.interfaces.repl.meta_commands import META_COMMANDS as BACKSLASH
 from tests.support.served import make_certificate
 
 ROOT = Path(__file__).parents[1]

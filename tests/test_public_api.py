@@ -43,7 +43,7 @@ def test_the_version_is_that_of_the_package():
 
 
 def test_import_opens_nothing_heavy():
-    code = "import sys, dpsql, dpsql.cli.run; print(sorted({'duckdb', 'sqlglot', 'numpy', 'yaml'} & set(sys.modules)))"
+    code = "import sys, dpsql, dpsql.interfaces.cli.main; print(sorted({'duckdb', 'sqlglot', 'numpy', 'yaml'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -62,7 +62,7 @@ def test_import_is_light_with_all_that_needs_no_data():
 def test_an_answer_needs_no_optional_library(tmp_path):
     """Those are imported where they are asked for."""
     code = (
-        "import sys, dpsql.dbapi.connection;"
+        "import sys, dpsql.interfaces.dbapi.connection;"
         "print(sorted({'pandas', 'polars', 'pyarrow', 'matplotlib', 'altair', 'IPython'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
 from dpsql.errors import EngineFailed, Error
-from dpsql.exact import Exact, Row
+from dpsql.privacy.exact import Exact, Row
 from dpsql.schema.model import Source
 
 log = logging.getLogger("dpsql.engine")

@@ -15,33 +15,33 @@ from enum import Enum
 from fractions import Fraction
 from typing import Protocol
 
-from dpsql.ledger.accounts import Account, Balance, FailureCount, AccountTerms
+from dpsql.ledger.account import Account, AccountTerms, Balance, FailureCount
 from dpsql.privacy.filters import Cost, CumulativeLoss
 from dpsql.privacy.loss import Loss
 
 __all__ = [
     "Account",
+    "AccountTerms",
     "AdmitCallback",
-    "ReleaseRequest",
     "Balance",
     "Binding",
     "Charge",
-    "Entitlement",
-    "LedgerEntry",
-    "FailureCount",
-    "LedgerFinding",
-    "EntryKind",
-    "Ledger",
+    "ChargedStatement",
     "CreatedObject",
+    "DataVersion",
+    "Entitlement",
+    "EntryKind",
+    "FailureCount",
+    "Ledger",
+    "LedgerEntry",
+    "LedgerFinding",
+    "ListedRelease",
     "ObjectStore",
     "OwnRelease",
-    "ReleaseQuote",
     "Receipt",
+    "ReleaseQuote",
+    "ReleaseRequest",
     "RunLease",
-    "ChargedStatement",
-    "ListedRelease",
-    "AccountTerms",
-    "DataVersion",
     "admit_all",
 ]
 
@@ -316,10 +316,17 @@ class Ledger(Protocol):
         ...
 
     def purchase(
-        self, account: Account, requests: Sequence[ReleaseRequest], statement: ChargedStatement, now: datetime, admit: AdmitCallback = admit_all
+        self,
+        account: Account,
+        requests: Sequence[ReleaseRequest],
+        statement: ChargedStatement,
+        now: datetime,
+        admit: AdmitCallback = admit_all,
     ) -> tuple[Entitlement, ...]: ...
 
-    def find_entitlements(self, account: Account, requests: Sequence[ReleaseRequest], now: datetime) -> tuple[Entitlement, ...] | None: ...
+    def find_entitlements(
+        self, account: Account, requests: Sequence[ReleaseRequest], now: datetime
+    ) -> tuple[Entitlement, ...] | None: ...
 
     def quote_releases(self, account: Account, requests: Sequence[ReleaseRequest]) -> tuple[ReleaseQuote, ...]: ...
 

@@ -7,12 +7,20 @@ from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 
+from dpsql.amounts import format_remaining, format_rounded_down, format_rounded_up
 from dpsql.errors import AccessDenied, BudgetExceeded, IntegrityError, OperationalError
-from dpsql.figures import format_rounded_down, format_remaining, format_rounded_up
-from dpsql.ledger.base import Account, Balance, ChargedStatement, AccountTerms
-from dpsql.privacy.accounting import epsilon_to_rho
-from dpsql.privacy.filters import Composition, Cost, CumulativeLoss, add_cost, admit_charge, cost_of, cumulative_epsilon, fraction_remaining
-from dpsql.privacy.loss import LOSS_DENOMINATOR, Loss
+from dpsql.ledger.base import Account, AccountTerms, Balance, ChargedStatement
+from dpsql.privacy.filters import (
+    Composition,
+    Cost,
+    CumulativeLoss,
+    add_cost,
+    admit_charge,
+    cost_of,
+    cumulative_epsilon,
+    fraction_remaining,
+)
+from dpsql.privacy.loss import LOSS_DENOMINATOR, Loss, epsilon_to_rho
 
 FREE_HINT = "Asking a question again that was answered before is free."
 
@@ -43,7 +51,9 @@ def conversion_delta(account: Account) -> Fraction:
 # --- refusals --------------------------------------------------------------------------------------------------------
 
 
-def budget_exceeded_error(account: Account, spent: CumulativeLoss, cost: Cost, statement: ChargedStatement, releases: int) -> BudgetExceeded:
+def budget_exceeded_error(
+    account: Account, spent: CumulativeLoss, cost: Cost, statement: ChargedStatement, releases: int
+) -> BudgetExceeded:
     """The refusal that an account's own budget makes; its figures are that account's alone.
 
     Price and rest are parts of the budget, under the filter that refuses: epsilons of several statements do not add up
@@ -63,7 +73,9 @@ def budget_exceeded_error(account: Account, spent: CumulativeLoss, cost: Cost, s
     hints = [f"A smaller charge may fit: {epsilon.format(fits)}."] if fits != "0" else []
     rest = Fraction(0) if pure or spent.epsilon is None else account.epsilon - spent.epsilon
     if rest > 0 and format_remaining(rest, account.epsilon) != "0":
-        hints.append(f"Pure charges may fit up to epsilon {format_remaining(rest, account.epsilon)}: {delta.format(0)}.")
+        hints.append(
+            f"Pure charges may fit up to epsilon {format_remaining(rest, account.epsilon)}: {delta.format(0)}."
+        )
     epsilon_requested = statement.epsilon or cost.loss.epsilon or Fraction(0)
     price = f"asks for epsilon {format_rounded_up(epsilon_requested)}, which is" if epsilon_requested else "asks for"
     return BudgetExceeded(
@@ -85,7 +97,10 @@ def _mixed_budget_parts(account: Account, spent: CumulativeLoss, cost: Cost) -> 
         part = max(cost.loss.rho / limits.rho, cost.loss.delta / limits.delta)
         return part, max(Fraction(0), 1 - max(spent.rho / limits.rho, spent.delta / limits.delta))
     mixed = replace(spent, epsilon=None)  # the pure filter has no room for it
-    before, after = cumulative_epsilon(limits, mixed, Fraction(0)), cumulative_epsilon(limits, add_cost(mixed, cost), Fraction(0))
+    before, after = (
+        cumulative_epsilon(limits, mixed, Fraction(0)),
+        cumulative_epsilon(limits, add_cost(mixed, cost), Fraction(0)),
+    )
     if before is None or after is None:  # a charge without an (epsilon, delta)
         return Fraction(1), Fraction(0)
     spent_part = max(before / account.epsilon, spent.basic_delta / limits.delta)
@@ -99,7 +114,9 @@ def _needs_more_delta(account: Account, spent: CumulativeLoss, cost: Cost) -> bo
     return spent.basic_delta + cost.delta > account.terms.limits.delta
 
 
-def _delta_exceeded_error(account: Account, spent: CumulativeLoss, cost: Cost, statement: ChargedStatement) -> BudgetExceeded:
+def _delta_exceeded_error(
+    account: Account, spent: CumulativeLoss, cost: Cost, statement: ChargedStatement
+) -> BudgetExceeded:
     max_delta = account.terms.limits.delta
     if account.composition is Composition.ZCDP:
         verb, requested, remaining = "asks for a selection delta of", cost.loss.delta, max_delta - spent.delta
@@ -114,7 +131,9 @@ def _delta_exceeded_error(account: Account, spent: CumulativeLoss, cost: Cost, s
     )
 
 
-def _find_fitting_epsilon(account: Account, spent: CumulativeLoss, cost: Cost, statement: ChargedStatement, releases: int) -> str:
+def _find_fitting_epsilon(
+    account: Account, spent: CumulativeLoss, cost: Cost, statement: ChargedStatement, releases: int
+) -> str:
     """The largest epsilon, in three digits, at which the same statement would be granted; "0" if there is none.
 
     A statement at another epsilon is charged no more than its share of it: of Laplace noise the epsilon, of Gaussian
@@ -123,7 +142,11 @@ def _find_fitting_epsilon(account: Account, spent: CumulativeLoss, cost: Cost, s
     """
     slack = Fraction(releases, LOSS_DENOMINATOR)
     requested = statement.epsilon or cost.loss.epsilon or Fraction(0)
-    scaled = _pure_cost_at(cost, requested, slack) if cost.loss.epsilon is not None else _gaussian_cost_at(cost, statement, slack)
+    scaled = (
+        _pure_cost_at(cost, requested, slack)
+        if cost.loss.epsilon is not None
+        else _gaussian_cost_at(cost, statement, slack)
+    )
     if scaled is None or requested <= 0:
         return "0"
     limits = account.terms.limits
@@ -230,3 +253,25 @@ def joining_refused_error(member: str, parent: str) -> BudgetExceeded:
         f'the budget of "{parent}" does not cover what its new member "{member}" has been charged',
         hint=f'A parent is charged the history of its members: raise its budget, or leave "{member}" out.',
     )
+
+
+# How often something more would be granted.
+
+MAX_COUNTED = 1_000_000
+"""No more than so many are counted."""
+
+
+def count_admitted(admits: Callable[[int], bool]) -> int:
+    """The largest number, up to MANY, that is admitted; of those below it, all are.
+
+    >>> count_admitted(lambda number: 3 * number <= 100), count_admitted(lambda number: False), count_admitted(lambda number: True)
+    (33, 0, 1000000)
+    """
+    low, high = 0, 1
+    while high <= MAX_COUNTED and admits(high):
+        low, high = high, 2 * high
+    high = min(high, MAX_COUNTED + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if admits(middle) else (low, middle)
+    return low

@@ -11,9 +11,9 @@ multiple of the owner's `min_latency`.
 
 from __future__ import annotations
 
-from dpsql.ledger import answers
+from dpsql.ledger import release_store as answers
+from dpsql.ledger.backend import Transaction, fetch_one
 from dpsql.ledger.base import RunLease
-from dpsql.ledger.database import Transaction, fetch_one
 
 _MICROSECONDS_PER_SECOND = 1_000_000
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from dpsql.errors import OperationalError, SchemaError
+from dpsql.ledger.backend import LedgerDatabase
 from dpsql.ledger.base import Account, Binding
-from dpsql.ledger.books import DATASET_FAILURE_FACTOR, MAX_FAILURES, SqlLedger
-from dpsql.ledger.database import LedgerDatabase
-from dpsql.ledger.postgres_url import URL_SCHEMES
+from dpsql.ledger.ledger import DATASET_FAILURE_FACTOR, MAX_FAILURES, SqlLedger
+from dpsql.ledger.postgres import URL_SCHEMES
 from dpsql.ledger.sqlite import BUSY_SECONDS, open_sqlite, path_from_url
 
 

@@ -15,21 +15,27 @@ is delivered, and asking again finds the charge if it was made.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Hashable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import astuple, dataclass
+import threading
+import time
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import astuple, dataclass, field
 from functools import cache
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlencode
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
 
-from dpsql.errors import Error, IntegrityError, OperationalError
-from dpsql.ledger.base import Binding
-from dpsql.ledger.database import (
+from dpsql.errors import Error, IntegrityError, OperationalError, SchemaError
+from dpsql.ledger.backend import (
+    APPEND_ONLY_TABLES,
     BINDING_SQL,
     EARLIER_FORMAT,
     LEDGER_FORMAT,
-    APPEND_ONLY_TABLES,
     OBJECTS_SQL,
     TABLES_SQL,
     Row,
@@ -38,8 +44,230 @@ from dpsql.ledger.database import (
     damaged_ledger_error,
     missing_ledger_error,
 )
-from dpsql.ledger.postgres_pool import ConnectionPool, open_pool
-from dpsql.ledger.postgres_url import LedgerLocation, parse_ledger_url
+from dpsql.ledger.base import Binding
+
+# The URL of a ledger in PostgreSQL: what of it may be shown, and what of it is ours.
+#
+# Law: no text holds the password, nor what may be a part of it because a sign was not written as %40.
+
+DEFAULT_SCHEMA = "dpsql_ledger"
+URL_SCHEMES = ("postgresql", "postgres")
+# The connection is given these by us, or by nobody: with them a session would not be one of a ledger.
+_RESERVED_OPTIONS = ("options", "client_encoding", "fallback_application_name", "replication")
+_URL_HINT = (
+    "Write postgresql://user:password@host/database?schema=name; of user and password, write @ : / ? # % and spaces"
+    " as %40 %3A %2F %3F %23 %25 %20, or leave the password to PGPASSWORD or ~/.pgpass."
+)
+
+
+@dataclass(frozen=True)
+class LedgerLocation:
+    """Where a ledger is: `conninfo` is for the driver alone, `name` for people."""
+
+    conninfo: str = field(repr=False)
+    schema: str
+    name: str
+    prepares: bool = True  # statements are prepared, which a pooler between us and the server may not allow
+
+
+def parse_ledger_url(url: str) -> LedgerLocation:
+    """The place that `postgresql://user:password@host:port/database?schema=name&sslmode=…` names.
+
+    Without `schema`, it is "dpsql_ledger": a ledger has a schema of its own, and a database may hold several.
+    `prepare=no` is for a pooler that gives every transaction to another session.
+    """
+    match = re.fullmatch(r"(\w+)://(?:([^@/?#]*)@)?([^@/?#]*)(?:/([^@/?#]*))?(?:\?([^#]*))?", url)
+    if match is None or match[1] not in URL_SCHEMES:
+        raise wrong_url_error()
+    _, user, hosts, database, query = match.groups()
+    options = dict(parse_qsl(query or "", keep_blank_values=True))
+    schema = options.pop("schema", DEFAULT_SCHEMA)
+    if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema) or schema.startswith("pg_") or schema == "public":
+        raise SchemaError(
+            "the ledger's schema in PostgreSQL has no name that can be used",
+            hint='Write ?schema=name, of small letters, digits and "_"; a ledger has a schema of its own.',
+        )
+    prepare = options.pop("prepare", "yes")
+    if prepare not in ("yes", "no"):
+        raise SchemaError('"prepare" in the ledger\'s url is neither yes nor no', hint="Leave it out, or write no.")
+    _check_visible_parts(hosts, database or "", options)
+    rest = f"?{urlencode(options)}" if options else ""
+    conninfo = f"postgresql://{f'{user}@' if user else ''}{hosts}/{database or ''}{rest}"
+    return LedgerLocation(conninfo, schema, _display_name(hosts, database or "", options, schema), prepare == "yes")
+
+
+def _check_visible_parts(hosts: str, database: str, options: Mapping[str, str]) -> None:
+    """What is shown must be what it seems: a part of a password that ends up here is refused, unshown."""
+    for host in hosts.split(","):
+        if not re.fullmatch(r"((\[[0-9A-Fa-f:.]+\]|[\w.-]*|%2[Ff][\w.%-]*)(:\d*)?)", host):
+            raise wrong_url_error()
+    if "%40" in database or any(not re.fullmatch(r"\w+", option) for option in options):
+        raise wrong_url_error()
+    for option in _RESERVED_OPTIONS:
+        if option in options:
+            raise SchemaError(f'the ledger\'s url must not hold "{option}"', hint="Leave it out.")
+
+
+def _display_name(hosts: str, database: str, options: Mapping[str, str], schema: str) -> str:
+    """Host and database, without the user and all options but the schema."""
+    host = hosts or options.get("host", "")
+    database = database or options.get("dbname", "")
+    ending = "" if schema == DEFAULT_SCHEMA else f"?schema={schema}"
+    return f"postgresql://{unquote(host)}/{unquote(database)}{ending}"
+
+
+def wrong_url_error() -> SchemaError:
+    return SchemaError("the ledger is not a postgresql url that can be read", hint=_URL_HINT)
+
+
+# Connections to the ledger's PostgreSQL: kept between transactions, since to make one takes longer than a charge.
+#
+# Law: a connection serves one transaction at a time, in the process that made it. After an error it is used again only
+# if the server has undone the transaction; a forked child makes its own, and does not touch its parent's.
+
+PostgresConnection = psycopg.Connection[Row]
+
+MAX_CONNECTIONS = 4
+"""Connections of a process. Charges are serial anyway, and a server has a hundred for all, unless it is told more."""
+RETRY_SECONDS = 0.05
+# Before there is a session, psycopg knows no SQLSTATE, only the server's words.
+_TRANSIENT_ERRORS = (
+    "too many clients",
+    "too many connections",
+    "connection slots are reserved",
+    "system is starting up",
+)
+# A server that has vanished is noticed: by the system, since a socket alone would wait for hours.
+_NETWORK_SETTINGS = {
+    "connect_timeout": 10,
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+_FIXED_SETTINGS = {
+    "autocommit": True,  # BEGIN and COMMIT are said
+    "client_encoding": "utf8",
+    "target_session_attrs": "read-write",  # of several hosts, the one that takes charges
+    "fallback_application_name": "dpsql",
+}
+_PARENT_CONNECTIONS: list[PostgresConnection] = []
+"""Of a process that has forked: collecting them here would say goodbye to the server in the parent's name."""
+
+
+class ConnectionPool:
+    """Idle connections to one place; `began` lends one."""
+
+    def __init__(self, settings: Mapping[str, Any], patience: float) -> None:
+        self._settings = settings
+        self._patience = patience
+        self._reset_pool()
+
+    def _reset_pool(self) -> None:
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._room = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        self._idle: list[PostgresConnection] = []
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.close()
+
+    def close(self) -> None:
+        self._detach_after_fork()
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for db in idle:
+            db.close()
+
+    @contextmanager
+    def begin_transaction(self, begin: str) -> Iterator[tuple[PostgresConnection, list[Row]]]:
+        """A connection on which the statements of `begin` have run, with the last one's rows.
+
+        What is not committed when the block is left is undone.
+        """
+        self._detach_after_fork()
+        semaphore = self._room
+        if not semaphore.acquire(timeout=self._patience):
+            raise psycopg.errors.LockNotAvailable("all connections are in use")
+        try:
+            db, rows = self._begin_on_connection(begin)
+            try:
+                yield db, rows
+            finally:
+                self._return_connection(db)
+        finally:
+            semaphore.release()
+
+    def _detach_after_fork(self) -> None:
+        if self._process != os.getpid():
+            _PARENT_CONNECTIONS.extend(self._idle)
+            self._reset_pool()
+
+    def _begin_on_connection(self, begin: str) -> tuple[PostgresConnection, list[Row]]:
+        """On an idle connection, unless it turns out to be dead: nothing was asked on it yet, so another may be."""
+        while True:
+            with self._lock:
+                db = self._idle.pop() if self._idle else None
+            if db is None:
+                break
+            try:
+                return db, _fetch_last_rows(db, begin)
+            except psycopg.OperationalError:
+                alive = not db.closed
+                self._return_connection(db)
+                if alive:
+                    raise
+            except BaseException:
+                self._return_connection(db)
+                raise
+        db = self._connect_with_retry()
+        try:
+            return db, _fetch_last_rows(db, begin)
+        except BaseException:
+            self._return_connection(db)
+            raise
+
+    def _connect_with_retry(self) -> PostgresConnection:
+        end = time.monotonic() + self._patience
+        while True:
+            try:
+                return psycopg.connect(**self._settings)
+            except psycopg.OperationalError as error:
+                if time.monotonic() > end or not any(words in str(error) for words in _TRANSIENT_ERRORS):
+                    raise
+                time.sleep(RETRY_SECONDS)
+
+    def _return_connection(self, db: PostgresConnection) -> None:
+        """Keep it if it is at rest; closing undoes what is left."""
+        with suppress(psycopg.Error):
+            if not db.closed and db.info.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
+                db.execute("ROLLBACK")
+        if db.closed or db.info.transaction_status is not TransactionStatus.IDLE:
+            db.close()
+            return
+        with self._lock:
+            self._idle.append(db)
+
+
+def open_pool(conninfo: str, patience: float, prepares: bool) -> ConnectionPool:
+    """Nothing is connected yet; a URL that the driver cannot read is refused."""
+    try:
+        parameters = conninfo_to_dict(conninfo)
+    except psycopg.ProgrammingError:
+        # Not its text, and not from it: it quotes what may be a part of the password.
+        raise wrong_url_error() from None
+    return ConnectionPool(
+        {**_NETWORK_SETTINGS, **parameters, **_FIXED_SETTINGS, "prepare_threshold": 5 if prepares else None}, patience
+    )
+
+
+def _fetch_last_rows(db: PostgresConnection, sql: str) -> list[Row]:
+    cursor = db.execute(sql.encode())
+    while cursor.nextset():
+        pass
+    return cursor.fetchall()
+
 
 BUSY_SECONDS = 30.0
 STATEMENT_SECONDS = 60.0
@@ -100,7 +328,9 @@ class PostgresDatabase:
     def write(self) -> AbstractContextManager[Transaction]:
         # `fsync` is asked each time: the server may have been restarted without it.
         begin = _begin_statements(self.place, self.busy_seconds, "READ COMMITTED READ WRITE")
-        return self._open_transaction(f"{begin} {_DURABLE_COMMIT}; SELECT id, current_setting('fsync') FROM ledger FOR UPDATE")
+        return self._open_transaction(
+            f"{begin} {_DURABLE_COMMIT}; SELECT id, current_setting('fsync') FROM ledger FOR UPDATE"
+        )
 
     def read(self) -> AbstractContextManager[Transaction]:
         begin = _begin_statements(self.place, self.busy_seconds, "REPEATABLE READ READ ONLY")
@@ -214,9 +444,7 @@ def _create_tables(db: psycopg.Connection[Row], location: LedgerLocation, bindin
     if not there:
         db.execute(f"CREATE SCHEMA {location.schema}".encode())
     db.execute(_CREATE_TABLES.encode())
-    db.execute(
-        "INSERT INTO ledger VALUES (replace(gen_random_uuid()::text, '-', ''), %s, %s, %s)", astuple(binding)
-    )
+    db.execute("INSERT INTO ledger VALUES (replace(gen_random_uuid()::text, '-', ''), %s, %s, %s)", astuple(binding))
 
 
 def _check_format(db: psycopg.Connection[Row], location: LedgerLocation) -> None:

@@ -20,13 +20,13 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
+from dpsql.base.private_files import open_private_file, require_private
 from dpsql.errors import Error, IntegrityError, OperationalError, SchemaError
-from dpsql.ledger.base import Binding
-from dpsql.ledger.database import (
+from dpsql.ledger.backend import (
+    APPEND_ONLY_TABLES,
     BINDING_SQL,
     EARLIER_FORMAT,
     LEDGER_FORMAT,
-    APPEND_ONLY_TABLES,
     OBJECTS_SQL,
     TABLES_SQL,
     Row,
@@ -35,7 +35,7 @@ from dpsql.ledger.database import (
     damaged_ledger_error,
     missing_ledger_error,
 )
-from dpsql.private_files import open_private_file, require_private
+from dpsql.ledger.base import Binding
 
 APPLICATION_ID = 0x64707371  # "dpsq", in the file's header
 BUSY_SECONDS = 30.0
@@ -43,10 +43,14 @@ RETRY_SECONDS = 0.004
 """Between two tries to get the lock. SQLite itself waits ever longer, up to 0.1 s: of 32 processes that charge without
 a pause, some waited for more than six seconds while others made a hundred charges."""
 
-_CREATE_TABLES = TABLES_SQL.format(serial="INTEGER PRIMARY KEY AUTOINCREMENT", blob="BLOB") + OBJECTS_SQL + "".join(
-    f"CREATE TRIGGER {table}_{event} BEFORE {event} ON {table} BEGIN SELECT RAISE(ABORT, 'never changed'); END;\n"
-    for table in APPEND_ONLY_TABLES
-    for event in ("UPDATE", "DELETE")
+_CREATE_TABLES = (
+    TABLES_SQL.format(serial="INTEGER PRIMARY KEY AUTOINCREMENT", blob="BLOB")
+    + OBJECTS_SQL
+    + "".join(
+        f"CREATE TRIGGER {table}_{event} BEFORE {event} ON {table} BEGIN SELECT RAISE(ABORT, 'never changed'); END;\n"
+        for table in APPEND_ONLY_TABLES
+        for event in ("UPDATE", "DELETE")
+    )
 )
 # Not the releases: their bodies may be large, and a damaged one is found when it is read.
 _CHECKED_TABLES = ("ledger", "account", "version", "entry", "journal", "payment")
@@ -139,7 +143,9 @@ def open_sqlite(path: Path, binding: Binding, busy_seconds: float, *, make: bool
             _upgrade_format(db)
             db.execute("BEGIN")
             _check_format(db, path)
-            return SqliteDatabase(path, check_binding(db.execute(BINDING_SQL).fetchall(), str(path), binding), busy_seconds)
+            return SqliteDatabase(
+                path, check_binding(db.execute(BINDING_SQL).fetchall(), str(path), binding), busy_seconds
+            )
 
 
 def _connect_file(path: Path, busy_seconds: float) -> sqlite3.Connection:
@@ -188,7 +194,9 @@ def _create_ledger(path: Path, binding: Binding) -> None:
 
 def _fill_tables(draft: Path, binding: Binding) -> None:
     with closing(_connect_file(draft, 0.0)) as db:
-        db.executescript(f"BEGIN; {_CREATE_TABLES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {LEDGER_FORMAT};")
+        db.executescript(
+            f"BEGIN; {_CREATE_TABLES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {LEDGER_FORMAT};"
+        )
         db.execute("INSERT INTO ledger VALUES (?, ?, ?, ?)", (uuid.uuid4().hex, *astuple(binding)))
         db.execute("COMMIT")
 

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from dpsql.engines.owner import DuckDBAdmin
+from dpsql.engines.duckdb_admin import DuckDBAdmin
 from dpsql.errors import InterfaceError
 from dpsql.owner.yaml_text import format_number, format_scalar
-from dpsql.privacy.response import randomize_responses
+from dpsql.privacy.randomized_response import randomize_responses
 from dpsql.privacy.sampling import ExactSampler, Sampler
 from dpsql.schema.document import printable_text
+from dpsql.schema.locations import MEMORY_URL
 from dpsql.schema.model import Files
-from dpsql.schema.places import MEMORY_URL
 
 FILE_FORMATS = (".csv", ".parquet")
 
@@ -45,7 +45,9 @@ class RandomizationRequest:
             raise InterfaceError("epsilon must be above 0", hint="Write for example --epsilon 1.0986, the coin flip's.")
 
 
-def randomize_file(source: str, target: str, request: RandomizationRequest, *, force: bool, sampler: Sampler | None = None) -> None:
+def randomize_file(
+    source: str, target: str, request: RandomizationRequest, *, force: bool, sampler: Sampler | None = None
+) -> None:
     """Rows keep their order, and the column its type; with an answer for NULL it becomes text."""
     kinds = [os.path.splitext(path)[1].lower() for path in (source, target)]
     if kinds[0] not in FILE_FORMATS or kinds[1] != kinds[0]:
@@ -60,7 +62,11 @@ def randomize_file(source: str, target: str, request: RandomizationRequest, *, f
     drawing = sampler or ExactSampler()
     with DuckDBAdmin(MEMORY_URL) as owner:
         owner.replace_column(
-            files, request.column, lambda answers: _randomize_answers(answers, request, drawing), Path(target), request.null is not None
+            files,
+            request.column,
+            lambda answers: _randomize_answers(answers, request, drawing),
+            Path(target),
+            request.null is not None,
         )
 
 
@@ -86,4 +92,6 @@ def format_declaration(request: RandomizationRequest, epsilon: str) -> str:
     >>> print(format_declaration(RandomizationRequest("answer", ("yes", "no"), Fraction("1.0986")), "1.0986"))
     randomized: {epsilon: 1.0986, values: ["yes", "no"]}
     """
-    return f"randomized: {{epsilon: {format_number(epsilon)}, values: [{', '.join(map(format_scalar, request.values))}]}}"
+    return (
+        f"randomized: {{epsilon: {format_number(epsilon)}, values: [{', '.join(map(format_scalar, request.values))}]}}"
+    )

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dpsql.base.private_files import open_private_file
+from dpsql.base.scram import SALT_BYTES, make_verifier_text
 from dpsql.errors import AccessDenied, InterfaceError, InternalError, OperationalError
-from dpsql.passwords import SALT_BYTES, make_verifier_text
-from dpsql.private_files import open_private_file
 from dpsql.schema.edit import add_analyst, remove_analyst, set_password
 from dpsql.schema.keys import ANALYST_NAME
 from dpsql.schema.load import load_schema, read_text, schema_from_text
@@ -78,7 +78,10 @@ def set_user_password(path: str | Path, name: str, password: str, entropy: Entro
     stored = _make_verifier(password, entropy)
 
     def changed(before: Schema, after: Schema) -> bool:
-        new = (replace(analyst, password=stored, password_env=None) if analyst.name == name else analyst for analyst in before.analysts)
+        new = (
+            replace(analyst, password=stored, password_env=None) if analyst.name == name else analyst
+            for analyst in before.analysts
+        )
         return after.analysts == tuple(new)
 
     _require_user(path, name)

@@ -32,8 +32,7 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
-from dpsql.privacy.accounting import rho_to_epsilon, log_rounded_up, epsilon_to_rho
-from dpsql.privacy.loss import NO_LOSS, LOSS_DENOMINATOR, Loss
+from dpsql.privacy.loss import LOSS_DENOMINATOR, NO_LOSS, Loss, epsilon_to_rho, log_rounded_up, rho_to_epsilon
 
 SELECTION_SHARE = Fraction(9, 10)
 """The part of an account's delta that selections may spend; the rest is for the conversion from rho."""
@@ -99,7 +98,9 @@ def cost_of(loss: Loss, epsilon: Fraction = _ZERO, conversion: Fraction = _ZERO)
     converted = rho_to_epsilon(loss.rho, conversion)
     if epsilon < converted and loss.rho <= epsilon_to_rho(epsilon, conversion):
         converted = epsilon
-    return Cost(loss, _round_up_decimal(converted), _round_up_decimal(loss.delta + conversion), _round_up_decimal(converted**2))
+    return Cost(
+        loss, _round_up_decimal(converted), _round_up_decimal(loss.delta + conversion), _round_up_decimal(converted**2)
+    )
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,9 @@ def limits_for_budget(epsilon: Fraction, delta: Fraction, composition: Compositi
     """
     match composition:
         case Composition.ZCDP:
-            return FilterLimits(epsilon, epsilon_to_rho(epsilon, (1 - SELECTION_SHARE) * delta), SELECTION_SHARE * delta)
+            return FilterLimits(
+                epsilon, epsilon_to_rho(epsilon, (1 - SELECTION_SHARE) * delta), SELECTION_SHARE * delta
+            )
         case Composition.BASIC:
             return FilterLimits(epsilon, _ZERO, delta, composition)
         case Composition.ADVANCED:
@@ -184,7 +187,11 @@ def is_within_limits(limits: FilterLimits, spent: CumulativeLoss) -> bool:
             within = spent.basic_epsilon is not None and spent.basic_epsilon <= limits.epsilon
             return within and spent.basic_delta <= limits.delta
         case Composition.ADVANCED:
-            return spent.basic_epsilon is not None and spent.basic_delta <= limits.delta and _is_within_advanced(limits, spent)
+            return (
+                spent.basic_epsilon is not None
+                and spent.basic_delta <= limits.delta
+                and _is_within_advanced(limits, spent)
+            )
 
 
 def _is_within_advanced(limits: FilterLimits, spent: CumulativeLoss) -> bool:

@@ -13,17 +13,27 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsql.errors import InternalError
-from dpsql.exact import Cells, Exact, Row
-from dpsql.privacy.choice import choose_bins
-from dpsql.privacy.mechanisms import draw_noise
+from dpsql.privacy.exact import Cells, Exact, Row
+from dpsql.privacy.exponential import choose_bins
+from dpsql.privacy.noise import draw_noise
+from dpsql.privacy.partition_selection import keep_keys
+from dpsql.privacy.release_codec import release_from_bytes, release_to_bytes
+from dpsql.privacy.release_spec import BinPicks, KeySelection, NoiseBundle, Release, ReleaseSpec
 from dpsql.privacy.sampling import Sampler
-from dpsql.privacy.scores import PosteriorDraws, Ranking, draw_shares, rank_candidates
-from dpsql.privacy.selection import keep_keys
-from dpsql.privacy.spec import NoiseBundle, BinPicks, KeySelection, Release, ReleaseSpec
-from dpsql.privacy.storage import release_from_bytes, release_to_bytes
-from dpsql.privacy.threshold import ThresholdQuery, ThresholdAnswer, SparseVectorState
+from dpsql.privacy.score_selection import PosteriorDraws, Ranking, draw_shares, rank_candidates
+from dpsql.privacy.sparse_vector import SparseVectorState, ThresholdAnswer, ThresholdQuery
 
-__all__ = ["NoiseBundle", "BinPicks", "KeySelection", "Release", "ReleaseSpec", "release_from_bytes", "evaluate_threshold_query", "perturb", "release_to_bytes"]
+__all__ = [
+    "BinPicks",
+    "KeySelection",
+    "NoiseBundle",
+    "Release",
+    "ReleaseSpec",
+    "evaluate_threshold_query",
+    "perturb",
+    "release_from_bytes",
+    "release_to_bytes",
+]
 
 _MAX_CELL = (1 << 62) - 1
 """Cells are clipped to +-_MOST: with noise below 2^62 their sum stays within 64 bits."""
@@ -66,7 +76,9 @@ def perturb(exact: Exact, spec: ReleaseSpec, sampler: Sampler) -> Release:
     return Release(keys, tuple(cells), spec)
 
 
-def evaluate_threshold_query(exact: Exact, query: ThresholdQuery, state: SparseVectorState, number: int) -> ThresholdAnswer:
+def evaluate_threshold_query(
+    exact: Exact, query: ThresholdQuery, state: SparseVectorState, number: int
+) -> ThresholdAnswer:
     """On which side of the threshold the only cell of `exact` falls.
 
     Privacy: that of `watch`, which was paid for before its first question (`privacy/threshold.py`).
@@ -107,7 +119,9 @@ def _groups_without_bins(keys: tuple[Row, ...], choice: BinPicks) -> tuple[Row, 
     """The keys of each block, without the bin; a block has one row for every bin, in ascending order."""
     groups = tuple(key[:-1] for key in keys[:: choice.bins])
     expected = ((*group, bin_) for group in groups for bin_ in range(choice.lower, choice.upper + 1))
-    if len(keys) != len(groups) * choice.bins or any(key != expected_key for key, expected_key in zip(keys, expected, strict=True)):
+    if len(keys) != len(groups) * choice.bins or any(
+        key != expected_key for key, expected_key in zip(keys, expected, strict=True)
+    ):
         raise InternalError("the engine returned an incomplete block of bins")
     return groups
 

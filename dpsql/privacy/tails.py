@@ -12,8 +12,8 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
-from dpsql.privacy.certify import to_decimal
 from dpsql.privacy.loss import LossTooSmall
+from dpsql.privacy.sampling import to_decimal
 
 _DIGITS = Context(prec=50, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _OUTWARD = 1 + Fraction(1, 10**30)

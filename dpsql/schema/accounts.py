@@ -6,7 +6,7 @@ from datetime import date
 from fractions import Fraction
 
 from dpsql.schema.document import NodeRef, quote_text, suggest_name
-from dpsql.schema.literals import read_number, read_integer, show_number
+from dpsql.schema.literals import read_integer, read_number, show_number
 from dpsql.schema.model import Analyst, Budget, Group, Policy
 
 
@@ -35,7 +35,9 @@ def read_analysts(root: NodeRef) -> tuple[Analyst, ...]:
     names = _entry_names(root, "analysts")
     if at is None:
         return ()
-    return tuple(_read_analyst(leaf.text, child, names, groups, _read_composition(root)) for leaf, child in at.entries())
+    return tuple(
+        _read_analyst(leaf.text, child, names, groups, _read_composition(root)) for leaf, child in at.entries()
+    )
 
 
 def _read_analyst(name: str, at: NodeRef, names: list[str], groups: list[str], composition: str) -> Analyst:
@@ -77,7 +79,11 @@ def _read_may_act_for(name: str, at: NodeRef | None, names: list[str]) -> tuple[
 
 def read_groups(root: NodeRef) -> tuple[Group, ...]:
     names, at = _entry_names(root, "groups"), root.child("groups")
-    groups = tuple(_read_group(leaf.text, child, names, _read_composition(root)) for leaf, child in at.entries()) if at else ()
+    groups = (
+        tuple(_read_group(leaf.text, child, names, _read_composition(root)) for leaf, child in at.entries())
+        if at
+        else ()
+    )
     parents = {group.name: group.parent for group in groups}
     for leaf, child in at.entries() if at else ():
         above, seen = parents[leaf.text], {leaf.text}

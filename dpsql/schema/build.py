@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
 
 from dpsql.schema import accounts, keys
-from dpsql.schema.accounts import number_at, read_budget, child_at, integer_at
-from dpsql.schema.columns import read_column, read_description
-from dpsql.schema.document import NodeRef, ListNode, TextNode, quote_text, suggest_name
-from dpsql.schema.literals import show_number
+from dpsql.schema.accounts import child_at, integer_at, number_at, read_budget
+from dpsql.schema.document import (
+    ListNode,
+    NodeRef,
+    TextNode,
+    check_shape,
+    closest_name,
+    printable_text,
+    quote_text,
+    read_flag,
+    suggest_name,
+)
+from dpsql.schema.domain import Domain, Scalar, boolean_domain, to_number
+from dpsql.schema.literals import describe_expected, read_bound, read_integer, read_number, read_value, show_number
+from dpsql.schema.locations import read_engine, read_ledger, read_source
 from dpsql.schema.model import (
     Answers,
     Budget,
@@ -22,17 +34,345 @@ from dpsql.schema.model import (
     Neighbors,
     OwnUnit,
     Privacy,
+    Randomized,
     RowUnit,
     Schema,
+    Snap,
     StatisticDeclared,
     Table,
     Unit,
     View,
+    parse_snap,
 )
-from dpsql.schema.places import read_engine, read_ledger, read_source
-from dpsql.schema.shape import check_shape, read_flag
-from dpsql.schema.snap import parse_snap
-from dpsql.schema.units import check_units
+from dpsql.types import DATE, Kind, Type, parse_type
+
+# From a column's entry to its domain.
+#
+# Law: a column read from the data is always nullable, whatever is declared (sanitising turns what does not
+# fit into NULL); `nullable` only says whether NULL is a public group.
+
+MAX_STEPS = 1 << 53  # a double has no more steps between its bounds that matter
+_NO_VALUES = (Kind.TIME, Kind.INTERVAL, Kind.UUID)
+
+
+def read_column(name: str, at: NodeRef) -> Column:
+    type_ = _read_type(at)
+    length, nullable = at.child("max_length"), at.child("nullable")
+    if length and type_.kind is not Kind.TEXT:
+        raise length.error(f"is for text columns, and this is {type_}", "Remove it.", line=length.key_line)
+    max_length = (read_integer(length.text) if length else None) or Column.max_length
+    randomized = _read_randomized(at, type_, max_length)
+    domain = _read_domain(at, type_, max_length)
+    return Column(
+        name,
+        domain,
+        grid=_read_grid(at.child("grid"), domain),
+        max_length=max_length,
+        null_group=read_flag(nullable) if nullable else False,
+        snap=_read_snap(at.child("snap"), type_),
+        randomized=randomized,
+        description=read_description(at),
+    )
+
+
+def read_description(at: NodeRef) -> str | None:
+    """On one line, since it is shown beside names."""
+    child = at.child("description")
+    return " ".join(child.text.split()) or None if child else None
+
+
+def _read_type(at: NodeRef) -> Type:
+    child = at.child("type")
+    assert child is not None  # `check` saw it
+    type_ = parse_type(child.text)
+    if type_ is None:
+        raise child.error(f"must be a type, and there is no type {quote_text(child.text)}", _type_hint(child.text))
+    return type_
+
+
+_TYPE_NAMES = [kind.value for kind in Kind] + ["numeric", "varchar", "int", "float", "string", "bool", "datetime"]
+
+
+def _type_hint(text: str) -> str:
+    if re.match(r"(decimal|numeric)\b", text.strip().lower()):
+        return "Write decimal(p,s) with 1 <= p <= 38 and 0 <= s <= p, for example decimal(10,2)."
+    near = closest_name(re.sub(r"\(.*", "", text), _TYPE_NAMES)
+    known = ", ".join(kind.value for kind in Kind if kind is not Kind.DECIMAL)
+    return f'Did you mean "{near}"?' if near else f"Known types: {known} and decimal(p,s)."
+
+
+def _read_domain(at: NodeRef, type_: Type, max_length: int) -> Domain:
+    bounds, values, randomized = at.child("bounds"), at.child("values"), at.child("randomized")
+    if randomized:
+        values = randomized.child("values")  # the others are not said again
+    declared = _read_bounds(bounds, type_) if bounds else None
+    if values:
+        return _read_listed_domain(values, type_, max_length, declared)
+    if declared:
+        return Domain(type_, True, *declared)
+    return boolean_domain(True) if type_.kind is Kind.BOOLEAN else Domain(type_, True)
+
+
+def _read_listed_domain(at: NodeRef, type_: Type, max_length: int, bounds: tuple[Fraction, Fraction] | None) -> Domain:
+    values = _read_values(at, type_, max_length)
+    if not (type_.is_number or type_.is_time):
+        return Domain(type_, True, values=values)
+    # The scan turns every other value into NULL, so the least and the largest value are bounds too.
+    numbers = [to_number(value) for value in values]
+    for item, number in zip(at.items(), numbers, strict=True):
+        if bounds and not bounds[0] <= number <= bounds[1]:
+            raise item.error(
+                f"is {quote_text(item.text)}, which the bounds exclude", "Widen the bounds, or remove them."
+            )
+    return Domain(type_, True, min(numbers), max(numbers), values)
+
+
+def _read_bounds(at: NodeRef, type_: Type) -> tuple[Fraction, Fraction]:
+    if not (type_.is_number or type_.is_time):
+        hint = "Remove bounds; text may have values." if type_.kind is Kind.TEXT else "Remove bounds."
+        raise at.error(f"are for numbers, dates and timestamps, and this is {type_}", hint, line=at.key_line)
+    low_at, high_at = at.items()
+    low, high = (_require_bound(item, type_) for item in (low_at, high_at))
+    if low > high:
+        raise at.error(f"are reversed: {low_at.text} is above {high_at.text}",
+                       f"Write [{high_at.text}, {low_at.text}].")  # fmt: skip
+    return low, high
+
+
+def _require_bound(at: NodeRef, type_: Type) -> Fraction:
+    bound = read_bound(at.text, type_)
+    if bound is None:
+        raise at.mismatch_error(describe_expected(type_))
+    return bound
+
+
+def _read_values(at: NodeRef, type_: Type, max_length: int) -> tuple[Scalar, ...]:
+    if type_.kind in _NO_VALUES:
+        raise at.error(f"cannot be listed for {type_}", "Remove values; keys are then found by partition selection.",
+                       line=at.key_line)  # fmt: skip
+    seen: dict[Scalar, str] = {}
+    for item in at.items():
+        value = read_value(item.text, type_)
+        if value is None:
+            raise item.mismatch_error(describe_expected(type_))
+        if isinstance(value, str) and len(value) > max_length:
+            raise item.error(f"is longer than max_length, {max_length} characters",
+                             f"Write max_length: {len(value)} or more.")  # fmt: skip
+        if value in seen:
+            raise item.error(_repeated_value_text(item.text, seen[value], type_), "Remove one of the two.")
+        seen[value] = item.text
+    return tuple(seen)
+
+
+def _repeated_value_text(text: str, earlier: str, type_: Type) -> str:
+    if text == earlier:
+        return f"repeats the value {quote_text(text)}"
+    return f"repeats a value: {quote_text(earlier)} and {quote_text(text)} are the same {type_}"
+
+
+def _read_randomized(at: NodeRef, type_: Type, max_length: int) -> Randomized | None:
+    """The values that it names are all that the column has: its domain."""
+    child = at.child("randomized")
+    if child is None:
+        return None
+    values_beside = at.child("values")
+    if values_beside:
+        raise values_beside.error(
+            "must not stand beside randomized, which has them", "Remove values.", line=values_beside.key_line
+        )
+    epsilon, values = child.child("epsilon"), child.child("values")
+    assert epsilon is not None and values is not None  # `check` saw them
+    number = read_number(epsilon.text)
+    assert number is not None
+    return Randomized(number, _read_values(values, type_, max_length))
+
+
+def _read_grid(at: NodeRef | None, domain: Domain) -> Fraction | None:
+    if at is None:
+        return None
+    type_ = domain.type
+    grid = read_number(at.text)
+    assert grid is not None  # `check` saw it
+    if not type_.is_number:
+        raise at.error(f"is for numbers, and this is {type_}", "Remove it.", line=at.key_line)
+    step = Fraction(1, 10 ** (type_.scale or 0)) if not type_.is_float else None
+    if step is not None and (grid / step).denominator != 1:
+        raise at.mismatch_error(f"a multiple of {show_number(step)}, the step of {type_}")
+    if domain.is_bounded:
+        _check_grid_steps(at, grid, *domain.bounds)
+    return grid
+
+
+def _check_grid_steps(at: NodeRef, grid: Fraction, low: Fraction, high: Fraction) -> None:
+    if low < high and grid > high - low:
+        raise at.mismatch_error(f"at most {show_number(high - low)}, the width of the bounds")
+    if max(abs(low), abs(high)) / grid > MAX_STEPS:
+        raise at.error("is too fine: the bounds hold more than 2^53 steps", "Write a larger grid.")
+
+
+def _read_snap(at: NodeRef | None, type_: Type) -> Snap | None:
+    if at is None:
+        return None
+    if not type_.is_time:
+        raise at.error(f"is for dates and timestamps, and this is {type_}", "Remove it.", line=at.key_line)
+    snap = parse_snap(at.text)
+    if snap is None:
+        raise at.mismatch_error("minutes or hours that divide a day, days or weeks", "Write for example snap: 1 hour.")
+    if type_ == DATE and not snap.whole_days:
+        raise at.mismatch_error("days or weeks, since this is a date", "Write for example snap: 1 day.")
+    return snap
+
+
+# Every private row leads to one privacy unit, by the declared foreign keys.
+#
+# Law (SOUNDNESS 1): along a path, each key that has to be joined is declared unique, so that a row has at
+# most one unit. A reference to the unit column itself carries the unit's id and needs no join.
+
+
+def check_units(schema: Schema, root: NodeRef) -> None:
+    unit_at = _node_at(root, "privacy", "unit")
+    unit = _find_unit_column(schema, unit_at)
+    for table in schema.tables:
+        if table.unit is None:
+            continue
+        at = _node_at(root, "tables", table.name, "unit")
+        match table.unit, unit:
+            case RowUnit(), None:
+                pass
+            case _, None:
+                raise at.error('must be row, since privacy.unit is "row"', "Write unit: row.")
+            case RowUnit(), (owner, column):
+                raise at.error(f"must lead to {_quote_column(owner, column)}, the privacy unit, and each row is not a unit",
+                               f"Write unit: {{…: {owner}.{column}}} with the column that refers to it.")  # fmt: skip
+            case OwnUnit(), (owner, column):
+                _check_own_unit(table, table.unit, owner, column, at)
+            case ForeignUnit(), (owner, column):
+                _check_unit_path(schema, table, owner, column, root)
+        _check_identifiers(schema, table, root)
+
+
+def _node_at(root: NodeRef, *path: str) -> NodeRef:
+    at = root
+    for name in path:
+        child = at.child(name)
+        assert child is not None  # the loader read it before
+        at = child
+    return at
+
+
+def _quote_column(table: str, column: str) -> str:
+    return quote_text(f"{table}.{column}")
+
+
+def _find_unit_column(schema: Schema, at: NodeRef) -> tuple[str, str] | None:
+    """The table and column of the unit; None where each row is one."""
+    if at.text == "row":
+        return None
+    name, dot, column = at.text.partition(".")
+    if not dot or not name or not column:
+        raise at.mismatch_error("a column written table.column, or row", "Write for example unit: patients.patient_id.")
+    table = _require_table(schema, name, at)
+    _require_column(table, column, at)
+    if table.unit is None:
+        raise at.error(f"names the table {quote_text(name)}, which is public",
+                       f"Write unit: {printable_text(column)} in it, and remove public.")  # fmt: skip
+    if table.unit != OwnUnit(column):
+        raise at.error(f"is {_quote_column(name, column)}, but that table has another unit",
+                       f"Write unit: {printable_text(column)} in the table {quote_text(name)}.")  # fmt: skip
+    return name, column
+
+
+def _require_table(schema: Schema, name: str, at: NodeRef) -> Table:
+    table = schema.table(name)
+    if table is None:
+        hint = suggest_name(name, [table.name for table in schema.tables], "tables")
+        raise at.error(f"names the table {quote_text(name)}, which does not exist", hint)
+    return table
+
+
+def _require_column(table: Table, name: str, at: NodeRef) -> Column:
+    column = table.column(name)
+    if column is None:
+        hint = suggest_name(name, [column.name for column in table.columns], "columns")
+        raise at.error(f"names the column {_quote_column(table.name, name)}, which does not exist", hint)
+    return column
+
+
+def _check_own_unit(table: Table, unit: OwnUnit, owner: str, column: str, at: NodeRef) -> None:
+    if table.name != owner:
+        raise at.error(f"must lead to {_quote_column(owner, column)}, the privacy unit",
+                       f"Write unit: {{{unit.column}: {owner}.{column}}} if the column refers to it.")  # fmt: skip
+    assert unit.column == column  # `_unit_column` compared them
+
+
+def _check_unit_path(schema: Schema, table: Table, owner: str, column: str, root: NodeRef) -> None:
+    """Follow the hops from `table`; each is checked where it is declared, so errors point at its line."""
+    seen = [table.name]
+    while isinstance(table.unit, ForeignUnit):
+        hop, at = table.unit, _node_of_hop(root, table)
+        target = _check_hop(schema, table, hop, at)
+        if target.name in seen:
+            raise at.error(f"goes in a circle: {' to '.join(quote_text(name) for name in [*seen, target.name])}",
+                           f"Let one of them refer to {owner}.{column}.")  # fmt: skip
+        direct = (hop.table, hop.key) == (owner, column)
+        if not direct and not target.is_unique(hop.key):
+            raise at.error(f"refers to {_quote_column(hop.table, hop.key)}, which is not declared unique, so a row could "
+                           "have two units", f"Write unique: [{hop.key}] in the table {quote_text(hop.table)}, if no two "
+                           f"rows share it, or refer to {owner}.{column} directly.")  # fmt: skip
+        seen.append(target.name)
+        table = target
+    if table.unit != OwnUnit(column) or table.name != owner:
+        at = _node_at(root, "tables", seen[0], "unit")
+        raise at.error(f"leads to the table {quote_text(table.name)}, not to {_quote_column(owner, column)}",
+                       f"Let {quote_text(table.name)} refer to {owner}.{column}.")  # fmt: skip
+
+
+def _node_of_hop(root: NodeRef, table: Table) -> NodeRef:
+    assert isinstance(table.unit, ForeignUnit)
+    return _node_at(root, "tables", table.name, "unit", table.unit.column)
+
+
+def _check_hop(schema: Schema, table: Table, hop: ForeignUnit, at: NodeRef) -> Table:
+    target = _require_table(schema, hop.table, at)
+    if target.public:
+        raise at.error(f"refers to the table {quote_text(target.name)}, which is public and belongs to no unit",
+                       f"Give {quote_text(target.name)} a unit, or refer to another table.")  # fmt: skip
+    here, there = _require_column(table, hop.column, at), _require_column(target, hop.key, at)
+    if here.type != there.type:
+        raise at.error(f"joins {_quote_column(table.name, hop.column)} of type {here.type} with "
+                       f"{_quote_column(hop.table, hop.key)} of type {there.type}",
+                       "Declare both with the type that the data has.")  # fmt: skip
+    return target
+
+
+def _check_identifiers(schema: Schema, table: Table, root: NodeRef) -> None:
+    """An id is compared by bytes and never altered (SOUNDNESS 3): no floats, and nothing that would be clipped."""
+    match table.unit:
+        case OwnUnit(column):
+            used = [(table, column)]
+        case ForeignUnit(column, target_name, key):
+            target = schema.table(target_name)
+            assert target is not None
+            used = [(table, column), (target, key)]
+        case _:
+            used = []
+    for owner, name in used:
+        column_ = owner.column(name)
+        assert column_ is not None
+        at = _node_at(root, "tables", owner.name, "columns", name)
+        if column_.type.is_float or column_.type.kind is Kind.INTERVAL:
+            raise _node_at(at, "type").error(f"must not be {column_.type}, since the column identifies units",
+                                        "Write bigint, text, decimal(p,s) or uuid.")  # fmt: skip
+        if (randomized := at.child("randomized")) is not None:
+            raise randomized.error(
+                "must not stand on a column that identifies units", "Remove it.", line=randomized.key_line
+            )
+        for key in ("bounds", "grid"):
+            declared = at.child(key)
+            if declared is not None:
+                raise declared.error("must not stand on a column that identifies units: clipped ids would merge two",
+                                     f"Remove {key}.", line=declared.key_line)  # fmt: skip
+
 
 QUERY_EPSILON_SHARE = Fraction(1, 20)  # of the budget: some twenty questions, or many more under zCDP
 QUERY_DELTA_SHARE = Fraction(1, 100)
@@ -104,7 +444,9 @@ def _read_answers(at: NodeRef | None) -> Answers:
         retention_time = timedelta(days=int(count) * (7 if unit.startswith("week") else 1))
     grid = parse_snap(refresh.text) if refresh else None
     if refresh and grid is None:
-        raise refresh.mismatch_error("minutes or hours that divide a day, days or weeks", "Write for example refresh: 1 day.")
+        raise refresh.mismatch_error(
+            "minutes or hours that divide a day, days or weeks", "Write for example refresh: 1 day."
+        )
     return Answers(retention_time, grid)
 
 
@@ -182,7 +524,9 @@ def _read_statistics(at: NodeRef | None) -> tuple[StatisticDeclared, ...]:
     statistics: list[StatisticDeclared] = []
     for leaf, child in at.entries() if at else ():
         of, sql = tuple(item.text for item in child_at(child, "of").items()), child_at(child, "sql")
-        if leaf.text.lower() in {earlier.name.lower() for earlier in statistics} or len({n.lower() for n in of}) < len(of):
+        if leaf.text.lower() in {earlier.name.lower() for earlier in statistics} or len({n.lower() for n in of}) < len(
+            of
+        ):
             raise child.error("must not repeat a name", "Names that differ in case only are one.", line=child.key_line)
         statistics.append(StatisticDeclared(leaf.text, of, sql.text, sql.line))
     return tuple(statistics)
@@ -203,7 +547,7 @@ def _read_unit(table: NodeRef, columns: tuple[Column, ...]) -> Unit | None:
         )
     if isinstance(unit.node, TextNode):
         return RowUnit() if unit.text == "row" else OwnUnit(_require_column_name(unit, unit.text, columns))
-    (leaf, target), = unit.entries()
+    ((leaf, target),) = unit.entries()
     column = _require_column_name(unit, leaf.text, columns, leaf.line)
     to_table, dot, key = target.text.partition(".")
     if not dot or not to_table or not key:

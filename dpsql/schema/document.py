@@ -9,8 +9,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from fractions import Fraction
+from typing import assert_never
 
 from dpsql.errors import SchemaError
+from dpsql.schema.keys import Either, Flag, Integer, Key, ListOf, MapOf, Number, OneOf, Record, Text, ValueShape
+from dpsql.schema.literals import read_integer, read_number, show_number
 
 
 @dataclass(frozen=True)
@@ -137,3 +141,175 @@ def suggest_name(name: str, names: list[str], what: str) -> str:
         return f"There are no {what}."
     listed = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
     return f"Known {what}: {listed}."
+
+
+# Holds a document against the table of keys: unknown, missing, repeated and ill-formed ones are refused here.
+
+
+def check_shape(at: NodeRef, shape: ValueShape, hint: str | None = None) -> None:
+    match shape:
+        case Record():
+            _check_record(at, shape, hint)
+        case MapOf():
+            _check_mapping(at, shape, hint)
+        case ListOf():
+            _check_list(at, shape, hint)
+        case Either():
+            check_shape(at, _pick_option(at, shape, hint), hint)
+        case Text():
+            _check_text(at, shape, hint)
+        case Flag():
+            read_flag(at)
+        case OneOf():
+            _check_one_of(at, shape)
+        case Number():
+            _check_number(at, shape, hint)
+        case Integer():
+            _check_integer(at, shape)
+        case _:
+            assert_never(shape)
+
+
+def _check_record(at: NodeRef, shape: Record, hint: str | None) -> None:
+    if not isinstance(at.node, MappingNode):
+        example = hint or f"Write for example {shape.example}."
+        raise at.error("must be a mapping", example) if shape.secret else at.mismatch_error("a mapping", example)
+    keys = {key.name: key for key in shape.keys}
+    for leaf, value in at.entries():
+        key = keys.get(leaf.text)
+        if key is None:
+            raise _unknown_key_error(at, leaf, list(keys))
+        check_shape(value, key.shape, key.hint)
+    for key in shape.keys:
+        if key.required and at.child(key.name) is None:
+            raise _missing_key_error(at, key)
+
+
+def _unknown_key_error(at: NodeRef, leaf: TextNode, known: list[str]) -> Exception:
+    where = f"{at.key} has no key {quote_text(leaf.text)}" if at.key else f"there is no key {quote_text(leaf.text)}"
+    return NodeRef(at.file, "", at.node, at.key_line).error(
+        where, suggest_name(leaf.text, known, "keys"), line=leaf.line
+    )
+
+
+def _missing_key_error(at: NodeRef, key: Key) -> Exception:
+    name = f"{at.key}.{key.name}" if at.key else key.name
+    return NodeRef(at.file, name, at.node, at.key_line).error("is missing", key.hint, line=at.key_line)
+
+
+def _check_mapping(at: NodeRef, shape: MapOf, hint: str | None) -> None:
+    if not isinstance(at.node, MappingNode):
+        raise at.mismatch_error(f"a mapping with an entry for each {shape.what}", hint)
+    if not at.node.entries:
+        raise at.error(f"must name at least one {shape.what}", hint)
+    if shape.most is not None and len(at.node.entries) > shape.most:
+        raise at.error(f"must have one entry, not {len(at.node.entries)}", hint)
+    folded: dict[str, str] = {}
+    for leaf, value in at.entries():
+        # isprintable: the pattern is also that of the JSON Schema, whose dialect has no such class
+        if leaf.null or not re.fullmatch(shape.pattern, leaf.text) or not leaf.text.isprintable():
+            raise at.error(f"has an entry {quote_text(leaf.text)} that is not {shape.due}", line=leaf.line)
+        twin = folded.setdefault(leaf.text.casefold(), leaf.text)
+        if twin != leaf.text:
+            raise at.error(
+                f"has two entries that differ by case only, {quote_text(twin)} and {quote_text(leaf.text)}",
+                "Rename one: in SQL their names would mean the same.", line=leaf.line,
+            )  # fmt: skip
+        own = hint if isinstance(shape.item, Text | Either) else None
+        check_shape(value, shape.item, _column_short_form(shape, value) or own)
+
+
+def _column_short_form(shape: MapOf, value: NodeRef) -> str | None:
+    if shape.what == "column" and isinstance(shape.item, Record) and isinstance(value.node, TextNode):
+        return f"Write {{type: {value.text or 'bigint'}}}."
+    return None
+
+
+def _check_list(at: NodeRef, shape: ListOf, hint: str | None) -> None:
+    if not isinstance(at.node, ListNode):
+        written = f"[{at.text}]" if isinstance(at.node, TextNode) and not at.null else "[…]"
+        raise at.mismatch_error("a list", hint or f"Write {written}.")
+    size = len(at.node.items)
+    if shape.most is not None and not shape.least <= size <= shape.most:
+        due = str(shape.least) if shape.least == shape.most else f"{shape.least} to {shape.most}"
+        raise at.error(f"must have {due} entries, not {size}", hint)
+    if size < shape.least:
+        raise at.error(f"must have {shape.least} entries or more" if size else "must not be an empty list", hint)
+    for item in at.items():
+        check_shape(item, shape.item, hint)
+
+
+def _pick_option(at: NodeRef, shape: Either, hint: str | None) -> ValueShape:
+    for option in shape.shapes:
+        match at.node, option:
+            case (TextNode(), Text()) | (ListNode(), ListOf()) | (MappingNode(), Record() | MapOf()):
+                return option
+    due = {Text: "text", ListOf: "a list", Record: "a mapping", MapOf: "a mapping"}
+    raise at.mismatch_error(" or ".join(due[type(option)] for option in shape.shapes), hint)
+
+
+def _check_text(at: NodeRef, shape: Text, hint: str | None) -> None:
+    if not isinstance(at.node, TextNode):
+        raise at.mismatch_error(shape.due, hint)
+    if at.null:
+        # `values` and `null` have a better hint to give; every other empty value is a slip.
+        raise at.mismatch_error(shape.due, _null_hint(at) or hint)
+    if shape.pattern is not None and not re.fullmatch(shape.pattern, at.text):
+        raise at.error(f"must be {shape.due}", hint) if shape.secret else at.mismatch_error(shape.due, hint)
+
+
+def _null_hint(at: NodeRef) -> str | None:
+    if ".values[" in at.key:
+        return 'Write nullable: true to make NULL a public group, or "null" in quotes for the text.'
+    if at.key.endswith(".source.null"):
+        return 'Write the text in quotes, for example "" or "null".'
+    return None
+
+
+def _check_one_of(at: NodeRef, shape: OneOf) -> None:
+    if isinstance(at.node, TextNode) and at.text in shape.options and not at.null:
+        return
+    due = " or ".join(shape.options)
+    near = closest_name(at.text, list(shape.options)) if isinstance(at.node, TextNode) else None
+    raise at.mismatch_error(due, f'Did you mean "{near}"?' if near else f"Write {due}.")
+
+
+def read_flag(at: NodeRef) -> bool:
+    if isinstance(at.node, TextNode) and at.text.lower() in ("true", "false"):
+        return at.text.lower() == "true"
+    raise at.mismatch_error("true or false", "Write true or false.")
+
+
+def _check_number(at: NodeRef, shape: Number, hint: str | None) -> None:
+    number = read_number(at.text) if isinstance(at.node, TextNode) and not at.null else None
+    if number is None or not _is_within_limits(number, shape):
+        raise at.mismatch_error(_expected_number_text(shape), _number_hint(at) or hint)
+    if shape.at_most is not None and number > shape.at_most:
+        raise at.mismatch_error(f"at most {show_number(shape.at_most)}", hint)
+
+
+def _number_hint(at: NodeRef) -> str | None:
+    if isinstance(at.node, TextNode) and at.text.count(",") == 1 and read_number(at.text.replace(",", ".")) is not None:
+        return f"Write {at.text.replace(',', '.')}, with a point."
+    return None
+
+
+def _is_within_limits(number: Fraction, shape: Number) -> bool:
+    return not (
+        (shape.above is not None and number <= shape.above)
+        or (shape.at_least is not None and number < shape.at_least)
+        or (shape.below is not None and number >= shape.below)
+    )
+
+
+def _expected_number_text(shape: Number) -> str:
+    if shape.above is not None:
+        return f"a number above {show_number(shape.above)}"
+    assert shape.at_least is not None and shape.below is not None
+    return f"a number from {show_number(shape.at_least)} to below {show_number(shape.below)}"
+
+
+def _check_integer(at: NodeRef, shape: Integer) -> None:
+    number = read_integer(at.text) if isinstance(at.node, TextNode) and not at.null else None
+    if number is None or not shape.at_least <= number <= shape.at_most:
+        raise at.mismatch_error(f"a whole number from {shape.at_least} to {shape.at_most}")

@@ -129,7 +129,9 @@ def _remove_lines(text: str, key: yaml.Node, value: yaml.Node) -> str:
 
 def _quote_key(name: str) -> str:
     """In quotes where YAML, or a reader of it, might see something else than text."""
-    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{2,}", name) and name.lower() not in _QUOTED_WORDS else f'"{name}"'
+    return (
+        name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{2,}", name) and name.lower() not in _QUOTED_WORDS else f'"{name}"'
+    )
 
 
 _QUOTED_WORDS = {"yes", "off", "null", "true", "false"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpsql.schema.snap import SNAP_PATTERN
+from dpsql.schema.model import SNAP_PATTERN
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,30 @@ key that it stands under, never by YAML's guess (where `no` is false, `1e-7` tex
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import yaml
 
 from dpsql.errors import SchemaError
 from dpsql.schema.build import build_schema
-from dpsql.schema.document import NodeRef, MappingNode, ListNode, TextNode, DocumentNode, closest_name, make_schema_error, quote_text
+from dpsql.schema.document import (
+    DocumentNode,
+    ListNode,
+    MappingNode,
+    NodeRef,
+    TextNode,
+    closest_name,
+    make_schema_error,
+    printable_text,
+    quote_text,
+)
+from dpsql.schema.locations import database_path
 from dpsql.schema.model import Schema
 
 MAX_BYTES = 1 << 20
@@ -56,9 +70,13 @@ def parse_document(text: str, file: str) -> DocumentNode:
         raise _syntax_error(error, text, file) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise make_schema_error(file, line, "holds a character that YAML does not allow", "Remove the character.") from None
+        raise make_schema_error(
+            file, line, "holds a character that YAML does not allow", "Remove the character."
+        ) from None
     except (ValueError, OverflowError):  # escapes such as "\UFFFFFFFF" reach chr() inside the parser
-        raise make_schema_error(file, None, "holds an escape that is no character", 'Look for "\\U" in quoted text.') from None
+        raise make_schema_error(
+            file, None, "holds an escape that is no character", 'Look for "\\U" in quoted text.'
+        ) from None
 
 
 def read_text(file: str) -> str:
@@ -75,12 +93,16 @@ def read_text(file: str) -> str:
     except ValueError:  # a NUL in the path
         raise make_schema_error(quote_text(file), None, "is not a path", "Give the path of a YAML file.") from None
     if data.startswith(b"SQLite format 3"):
-        raise make_schema_error(file, None, "is a database, perhaps a ledger, not a schema", "Give the path of a YAML file.")
+        raise make_schema_error(
+            file, None, "is a database, perhaps a ledger, not a schema", "Give the path of a YAML file."
+        )
     if Path(file).suffix.lower() in _DATA_SUFFIXES or data.startswith(b"PAR1") or data[8:12] == b"DUCK":
         hint = f"Draft a schema with 'dpsql init {file}', and open that."
         raise make_schema_error(file, None, "holds data: it is not a schema", hint)
     if len(data) > MAX_BYTES:
-        raise make_schema_error(file, None, "is larger than 1 MiB", "A schema describes tables; data belongs in other files.")
+        raise make_schema_error(
+            file, None, "is larger than 1 MiB", "A schema describes tables; data belongs in other files."
+        )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -130,7 +152,9 @@ class _YamlComposer(yaml.SafeLoader):
             raise _RefusedYaml(line, "holds a YAML tag",
                            "Remove the tag; text that begins with ! needs quotes.")  # fmt: skip
         if self.depth >= MAX_YAML_DEPTH:
-            raise _RefusedYaml(line, f"is nested deeper than {MAX_YAML_DEPTH} levels", "Check the brackets and the indentation.")
+            raise _RefusedYaml(
+                line, f"is nested deeper than {MAX_YAML_DEPTH} levels", "Check the brackets and the indentation."
+            )
         self.depth += 1
         try:
             return super().compose_node(parent, index)
@@ -154,7 +178,9 @@ def _convert_node(node: yaml.Node, file: str) -> DocumentNode:
 def _convert_scalar(node: yaml.ScalarNode, file: str) -> TextNode:
     line = node.start_mark.line + 1
     if any(c == "\0" or "\ud800" <= c <= "\udfff" for c in node.value):
-        raise make_schema_error(file, line, "holds a character that no database stores", "Remove NUL and surrogate escapes.")
+        raise make_schema_error(
+            file, line, "holds a character that no database stores", "Remove NUL and surrogate escapes."
+        )
     return TextNode(line, node.value, null=node.style is None and node.tag == _NULL_TAG)
 
 
@@ -178,7 +204,9 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> SchemaEr
     mark = error.problem_mark or error.context_mark
     line = None if mark is None else mark.line + 1
     if isinstance(error, yaml.composer.ComposerError):
-        return make_schema_error(file, line, "holds more than one YAML document", 'Keep one document: remove the line "---".')
+        return make_schema_error(
+            file, line, "holds more than one YAML document", 'Keep one document: remove the line "---".'
+        )
     # This one alone quotes more than a character, and it may be of a password that begins with an exclamation mark.
     problem = "found an undefined tag handle" if "tag handle" in str(error.problem) else error.problem
     return make_schema_error(file, line, f"is not YAML: {problem}", _syntax_hint(error, text, line or 1))
@@ -194,3 +222,91 @@ def _syntax_hint(error: yaml.MarkedYAMLError, text: str, line: int) -> str:
     if error.problem == "mapping values are not allowed here":
         return 'Put text that ends in a colon or holds ": " in quotes; else check the indentation.'
     return "Check indentation, colons, brackets and quotes near this line."
+
+
+# A schema that is a Python dict, as the tree that a YAML file is read to.
+#
+# Law: a value becomes the text that its owner would write in the file, so both are checked and read in the same way. What
+# has no such text is refused here, with the key that it stands under.
+
+MAX_DICT_DEPTH = 20  # the format needs 6; a dict may hold itself
+
+
+DICT_NAME = "the schema"
+"""How messages name a dict, which has no path."""
+
+
+def schema_from_dict(document: Mapping[str, object], folder: str | Path, env: Mapping[str, str] = os.environ) -> Schema:
+    """A schema that is a dict, with the keys of the file; its paths are relative to `folder`.
+
+    It has no file to keep a ledger beside, so it names one: two dicts must not come to share a budget by accident.
+    """
+    root = NodeRef(DICT_NAME, "", _node_from_value(document, DICT_NAME), 0)
+    ledger = root.child("ledger")
+    if ledger is None and root.child("dpsql") is not None:
+        raise make_schema_error(DICT_NAME, None, "the key ledger is missing: a dict has no file beside which one is kept",
+                        'Write for example "ledger": "sqlite:///clinic.ledger".')  # fmt: skip
+    base = Path(os.path.abspath(folder))
+    schema = build_schema(root, base / "schema.yaml", env)
+    file = database_path(schema.ledger)
+    return schema if file is None else replace(schema, path=base / f"{file.stem}.yaml")
+
+
+def _node_from_value(value: object, file: str, key: str = "", depth: int = 0) -> DocumentNode:
+    if depth > MAX_DICT_DEPTH:
+        raise _invalid_value_error(file, key, f"is nested deeper than {MAX_DICT_DEPTH} levels")
+    match value:
+        case Mapping():
+            return MappingNode(
+                0, tuple(_entry_from_value(name, inner, file, key, depth) for name, inner in value.items())
+            )
+        case list() | tuple():
+            return ListNode(
+                0, tuple(_node_from_value(item, file, f"{key}[{at}]", depth + 1) for at, item in enumerate(value))
+            )
+        case None:
+            return TextNode(0, "", null=True)
+        case _:
+            return TextNode(0, _check_characters(_scalar_text(value, file, key), file, key))
+
+
+def _entry_from_value(name: object, value: object, file: str, key: str, depth: int) -> tuple[TextNode, DocumentNode]:
+    if name is None:
+        name = "null"  # as yaml.safe_load makes it of the key
+    if not isinstance(name, str):
+        raise _invalid_value_error(file, key, f"has a key that is no text, but {type(name).__name__}")
+    inner = f"{key}.{name}" if key else name
+    return TextNode(0, _check_characters(name, file, inner)), _node_from_value(value, file, inner, depth + 1)
+
+
+def _scalar_text(value: object, file: str, key: str) -> str:
+    match value:
+        case str():
+            return str.__str__(value)
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return int.__repr__(value)
+        case float():
+            return float.__repr__(value)
+        case Decimal():
+            return Decimal.__str__(value)
+        case dt.datetime():
+            return dt.datetime.isoformat(value, " ")
+        case dt.date():
+            return dt.date.isoformat(value)
+        case os.PathLike():
+            return os.fsdecode(value)
+        case _:
+            raise _invalid_value_error(file, key, f"cannot be a {type(value).__name__}")
+
+
+def _check_characters(text: str, file: str, key: str) -> str:
+    if any(c == "\0" or "\ud800" <= c <= "\udfff" for c in text):
+        raise _invalid_value_error(file, key, "holds a character that no database stores")
+    return text
+
+
+def _invalid_value_error(file: str, key: str, what: str) -> SchemaError:
+    hint = "Write text, numbers, dates, true and false, lists and dicts, as in the YAML file."
+    return make_schema_error(file, None, f"{printable_text(key, 200)} {what}" if key else f"it {what}", hint)

@@ -13,38 +13,163 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dpsql.compile import ReleaseStep, compile_query
-from dpsql.engines.scratch import InMemoryEngine
-from dpsql.exact import Exact
-from dpsql.privacy.choice import Exponential, Pick, bin_penalties
+from dpsql.compiler.calibrate.calibrate import NoiseKind
+from dpsql.compiler.compile import ReleaseStep, compile_query
+from dpsql.compiler.settings import Settings
+from dpsql.engines.in_memory import InMemoryEngine
+from dpsql.privacy.exact import Exact
+from dpsql.privacy.exponential import Exponential, Pick, bin_penalties
 from dpsql.privacy.loss import sum_losses
-from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism, scale_of
-from dpsql.privacy.release import Release, ReleaseSpec, perturb
-from dpsql.privacy.sampling import Sampler
-from dpsql.privacy.selection import (
+from dpsql.privacy.noise import Gaussian, Laplace, Mechanism, scale_of
+from dpsql.privacy.partition_selection import (
     GaussianThreshold,
     LaplaceThreshold,
     OptimalSelection,
     Selection,
     WeightedGaussian,
 )
-from dpsql.verify.claims import ExactCells
-from dpsql.verify.columns import engine_type_name
-from dpsql.verify.judge import Flags, Floats, ReleaseSamples, LossBound, bound_empirical_loss
-from dpsql.verify.neighbors import TableRows
-from dpsql.verify.templates import TABLES, Template
-from dpsql.verify.witness import reveal_cells
+from dpsql.privacy.release import Release, ReleaseSpec, perturb
+from dpsql.privacy.sampling import Sampler
+from dpsql.schema.domain import Domain
+from dpsql.schema.model import (
+    Budget,
+    Column,
+    Contributions,
+    EngineTable,
+    ForeignUnit,
+    Neighbors,
+    OwnUnit,
+    Privacy,
+    Resolved,
+    Schema,
+    Table,
+)
+from dpsql.types import BIGINT, DOUBLE, INTEGER, TEXT
+from dpsql.verify.epsilon_bound import Flags, Floats, LossBound, ReleaseSamples, bound_empirical_loss
+from dpsql.verify.generate.columns import engine_type_name
+from dpsql.verify.generate.neighbors import TableRows
+from dpsql.verify.invariants import ExactCells
+from dpsql.verify.paired_engine import reveal_cells
+
+# Statements for the audit, each with two small neighboring databases on which it loses as much as it may.
+#
+# One unit, number 0, has all that it can: many rows, values at the far ends, keys of its own. Its neighbor is without
+# it, or has it at the other end. Epsilons and deltas are large, so that a few thousand releases can tell.
+
+_BOUNDED_DOUBLE = Domain(DOUBLE, True, Fraction(0), Fraction(10))
+PEOPLE = Table(
+    "people", EngineTable(("people",)), OwnUnit("uid"), (("uid",),),
+    (Column("uid", Domain(BIGINT)), Column("town", Domain(TEXT)), Column("x", _BOUNDED_DOUBLE)),
+)  # fmt: skip
+VISITS = Table(
+    "visits", EngineTable(("visits",)), ForeignUnit("uid", "people", "uid"), (),
+    (Column("uid", Domain(BIGINT)), Column("ward", Domain(TEXT, True, values=("a", "b"))), Column("note", Domain(TEXT)),
+     Column("x", _BOUNDED_DOUBLE), Column("n", Domain(INTEGER, True, Fraction(-2), Fraction(3)))),
+)  # fmt: skip
+TABLES = (PEOPLE, VISITS)
+
+
+@dataclass(frozen=True)
+class Template:
+    name: str
+    sql: str
+    noise: NoiseKind = NoiseKind.LAPLACE
+    neighbors: Neighbors = Neighbors.ADD_REMOVE
+    group_size: int = 1
+    rows: int = 3
+    groups: int = 2
+    epsilon: Fraction = Fraction(1)
+    delta: Fraction = Fraction(0)
+    weaker: int = 2  # by how much the planted bug divides the noise: more, where no rows reach the whole claim
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(self.epsilon, self.delta, self.rows, self.groups, self.noise)
+
+    @property
+    def resolved_schema(self) -> Resolved:
+        budget = Budget(self.epsilon, self.delta)
+        caps = Contributions(self.rows, self.groups)
+        privacy = Privacy(self.neighbors, "people.uid", budget, budget, caps, self.group_size)
+        schema = Schema(Path("audit.yaml"), "duckdb://", "sqlite://", privacy, (), TABLES)
+        physical = {table.name: {column.name: column.type for column in table.columns} for table in schema.tables}
+        return Resolved(schema, 1, {table.name: table.source for table in schema.tables}, physical, "audit")
+
+    @property
+    def neighbor_pair(self) -> tuple[TableRows, TableRows]:
+        """Neighbors, in as many units as are protected at once."""
+        victims = range(self.group_size)
+        first = _build_side([_extreme_unit(number) for number in victims])
+        if self.neighbors is Neighbors.CHANGE_ONE:
+            return first, _build_side([_opposite_unit(number) for number in victims])
+        return first, _build_side([])
+
+
+def _build_side(units: list[TableRows]) -> TableRows:
+    everyone = [*units, *(_ordinary_unit(number) for number in range(10, 16))]
+    return {table: tuple(row for unit in everyone for row in unit[table]) for table in ("people", "visits")}
+
+
+def _extreme_unit(number: int) -> TableRows:
+    """More rows than any norm, in a ward where the crowd is too, and under keys that it alone has."""
+    visits = tuple((f"{number}", "'a'", f"'own{n}'", "1e9", "7") for n in range(30))
+    return {"people": ((f"{number}", "'own'", "1e9"),), "visits": visits}
+
+
+def _opposite_unit(number: int) -> TableRows:
+    visits = tuple((f"{number}", "'b'", f"'other{n}'", "-1e9", "-7") for n in range(30))
+    return {"people": ((f"{number}", "'other'", "-1e9"),), "visits": visits}
+
+
+def _ordinary_unit(number: int) -> TableRows:
+    visits = tuple((f"{number}", f"'{'ab'[n]}'", "'shared'", "5", "1") for n in range(2))
+    return {"people": ((f"{number}", "'shared'", "5"),), "visits": visits}
+
+
+_LARGE_DELTA, _LARGE_EPSILON = Fraction(1, 10), Fraction(4)
+GAUSSIAN, CHANGE_ONE = NoiseKind.GAUSSIAN, Neighbors.CHANGE_ONE
+
+TEMPLATES = (
+    Template("one count", "SELECT COUNT(*) FROM people"),
+    Template("one count, gaussian", "SELECT COUNT(*) FROM people", GAUSSIAN, epsilon=_LARGE_EPSILON, delta=_LARGE_DELTA),
+    Template("a count of weighted rows", "SELECT COUNT(*) FROM visits"),
+    Template("a sum of weighted rows, gaussian", "SELECT SUM(x) FROM visits", GAUSSIAN, epsilon=_LARGE_EPSILON, delta=_LARGE_DELTA),
+    Template("a sum that may be negative, change_one", "SELECT SUM(n) FROM visits", neighbors=CHANGE_ONE),
+    Template("count, sum and average", "SELECT COUNT(x), SUM(x), AVG(x) FROM visits", group_size=2),
+    Template("a variance, gaussian", "SELECT VAR_POP(x) FROM visits", GAUSSIAN, epsilon=_LARGE_EPSILON, delta=_LARGE_DELTA),
+    Template("a correlation", "SELECT CORR(x, n) FROM visits", weaker=8),
+    Template("distinct values", "SELECT COUNT(DISTINCT note) FROM visits"),
+    Template("listed groups", "SELECT ward, COUNT(*), SUM(x) FROM visits GROUP BY ward"),
+    Template("listed groups, gaussian, change_one", "SELECT ward, COUNT(*) FROM visits GROUP BY ward", GAUSSIAN,
+             CHANGE_ONE, epsilon=_LARGE_EPSILON, delta=_LARGE_DELTA),
+    Template("grouping sets", "SELECT ward, COUNT(*) FROM visits GROUP BY ROLLUP (ward)"),
+    Template("units of each group", "SELECT ward, COUNT(DISTINCT uid) FROM visits GROUP BY ward", weaker=4),
+    Template("selected groups", "SELECT note, COUNT(*) FROM visits GROUP BY note", delta=_LARGE_DELTA),
+    Template("selected groups, gaussian", "SELECT note, COUNT(*) FROM visits GROUP BY note", GAUSSIAN, delta=_LARGE_DELTA),
+    Template("thirty keys of one unit", "SELECT note, COUNT(*) FROM visits GROUP BY note", delta=_LARGE_DELTA, groups=30),
+    Template("thirty keys of one unit, gaussian", "SELECT note, COUNT(*) FROM visits GROUP BY note", GAUSSIAN,
+             delta=_LARGE_DELTA, groups=30),
+    Template("one key for each unit", "SELECT DISTINCT town FROM people", delta=_LARGE_DELTA, neighbors=CHANGE_ONE),
+    Template("a mixed key, two units", "SELECT ward, note, COUNT(*) FROM visits GROUP BY ward, note", GAUSSIAN,
+             group_size=2, delta=_LARGE_DELTA),
+    Template("a median", "SELECT MEDIAN(n) FROM visits WHERE note <> 'shared'", weaker=4),
+    Template("a median, two units", "SELECT MEDIAN(n) FROM visits WHERE note <> 'shared'", group_size=2, weaker=4),
+    Template("quantiles of groups, gaussian", "SELECT ward, QUANTILE_DISC(n, 0.9) FROM visits GROUP BY ward", GAUSSIAN,
+             epsilon=_LARGE_EPSILON, delta=_LARGE_DELTA, weaker=4),
+    Template("a largest value, change_one", "SELECT MAX(n) FROM visits", neighbors=CHANGE_ONE, weaker=8),
+    Template("a most frequent value", "SELECT MODE(ward) FROM visits"),
+)  # fmt: skip
 
 DEFAULT_SAMPLES = 40_000
 _BATCH_SIZE = 4_000
 _MIN_SMOOTH_SIGMA = 1 << 10
 _MAX_CONTRAST_CELLS = 5
 """Cells of which pairs are looked at."""
-
 
 
 @dataclass(frozen=True)
@@ -64,7 +189,9 @@ class AuditResult:
         return any(bound.exceeds_claim for bound in self.control)
 
 
-def audit_template(template: Template, sampler: Sampler, engine: InMemoryEngine, samples: int = DEFAULT_SAMPLES) -> AuditResult:
+def audit_template(
+    template: Template, sampler: Sampler, engine: InMemoryEngine, samples: int = DEFAULT_SAMPLES
+) -> AuditResult:
     resolved = template.resolved_schema
     steps = compile_query(template.sql, resolved, template.settings).steps
     steps = tuple({step.plan_hash: step for step in steps}.values())
@@ -73,9 +200,16 @@ def audit_template(template: Template, sampler: Sampler, engine: InMemoryEngine,
     first, second = (_run_steps(engine, side, steps) for side in template.neighbor_pair)
     loss = sum_losses([step.loss for step in steps])
     observed = _sample_both_sides(steps, first, second, sampler, samples, lambda spec: spec)
-    planted = _sample_both_sides(steps, first, second, sampler, samples, lambda spec: _weaken_spec(spec, template.weaker))
+    planted = _sample_both_sides(
+        steps, first, second, sampler, samples, lambda spec: _weaken_spec(spec, template.weaker)
+    )
     gaussian = all(_is_gaussian(step) for step in steps)
-    return AuditResult(template.name, samples, bound_empirical_loss(observed, loss, gaussian), bound_empirical_loss(planted, loss, gaussian))
+    return AuditResult(
+        template.name,
+        samples,
+        bound_empirical_loss(observed, loss, gaussian),
+        bound_empirical_loss(planted, loss, gaussian),
+    )
 
 
 def _is_gaussian(step: ReleaseStep) -> bool:
@@ -91,7 +225,9 @@ def _is_gaussian(step: ReleaseStep) -> bool:
 
 def _run_steps(engine: InMemoryEngine, side: TableRows, steps: tuple[ReleaseStep, ...]) -> list[ExactCells]:
     for table in TABLES:
-        engine.fill_table(table.name, [(column.name, engine_type_name(column.type)) for column in table.columns], side[table.name])
+        engine.fill_table(
+            table.name, [(column.name, engine_type_name(column.type)) for column in table.columns], side[table.name]
+        )
     return [reveal_cells(engine.run_release(step.sql, len(step.keys), {})) for step in steps]
 
 
@@ -144,7 +280,12 @@ def _pairwise_contrasts(cells: list[Floats]) -> tuple[Floats, ...]:
 
 
 def _flag_one_sided_keys(
-    index: int, keys: dict[tuple[int, tuple[Any, ...]], Flags], first: ExactCells, second: ExactCells, unknown: int, n: int
+    index: int,
+    keys: dict[tuple[int, tuple[Any, ...]], Flags],
+    first: ExactCells,
+    second: ExactCells,
+    unknown: int,
+    n: int,
 ) -> dict[tuple[int, tuple[Any, ...]], Flags]:
     """Whether any of the keys appears that one side alone has: each is rare, all together are not as rare."""
     sides = [{key[:unknown] for key in cells.keys} for cells in (first, second)]

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import math
 import platform
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
 from importlib.metadata import version
 
-from dpsql.about import VERSION
-from dpsql.schema.model import Schema
+from dpsql.schema.model import Column, ForeignUnit, OwnUnit, RowUnit, Schema, Table
 from dpsql.verify.audit import AuditResult
-from dpsql.verify.features import FEATURES
-from dpsql.verify.judge import ALPHA, LossBound
+from dpsql.verify.coverage import FEATURES
+from dpsql.verify.epsilon_bound import ALPHA, LossBound
+from dpsql.verify.generate.columns import format_timestamp
+from dpsql.verify.generate.neighbors import TableRows
+from dpsql.verify.generate.schemas import GeneratedSchema
+from dpsql.verify.shrink import FailingCase
+from dpsql.version import VERSION
 
 MAX_FAILURES = 20
 MIN_STATEMENTS = 100
@@ -154,7 +162,9 @@ def _report_lines(report: VerifyReport) -> list[str]:
         + ", ".join(f"{count} {kind}" for kind, count in trials.outcomes.most_common()),
         f"  {trials.releases} releases compared on both databases, and in another order with more threads",
     ]
-    lines += _layout_columns([f"{trials.features[feature]:>6} {feature}" for feature in FEATURES if trials.features[feature]])
+    lines += _layout_columns(
+        [f"{trials.features[feature]:>6} {feature}" for feature in FEATURES if trials.features[feature]]
+    )
     if untried := [feature for feature in FEATURES if not trials.features[feature]]:
         lines.append(f"  not tried: {', '.join(untried)}")
     if trials.outcomes["failed"]:
@@ -163,7 +173,9 @@ def _report_lines(report: VerifyReport) -> list[str]:
     if report.findings:
         lines.append(f"  FAILED: {_format_count(len(report.findings), 'finding')}")
     elif report.failure_rate_bound is not None:
-        lines.append(f"  no claim was broken: at 95 % confidence, fewer than {report.failure_rate_bound:.2%} of such statements do")
+        lines.append(
+            f"  no claim was broken: at 95 % confidence, fewer than {report.failure_rate_bound:.2%} of such statements do"
+        )
     for finding in report.findings:
         schema = "" if report.schema is None else " SCHEMA"
         command = f"dpsql verify{schema} --seed {finding.number} --trials 8 --no-statistics"
@@ -193,7 +205,9 @@ def _audit_lines(report: VerifyReport) -> list[str]:
         worst = max(result.shown, key=lambda bound: bound.shown - bound.claimed)
         planted = max(result.control, key=lambda bound: bound.shown - bound.claimed)
         verdict = "" if result.holds else "  FAILED"
-        power = f"{_format_loss(planted.shown)}, found" if result.has_power else f"{_format_loss(planted.shown)}, NOT FOUND"
+        power = (
+            f"{_format_loss(planted.shown)}, found" if result.has_power else f"{_format_loss(planted.shown)}, NOT FOUND"
+        )
         figures = f"{_format_loss(worst.shown):>8} {worst.claimed:>8.3f}  {worst.measure:<31}"
         lines.append(f"  {result.template:<42} {figures} {power}{verdict}")
     return lines
@@ -206,3 +220,92 @@ def _format_loss(number: float) -> str:
 
 def _format_count(number: int, noun: str) -> str:
     return f"1 {noun}" if number == 1 else f"{number} {noun}s"
+
+
+# A failing case for people: a schema to paste, the statement, both databases and the SQL that ran.
+
+
+def render_case(case: FailingCase) -> str:
+    lines = [*(f"-- {finding}" for finding in case.outcome.findings), "", "-- the schema"]
+    lines += [f"-- {line}" for line in render_schema(case.world)]
+    lines += ["", "-- the statement", f"{case.asked};", ""]
+    lines += ["-- D", *_render_script(case.world, case.pair.first), "", "-- D', its neighbor"]
+    lines += [*_render_script(case.world, case.pair.second), ""]
+    if case.outcome.compiled is not None:
+        for number, step in enumerate(case.outcome.compiled.steps, 1):
+            lines += [f"-- what runs for release {number}", f"{step.sql};", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _render_script(generated: GeneratedSchema, rows: TableRows) -> Iterator[str]:
+    for stored in generated.tables:
+        columns = ", ".join(f'"{column.name}" {column.engine_type}' for column in stored.columns)
+        yield f'CREATE OR REPLACE TABLE "{stored.name}" ({columns});'
+        if rows[stored.name]:
+            yield f'INSERT INTO "{stored.name}" VALUES'
+            tuples = [f"  ({', '.join(row)})" for row in rows[stored.name]]
+            yield from (f"{line}{';' if line is tuples[-1] else ','}" for line in tuples)
+
+
+# --- the schema, as YAML ---------------------------------------------------------------------------------------------
+
+
+def render_schema(generated: GeneratedSchema) -> Iterator[str]:
+    privacy = generated.schema.privacy
+    caps = privacy.contributions
+    limits = {name: cap for name, cap in (("rows", caps.rows), ("groups", caps.groups)) if cap is not None}
+    yield "dpsql: 1"
+    yield "engine: duckdb:///example.duckdb"
+    yield "privacy:"
+    yield f"  neighbors: {privacy.neighbors.value}"
+    yield f"  unit: {json.dumps(privacy.unit, ensure_ascii=False)}"
+    yield f"  budget: {{epsilon: {_format_number(privacy.budget.epsilon)}, delta: {_format_number(privacy.budget.delta)}}}"
+    if limits:
+        yield f"  contributions: {json.dumps(limits)}"
+    yield f"  group_size: {privacy.group_size}"
+    yield "tables:"
+    for stored in generated.tables:
+        yield from _render_table(stored.table)
+
+
+def _render_table(table: Table) -> Iterator[str]:
+    yield f"  {json.dumps(table.name, ensure_ascii=False)}:"
+    match table.unit:
+        case None:
+            yield "    public: true"
+        case RowUnit():
+            yield "    unit: row"
+        case OwnUnit(name):
+            yield f"    unit: {json.dumps(name, ensure_ascii=False)}"
+        case ForeignUnit(name, target, key):
+            yield f"    unit: {json.dumps({name: f'{target}.{key}'}, ensure_ascii=False)}"
+    if table.unique:
+        yield f"    unique: {json.dumps([list(key) for key in table.unique], ensure_ascii=False)}"
+    yield "    columns:"
+    for column in table.columns:
+        yield f"      {json.dumps(column.name, ensure_ascii=False)}: {_render_column(column)}"
+
+
+def _format_number(number: Fraction) -> str:
+    """Exactly: what a schema declares was written as a decimal, or is a double."""
+    with localcontext(Context(prec=800)):
+        return f"{Decimal(number.numerator) / Decimal(number.denominator):f}"
+
+
+def _render_column(column: Column) -> str:
+    """Numbers, dates and values as text, which the loader reads exactly."""
+    domain, parts = column.domain, [f"type: {json.dumps(str(column.type))}"]
+    if domain.is_bounded:
+        ends = [
+            format_timestamp(end, column.type) if column.type.is_time else _format_number(end) for end in domain.bounds
+        ]
+        parts.append(f"bounds: {json.dumps(ends)}")
+    if domain.values is not None and str(column.type) != "boolean":
+        parts.append(f"values: {json.dumps([str(value) for value in domain.values], ensure_ascii=False)}")
+    if column.grid is not None:
+        parts.append(f"grid: {json.dumps(_format_number(column.grid))}")
+    if column.null_group:
+        parts.append("nullable: true")
+    if str(column.type) == "text":
+        parts.append(f"max_length: {column.max_length}")
+    return "{" + ", ".join(parts) + "}"

@@ -1,7 +1,7 @@
 """The whole of it: random trials in several processes until the time is over, then the statistical pass.
 
-    from dpsql.verify.run import Plan, verify
-    report = verify(VerifyOptions(seconds=60))
+from dpsql.verify.run import Plan, verify
+report = verify(VerifyOptions(seconds=60))
 """
 
 from __future__ import annotations
@@ -20,21 +20,19 @@ from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 
-from dpsql.engines.scratch import InMemoryEngine
+from dpsql.engines.in_memory import InMemoryEngine
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Schema
-from dpsql.verify.audit import DEFAULT_SAMPLES, AuditResult, audit_template
-from dpsql.verify.draws import ChoiceStream
-from dpsql.verify.features import find_features
-from dpsql.verify.neighbors import random_pair
-from dpsql.verify.questions import random_query
-from dpsql.verify.report import Counterexample, VerifyReport, TrialCounts
-from dpsql.verify.show import render_case
+from dpsql.verify.audit import DEFAULT_SAMPLES, TEMPLATES, AuditResult, audit_template
+from dpsql.verify.coverage import find_features
+from dpsql.verify.generate.choices import ChoiceStream
+from dpsql.verify.generate.neighbors import random_pair
+from dpsql.verify.generate.queries import random_query
+from dpsql.verify.generate.schemas import generate_from_schema, random_schema
+from dpsql.verify.report import Counterexample, TrialCounts, VerifyReport, render_case
 from dpsql.verify.shrink import FailingCase, shrink_case
-from dpsql.verify.templates import TEMPLATES
-from dpsql.verify.trial import TrialStatement, TrialHarness, TrialOutcome, open_harness, random_trial_statement
-from dpsql.verify.worlds import random_schema, generate_from_schema
+from dpsql.verify.trial import TrialHarness, TrialOutcome, TrialStatement, open_harness, random_trial_statement
 
 STATEMENTS_PER_BATCH = 8
 """Tried on one pair of databases, which costs as much to make as two or three of them."""
@@ -68,7 +66,9 @@ class Progress:
     stage: str
 
 
-def verify_claims(plan: VerifyOptions, report_progress: Callable[[Progress], None] = lambda progress: None) -> VerifyReport:
+def verify_claims(
+    plan: VerifyOptions, report_progress: Callable[[Progress], None] = lambda progress: None
+) -> VerifyReport:
     """Try what the plan says and report it; after Ctrl-C, what was tried until then."""
     started = time.monotonic()
     schema = None if plan.path is None else _load_declarations(plan.path)
@@ -123,7 +123,11 @@ class _TrialState:
 
 
 def _run_trials(
-    pool: ProcessPoolExecutor, plan: VerifyOptions, schema: Schema | None, report_progress: Callable[[Progress], None], state: _TrialState
+    pool: ProcessPoolExecutor,
+    plan: VerifyOptions,
+    schema: Schema | None,
+    report_progress: Callable[[Progress], None],
+    state: _TrialState,
 ) -> None:
     """Batches, each from a number of its own: the same numbers give the same trials again."""
     until, numbers = time.time() + plan.seconds, _batch_numbers(plan)
@@ -221,7 +225,11 @@ def _build_counterexample(case: FailingCase, harness: TrialHarness, number: int,
 
 
 def _run_audits(
-    pool: ProcessPoolExecutor, plan: VerifyOptions, report_progress: Callable[[Progress], None], state: _TrialState, audits: list[AuditResult]
+    pool: ProcessPoolExecutor,
+    plan: VerifyOptions,
+    report_progress: Callable[[Progress], None],
+    state: _TrialState,
+    audits: list[AuditResult],
 ) -> None:
     futures = [pool.submit(audit_by_index, count, plan.samples) for count in range(len(TEMPLATES))]
     for count, future in enumerate(futures, 1):

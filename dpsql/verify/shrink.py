@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from dpsql.verify.draws import ChoiceStream
-from dpsql.verify.neighbors import NeighborPair, RowLiterals, TableRows
-from dpsql.verify.questions import random_query
-from dpsql.verify.trial import TrialStatement, TrialHarness, TrialOutcome
-from dpsql.verify.worlds import GeneratedSchema
+from dpsql.verify.generate.choices import ChoiceStream
+from dpsql.verify.generate.neighbors import NeighborPair, RowLiterals, TableRows
+from dpsql.verify.generate.queries import random_query
+from dpsql.verify.generate.schemas import GeneratedSchema
+from dpsql.verify.trial import TrialHarness, TrialOutcome, TrialStatement
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,18 @@ def _try_record(case: FailingCase, record: tuple[int, ...], harness: TrialHarnes
     choices = ChoiceStream(record=record)
     sql = random_query(case.world, choices)
     new_record = tuple(choices.record)
-    if sql == case.asked.sql or (len(sql), len(new_record), new_record) >= (len(case.asked.sql), len(case.record), case.record):
+    if sql == case.asked.sql or (len(sql), len(new_record), new_record) >= (
+        len(case.asked.sql),
+        len(case.record),
+        case.record,
+    ):
         return None
     statement = replace(case.asked, sql=sql)
     harness.forget_answers()
     outcome = harness.run_trial(statement)
-    return replace(case, asked=statement, record=new_record, outcome=outcome) if _is_same_failure(case, outcome) else None
+    return (
+        replace(case, asked=statement, record=new_record, outcome=outcome) if _is_same_failure(case, outcome) else None
+    )
 
 
 def _simpler_records(record: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -97,7 +103,9 @@ def _reduce_rows(case: FailingCase, harness: TrialHarness, until: float) -> Fail
     return case
 
 
-def _reduce_table_rows(case: FailingCase, table: str, fails: Callable[[NeighborPair], TrialOutcome | None], until: float) -> FailingCase:
+def _reduce_table_rows(
+    case: FailingCase, table: str, fails: Callable[[NeighborPair], TrialOutcome | None], until: float
+) -> FailingCase:
     """Drop rows of one table in halves, quarters, down to single ones."""
     pair = case.pair
     rows = list(dict.fromkeys((*pair.first[table], *pair.second[table], *pair.mixed[table])))
@@ -108,7 +116,9 @@ def _reduce_table_rows(case: FailingCase, table: str, fails: Callable[[NeighborP
             if time.monotonic() > until:
                 return case
             dropped = set(rows[start : start + size])
-            smaller = NeighborPair(*(_remove_rows(side, table, dropped) for side in (pair.first, pair.second, pair.mixed)))
+            smaller = NeighborPair(
+                *(_remove_rows(side, table, dropped) for side in (pair.first, pair.second, pair.mixed))
+            )
             outcome = fails(smaller)
             if outcome is None:
                 start += size

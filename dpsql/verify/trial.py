@@ -11,26 +11,26 @@ from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dpsql.calibrate import NoiseKind
-from dpsql.compile import Compiled
-from dpsql.dataset import Dataset
-from dpsql.engines.scratch import InMemoryEngine
+from dpsql.compiler.calibrate.calibrate import NoiseKind
+from dpsql.compiler.compile import Compiled
+from dpsql.compiler.plan.measures import MedianBy
+from dpsql.engines.in_memory import InMemoryEngine
 from dpsql.errors import EngineFailed, Error, InternalError
 from dpsql.ledger.base import Balance, Binding, Ledger
 from dpsql.ledger.open import open_ledger
-from dpsql.payers import dataset_account
-from dpsql.pins import expand_sources, identify_files
-from dpsql.plan.measures import MedianBy
 from dpsql.privacy.loss import sum_losses
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.public_facts import find_facts
 from dpsql.schema.model import Resolved, Schema
-from dpsql.session import Session
-from dpsql.verify.claims import find_undercharges
-from dpsql.verify.draws import ChoiceStream
-from dpsql.verify.neighbors import NeighborPair
-from dpsql.verify.witness import PairedEngine
-from dpsql.verify.worlds import GeneratedSchema
+from dpsql.session.dataset.accounts import dataset_account
+from dpsql.session.dataset.dataset import Dataset
+from dpsql.session.dataset.file_identity import expand_sources, identify_files
+from dpsql.session.dataset.public_facts import find_facts
+from dpsql.session.session import Session
+from dpsql.verify.generate.choices import ChoiceStream
+from dpsql.verify.generate.neighbors import NeighborPair
+from dpsql.verify.generate.schemas import GeneratedSchema
+from dpsql.verify.invariants import find_undercharges
+from dpsql.verify.paired_engine import PairedEngine
 
 TRIAL_TIME = dt.datetime(2024, 6, 30, 12, 0, tzinfo=dt.UTC)
 MIXED_THREADS = 4
@@ -57,7 +57,9 @@ class TrialStatement:
             "mechanism": None if self.median is MedianBy.EXPONENTIAL else self.median.value,
             "contributions.rows": self.rows, "contributions.groups": self.groups,
         }  # fmt: skip
-        return ";\n".join((*(f"SET {name} = {value}" for name, value in settings.items() if value is not None), self.sql))
+        return ";\n".join(
+            (*(f"SET {name} = {value}" for name, value in settings.items() if value is not None), self.sql)
+        )
 
 
 @dataclass(frozen=True)
@@ -112,11 +114,15 @@ class TrialHarness:
         ledger = self._ledger_for(generated)
         version = self._register_version(schema, ledger)
         facts = {
-            stored.name: find_facts(stored.table, stored.table.source, generated.physical_types[stored.name], self.witness.one.query_rows)
+            stored.name: find_facts(
+                stored.table, stored.table.source, generated.physical_types[stored.name], self.witness.one.query_rows
+            )
             for stored in generated.public_tables
         }
         identity = identify_files(schema, expand_sources(schema))
-        self._resolved = replace(generated.resolved_schema, schema=schema, version=version, public=facts, identity=identity)
+        self._resolved = replace(
+            generated.resolved_schema, schema=schema, version=version, public=facts, identity=identity
+        )
         self._ledger = ledger
 
     def forget_answers(self) -> None:
@@ -134,7 +140,9 @@ class TrialHarness:
         ledger = self._ledgers.get((binding, account))
         if ledger is None:
             path = self._folder / f"{len(self._ledgers)}.ledger"
-            ledger = open_ledger(f"sqlite://{path}", binding, account, failures=_NO_FAILURE_LIMIT, dataset_failures=_NO_FAILURE_LIMIT)
+            ledger = open_ledger(
+                f"sqlite://{path}", binding, account, failures=_NO_FAILURE_LIMIT, dataset_failures=_NO_FAILURE_LIMIT
+            )
             self._ledgers[(binding, account)] = ledger
         return ledger
 
@@ -154,8 +162,12 @@ class TrialHarness:
 
     def _open_session(self, statement: TrialStatement) -> Session:
         assert self._resolved is not None and self._ledger is not None
-        sampler = ExactSampler(ChoiceStream(statement.sql).random_bytes)  # the same noise again, so that holes are the same again
-        session = Session(Dataset(self._resolved, self.witness, self._ledger), sampler=sampler, clock=lambda: TRIAL_TIME)
+        sampler = ExactSampler(
+            ChoiceStream(statement.sql).random_bytes
+        )  # the same noise again, so that holes are the same again
+        session = Session(
+            Dataset(self._resolved, self.witness, self._ledger), sampler=sampler, clock=lambda: TRIAL_TIME
+        )
         session.set("derive", "off")  # what is derived runs on no database
         session.set("epsilon", str(statement.epsilon))
         session.set("delta", str(statement.delta))

@@ -8,14 +8,14 @@ from fractions import Fraction as F
 import pytest
 
 from dpsql.errors import InvalidParameter, Unsupported
-from dpsql.ledger.checker import recompute_loss
-from dpsql.privacy.scores import PosteriorDraws, Ranking
-from dpsql.session import Session
-from dpsql.verify.claims import find_undercharges
-from dpsql.verify.draws import ChoiceStream
-from dpsql.verify.neighbors import random_pair
+from dpsql.ledger.loss_checker.checker import recompute_loss
+from dpsql.privacy.score_selection import PosteriorDraws, Ranking
+from dpsql.session.session import Session
+from dpsql.verify.generate.choices import ChoiceStream
+from dpsql.verify.generate.neighbors import random_pair
+from dpsql.verify.generate.schemas import generate_from_schema, random_schema
+from dpsql.verify.invariants import find_undercharges
 from dpsql.verify.trial import open_harness, random_trial_statement
-from dpsql.verify.worlds import random_schema, generate_from_schema
 from tests.support.checking import agree
 from tests.support.shop import open_shop
 
@@ -62,7 +62,9 @@ def test_permute_and_flip_only_where_epsilon_is_charged(session: Session) -> Non
 
 def test_each_value_of_a_list_is_charged(session: Session) -> None:
     session.set("noise", "laplace")
-    one, five = (session.compile_statement(f"SELECT PRIVATE_TOP_K(kind, COUNT(*), {k}) FROM orders", ()) for k in (1, 5))
+    one, five = (
+        session.compile_statement(f"SELECT PRIVATE_TOP_K(kind, COUNT(*), {k}) FROM orders", ()) for k in (1, 5)
+    )
     first, last = one.steps[0].calibrated.scores, five.steps[0].calibrated.scores
     assert first is not None and last is not None and last.scale >= first.scale * F(49, 10)
 

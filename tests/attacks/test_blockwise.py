@@ -10,16 +10,16 @@ from fractions import Fraction as F
 
 import pytest
 
-from dpsql.calibrate import NoiseKind
-from dpsql.compile import compile_query
-from dpsql.engines.scratch import InMemoryEngine
+from dpsql.compiler.calibrate.calibrate import NoiseKind
+from dpsql.compiler.compile import compile_query
+from dpsql.compiler.settings import Settings
+from dpsql.engines.in_memory import InMemoryEngine
 from dpsql.errors import Error, GroupingError, InvalidParameter, InvalidSyntax, UnboundedContribution, Unsupported
-from dpsql.ledger.checker import recompute_loss, neighbor_relations
-from dpsql.privacy.mechanisms import Laplace
+from dpsql.ledger.loss_checker.checker import neighbor_relations, recompute_loss
+from dpsql.privacy.noise import Laplace
 from dpsql.schema.model import Neighbors, RowUnit
-from dpsql.settings import Settings
-from dpsql.verify.neighbors import NeighborPair
-from dpsql.verify.trial import TrialStatement, TrialHarness, open_harness
+from dpsql.verify.generate.neighbors import NeighborPair
+from dpsql.verify.trial import TrialHarness, TrialStatement, open_harness
 from tests.support.blocks import Row, cells, compiled, fill, literals, world
 
 STEPS = 1 << 20

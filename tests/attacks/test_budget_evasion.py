@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from dpsql.session import Session
+from dpsql.session.session import Session
 from tests.support import kill_at
 from tests.support.attacking import DATA, build, for_free, outcome, reopen, schema_text, spent
 from tests.support.ledgers import Shelf, bodies, in_schema
@@ -93,8 +93,13 @@ def test_stopped_at_a_step_the_question_is_paid_for_once_and_answered_once(
         kill_at.around(step, stop, patch.setattr)
         with pytest.raises(BaseException) as caught:
             session.execute(COUNT)
-    assert "row 7" not in str(caught.value) or step in ("post", "before purchase", "after purchase", "before store",
-        "after store")
+    assert "row 7" not in str(caught.value) or step in (
+        "post",
+        "before purchase",
+        "after purchase",
+        "before store",
+        "after store",
+    )
     assert spent(session)[1] in ((0,) if step == "before purchase" else (price,))
     stored = dict(bodies(f"sqlite://{tmp_path}/h.ledger"))
     first = session.execute(COUNT).rows

@@ -16,10 +16,10 @@ import sqlalchemy
 from sqlalchemy.pool import StaticPool
 
 import dpsql
-from dpsql.dbapi.answer import Answer
-from dpsql.dbapi.notebook import DpsqlMagic
 from dpsql.errors import BudgetExceeded, QueryCanceled
-from dpsql.sqlalchemy import told
+from dpsql.interfaces.dbapi.notebook import DpsqlMagic
+from dpsql.interfaces.dbapi.result import Answer
+from dpsql.interfaces.sqlalchemy import told
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 COUNT = "SELECT COUNT(*) FROM visits"

@@ -17,9 +17,9 @@ import duckdb
 import pytest
 
 import dpsql
-from dpsql.display.screen import Screen
-from dpsql.repl.beneath import format_statement_cost
-from dpsql.repl.shell import Shell
+from dpsql.interfaces.display.terminal import Screen
+from dpsql.interfaces.repl.shell import Shell
+from dpsql.interfaces.repl.status_line import format_statement_cost
 
 STEERS = "evil\x1b]0;PWNED\x07\x1b[2J"
 SCHEMA = """

@@ -103,8 +103,8 @@ def test_rows_that_are_left_out_and_answers_as_recorded_are_told(shop: Path) -> 
 
 
 def test_explaining_what_is_made_takes_parameters(shop: Path) -> None:
-    from dpsql.dataset import open_dataset
-    from dpsql.session import Session
+    from dpsql.session.dataset.dataset import open_dataset
+    from dpsql.session.session import Session
 
     session = Session(open_dataset(str(shop)), user="ana")
     try:
@@ -206,7 +206,7 @@ def test_a_synthetic_table_of_the_widest_columns_is_made(wide: dpsql.Connection,
 
 
 def test_a_schema_that_cannot_be_opened_is_not_called_well(shop: Path, tmp_path: Path) -> None:
-    from dpsql.owner.check import check_schema
+    from dpsql.owner.check.check import check_schema
 
     text = shop.read_text(encoding="utf-8") + 'statistics:\n  spread: {of: [x], sql: "foo(x)"}\n'
     (tmp_path / "wrong.yaml").write_text(text, encoding="utf-8")

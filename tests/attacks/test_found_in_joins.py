@@ -10,13 +10,26 @@ import duckdb
 import pytest
 
 import dpsql
-from dpsql.compile import compile_query
-from dpsql.dataset import open_dataset
+from dpsql.compiler.compile import compile_query
+from dpsql.compiler.plan.expressions import Literal
 from dpsql.errors import DataError, Error, InvalidSyntax, LimitExceeded, OperationalError, ProgrammingError
-from dpsql.plan.expr import Literal
-from dpsql.post.holes import fit_to_type
-from dpsql.session import Session
-from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, REAL, MICROSECOND_INTERVAL, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, decimal_type
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.postprocess.runtime_parameters import fit_to_type
+from dpsql.session.session import Session
+from dpsql.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    MICROSECOND_INTERVAL,
+    REAL,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    decimal_type,
+)
 
 SCHEMA = """
 dpsql: 1
@@ -119,7 +132,12 @@ def test_a_literal_that_its_type_does_not_hold_is_refused_before_any_row_is_read
 
 
 def test_no_literal_is_beyond_its_type() -> None:
-    for value, type_ in ((1 << 63, BIGINT), (-(1 << 31) - 1, INTEGER), (1 << 63, MICROSECOND_INTERVAL), (Decimal(100), decimal_type(3, 1))):
+    for value, type_ in (
+        (1 << 63, BIGINT),
+        (-(1 << 31) - 1, INTEGER),
+        (1 << 63, MICROSECOND_INTERVAL),
+        (Decimal(100), decimal_type(3, 1)),
+    ):
         with pytest.raises(DataError):
             Literal(value, type_)
     assert Literal(-(1 << 63), BIGINT).value == -(1 << 63)
@@ -137,7 +155,11 @@ def test_a_hole_is_moved_into_its_type() -> None:
               TEXT: "\ud800", BOOLEAN: 1,
               decimal_type(3, 1): 100}  # fmt: skip
     assert {type_: fit_to_type(value, type_) for type_, value in beyond.items()} == dict.fromkeys(beyond)
-    assert fit_to_type(Fraction(7), BIGINT) == 7 and fit_to_type(12.25, decimal_type(3, 1)) is not None and fit_to_type("a", TEXT) == "a"
+    assert (
+        fit_to_type(Fraction(7), BIGINT) == 7
+        and fit_to_type(12.25, decimal_type(3, 1)) is not None
+        and fit_to_type("a", TEXT) == "a"
+    )
 
 
 def chain(tables: int) -> str:

@@ -10,12 +10,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.dataset import open_dataset
+from dpsql.compiler.plan.expressions import ROW_WEIGHT
 from dpsql.errors import Error, LimitExceeded, OperationalError, SchemaError
-from dpsql.plan.expr import ROW_WEIGHT
-from dpsql.privacy.selection import WEIGHT_ONE, key_weight
+from dpsql.privacy.partition_selection import WEIGHT_ONE, key_weight
 from dpsql.schema.load import load_schema
-from dpsql.session import Session
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.session import Session
 
 SCHEMA = """
 dpsql: 1

@@ -13,18 +13,18 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql import dataset as datasets
-from dpsql.dataset import open_dataset
 from dpsql.errors import BudgetExceeded, Error, IntegrityError
-from dpsql.ledger import chain
+from dpsql.ledger import hash_chain as chain
 from dpsql.ledger.audit import run_audit
-from dpsql.ledger.base import Account, ReleaseRequest, Binding, ChargedStatement
+from dpsql.ledger.base import Account, Binding, ChargedStatement, ReleaseRequest
 from dpsql.ledger.open import open_ledger
-from dpsql.owner.books import audit_ledger, grant_budget, register_data_version
-from dpsql.privacy.records import write_release_record
-from dpsql.privacy.selection import calibrate_selection_by_rho
-from dpsql.runs import Runs
-from dpsql.session import Session
+from dpsql.owner.administration import audit_ledger, grant_budget, register_data_version
+from dpsql.privacy.audit_record import write_release_record
+from dpsql.privacy.partition_selection import calibrate_selection_by_rho
+from dpsql.session.dataset import dataset as datasets
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.dataset.runs import Runs
+from dpsql.session.session import Session
 from tests.support.shop import DATA, SCHEMA, Silence
 
 BOTH = """
@@ -157,9 +157,7 @@ def relink(path: Path) -> None:
         ("UPDATE release SET body = CAST('{}' AS BLOB)",),
     ],
 )
-def test_a_body_that_is_taken_away_to_be_drawn_again_shows(
-    shop: Shop, opened: Open, edits: tuple[str, ...]
-) -> None:
+def test_a_body_that_is_taken_away_to_be_drawn_again_shows(shop: Shop, opened: Open, edits: tuple[str, ...]) -> None:
     path = shop(BOTH)
     spend(path, opened)
     edit(path, *edits)
@@ -239,9 +237,7 @@ def test_who_leaves_a_group_needs_the_owners_grant(shop: Shop, opened: Open) -> 
     assert alone.execute("SELECT COUNT(*) FROM people WHERE age > 99").loss.rho > 0
 
 
-def test_another_schema_on_the_ledger_tells_an_analyst_nothing_of_others(
-    shop: Shop, opened: Open
-) -> None:
+def test_another_schema_on_the_ledger_tells_an_analyst_nothing_of_others(shop: Shop, opened: Open) -> None:
     path = shop(TEAM)
     before = opened(path, "ana")
     lowered = path.with_name("other.yaml")
@@ -249,17 +245,13 @@ def test_another_schema_on_the_ledger_tells_an_analyst_nothing_of_others(
     opened(lowered, "ana")
     with pytest.raises(Error) as refusal:
         before.execute(COUNT)
-    assert str(refusal.value) == (
-        "the schema was changed since it was opened\nHINT:  Connect again; or ask the owner."
-    )
+    assert str(refusal.value) == ("the schema was changed since it was opened\nHINT:  Connect again; or ask the owner.")
 
 
 # --- asking again ----------------------------------------------------------------------------------------------------
 
 
-def test_a_better_release_for_a_hole_does_not_make_the_statement_be_paid_again(
-    shop: Shop, opened: Open
-) -> None:
+def test_a_better_release_for_a_hole_does_not_make_the_statement_be_paid_again(shop: Shop, opened: Open) -> None:
     session = opened(shop())
     inner = "SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people)"
     session.set("epsilon", "2000")
@@ -272,9 +264,7 @@ def test_a_better_release_for_a_hole_does_not_make_the_statement_be_paid_again(
     assert first.loss.rho > 0 == again.loss.rho and again.rows == first.rows
 
 
-def test_a_schedule_does_not_time_a_run(
-    shop: Shop, opened: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_schedule_does_not_time_a_run(shop: Shop, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that ends after the next version is due is answered like one that ends before."""
     start = datetime(2030, 1, 1, 0, 59, 59, tzinfo=UTC)
     now = [start]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from dpsql.pgwire import client
-from dpsql.pgwire.conversation import ProtocolHandler
-from dpsql.pgwire.messages import Bind, Close, Describe, Execute, Parse, SimpleQuery, Sync
+from dpsql.interfaces.pgwire.backend_session.handler import ProtocolHandler
+from dpsql.interfaces.pgwire.protocol import client_codec as client
+from dpsql.interfaces.pgwire.protocol.frontend import Bind, Close, Describe, Execute, Parse, SimpleQuery, Sync
 from tests.support.shop import open_shop
 from tests.support.talking import say
 

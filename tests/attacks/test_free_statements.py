@@ -13,13 +13,17 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import NotPrivate
-from dpsql.session import Session
+from dpsql.session.session import Session
 from tests.support.attacking import TABLES, Pair, build_pair
 
-DUMMIES = "preview: dummy\n" + TABLES + """
+DUMMIES = (
+    "preview: dummy\n"
+    + TABLES
+    + """
 views:
   late: SELECT pid, kind, day FROM visits WHERE day >= DATE '2024-06-01'
 """
+)
 
 PICKERS = [
     "SELECT DISTINCT kind FROM visits",

@@ -16,13 +16,13 @@ from random import Random
 import duckdb
 import pytest
 
-from dpsql.dataset import open_dataset
+from dpsql.compiler.functions.table import FUNCTIONS
+from dpsql.compiler.plan.expressions import Call, Expr
+from dpsql.compiler.render.expressions import render_expr
 from dpsql.engines.duckdb import _PINNED_SETTINGS, quote_literal
 from dpsql.errors import Error
-from dpsql.functions.table import FUNCTIONS
-from dpsql.plan.expr import Call, Expr
-from dpsql.session import Session
-from dpsql.sql.render_expr import render_expr
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.session import Session
 from tests.support.expressions import POOLS, bound, computed, load, parts
 from tests.support.function_calls import EXPRESSIONS, composed
 from tests.support.victim import Neighbors, assert_alike

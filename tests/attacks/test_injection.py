@@ -20,7 +20,7 @@ import pytest
 
 import dpsql
 from dpsql.errors import Error, ProgrammingError, SchemaError
-from dpsql.session import Session
+from dpsql.session.session import Session
 from tests.support.attacking import (
     DATA,
     Pair,
@@ -146,8 +146,9 @@ def test_a_number_is_read_as_its_value(quiet: Session, value: Any, plain: Any) -
 
 def test_a_text_is_read_as_its_value(quiet: Session) -> None:
     sql = "SELECT COUNT(*) FROM visits WHERE ward = ?"
-    assert quiet.execute(sql, [Words("w1")]).rows == quiet.execute(sql, ["w1"]).rows != quiet.execute(sql,
-        ["none"]).rows
+    assert (
+        quiet.execute(sql, [Words("w1")]).rows == quiet.execute(sql, ["w1"]).rows != quiet.execute(sql, ["none"]).rows
+    )
     with pytest.raises(ProgrammingError, match="zero byte"):
         quiet.execute(sql, [Words("w\x001")])
     with pytest.raises(ProgrammingError, match="half of a character"):
@@ -220,8 +221,13 @@ def test_a_name_that_is_one_of_ours_changes_nothing(pair: Pair, quiet: Session, 
             assert told_apart(pair, sql) == [], sql
             assert quiet.execute(sql).rows == quiet.execute(plain).rows, sql
         else:
-            assert said.split(":")[0] in ("Unsupported", "InvalidSyntax", "AmbiguousColumn", "GroupingError",
-                "NotPrivate"), said
+            assert said.split(":")[0] in (
+                "Unsupported",
+                "InvalidSyntax",
+                "AmbiguousColumn",
+                "GroupingError",
+                "NotPrivate",
+            ), said
 
 
 SCHEMA_NAMES = """
@@ -357,14 +363,28 @@ def test_characters_that_look_alike_are_not_alike(pair: Pair, sql: str) -> None:
         assert told_apart(pair, sql) == []
 
 
-@pytest.mark.parametrize("comment", ["/* a */", "-- a\n", "/* /* nested */ */", "/*+ hint */", "/*! 50000 x */",
-    "--\u2028\n", "/* ' */", "-- \"\n", "/**/"])
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "/* a */",
+        "-- a\n",
+        "/* /* nested */ */",
+        "/*+ hint */",
+        "/*! 50000 x */",
+        "--\u2028\n",
+        "/* ' */",
+        '-- "\n',
+        "/**/",
+    ],
+)
 def test_a_comment_is_nothing(quiet: Session, comment: str) -> None:
     words = ("", "SELECT", "COUNT(*)", "FROM visits", "WHERE ward", "=", "'w1'", "")
     sql = f" {comment} ".join(words)
     said = outcome(quiet, sql)
-    assert said.startswith("InvalidSyntax") or quiet.execute(sql).rows == quiet.execute("SELECT COUNT(*) FROM "
-        "visits WHERE ward = 'w1'").rows
+    assert (
+        said.startswith("InvalidSyntax")
+        or quiet.execute(sql).rows == quiet.execute("SELECT COUNT(*) FROM visits WHERE ward = 'w1'").rows
+    )
 
 
 # --- settings and URLs -----------------------------------------------------------------------------------------------

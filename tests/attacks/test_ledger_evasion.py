@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from dpsql.dataset import open_dataset
 from dpsql.errors import AccessDenied, BudgetExceeded, Error, IntegrityError, InvalidParameter, SchemaError, StaleData
-from dpsql.ledger.books import SqlLedger
-from dpsql.owner.books import grant_budget
-from dpsql.payers import dataset_account
-from dpsql.session import Session
+from dpsql.ledger.ledger import SqlLedger
+from dpsql.owner.administration import grant_budget
+from dpsql.session.dataset.accounts import dataset_account
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.session import Session
 from tests.support.attacking import (
     DATA,
     TABLES,
@@ -104,8 +104,8 @@ def test_an_edited_ledger_shows(tmp_path: Path) -> None:
         with pytest.raises(sqlite3.IntegrityError):
             db.execute("DELETE FROM payment")
         db.execute("DROP TRIGGER entry_UPDATE")
-        db.execute("UPDATE entry SET content = replace(content, '\"spent\":[\"', '\"spent\":[\"-')")
-        db.execute("UPDATE entry SET content = replace(content, '\"spent\":[null,\"', '\"spent\":[null,\"-')")
+        db.execute('UPDATE entry SET content = replace(content, \'"spent":["\', \'"spent":["-\')')
+        db.execute('UPDATE entry SET content = replace(content, \'"spent":[null,"\', \'"spent":[null,"-\')')
     db.close()
     assert session.dataset.ledger.verify_chains() != ()
     assert outcome(session, "SELECT SUM(n) FROM visits").startswith("IntegrityError")
@@ -247,8 +247,13 @@ def test_nobody_connects_as_the_dataset_or_as_nobody(tmp_path: Path) -> None:
     for user in (None, "dataset", "DATASET", "Ana", "ana ", "", "ana\x00", "ana' OR '1'='1", "*", "ana,ben"):
         with pytest.raises(AccessDenied):
             Session(session.dataset, user)
-    for sql in ("SET ROLE ben", "SET SESSION AUTHORIZATION ben", "SET user = ben", "RESET ROLE",
-        "SET SESSION ROLE ben"):
+    for sql in (
+        "SET ROLE ben",
+        "SET SESSION AUTHORIZATION ben",
+        "SET user = ben",
+        "RESET ROLE",
+        "SET SESSION ROLE ben",
+    ):
         outcome(session, sql)
         assert session.execute("SHOW session_authorization").rows == [("ana",)]
         assert session._account.name == "ana"

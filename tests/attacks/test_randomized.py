@@ -11,7 +11,6 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.dataset import open_dataset
 from dpsql.errors import (
     BudgetExceeded,
     Error,
@@ -22,7 +21,8 @@ from dpsql.errors import (
     Unsupported,
 )
 from dpsql.privacy.sampling import ExactSampler, Sampler
-from dpsql.session import Session
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.session import Session
 from tests.support.shop import Silence
 
 SCHEMA = """\

@@ -73,8 +73,9 @@ def test_paths_that_climb_are_the_owners_own(tmp_path: Path) -> None:
     schema = schema_text("h", tables).replace("engine: duckdb:///h.duckdb\n", "")
     session = build(inner, "h", schema, "SELECT 1", sampler=Silence())
     assert session.execute("SELECT COUNT(*) FROM people").rows[0][0] in range(45, 51)
-    assert "up.parquet" not in outcome(session, "SELECT COUNT(*) FROM '../up.parquet'").replace("'../up.parquet'",
-        "").replace('"../up.parquet"', "")
+    assert "up.parquet" not in outcome(session, "SELECT COUNT(*) FROM '../up.parquet'").replace(
+        "'../up.parquet'", ""
+    ).replace('"../up.parquet"', "")
 
 
 VIEWS = ["SELECT 1; DROP TABLE visits", "SELECT * FROM visits; SELECT 1", "DROP TABLE visits", "COPY visits TO 'x'",

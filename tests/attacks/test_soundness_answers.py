@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import BudgetExceeded, QueryCanceled
-from dpsql.ledger.base import Account, ReleaseRequest, Binding, Entitlement, ChargedStatement
-from dpsql.ledger.books import SqlLedger
+from dpsql.ledger.base import Account, Binding, ChargedStatement, Entitlement, ReleaseRequest
+from dpsql.ledger.ledger import SqlLedger
 from dpsql.ledger.open import open_ledger
-from dpsql.owner.books import register_data_version
-from dpsql.payers import dataset_account
+from dpsql.owner.administration import register_data_version
 from dpsql.privacy.loss import Loss
-from dpsql.session import Session
+from dpsql.session.dataset.accounts import dataset_account
+from dpsql.session.session import Session
 from tests.support.attacking import (
     DATA,
     TABLES,

@@ -13,10 +13,16 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from dpsql.privacy.partition_selection import (
+    WEIGHT_ONE,
+    GaussianThreshold,
+    LaplaceThreshold,
+    OptimalSelection,
+    WeightedGaussian,
+)
 from dpsql.privacy.sampling import ExactSampler, Integers, likeliest_index
-from dpsql.privacy.selection import WEIGHT_ONE, GaussianThreshold, LaplaceThreshold, OptimalSelection, WeightedGaussian
-from dpsql.session import Session
-from dpsql.verify.claims import find_undercharges
+from dpsql.session.session import Session
+from dpsql.verify.invariants import find_undercharges
 from tests.support.attacking import DATA, ROWS, TABLES, VICTIM, Pair, build, build_pair, exact, schema_text, told_apart
 from tests.support.shop import Silence
 
@@ -29,8 +35,11 @@ INSERT INTO visits SELECT 100 + i % 60, 'w' || i % 4, ['a', 'b', 'c'][1 + i % 3]
 @pytest.fixture(scope="module", params=["add_remove", "change_one"])
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """Others are heavy too. Under change_one another heavy patient stands in the victim's place."""
-    instead = VICTIM.replace("'own'", "'other'").replace("'w' || i % 4", "'w3'").replace("[100, 1000000, NULL, 0]",
-        "[0, -5, 7, 99]")
+    instead = (
+        VICTIM.replace("'own'", "'other'")
+        .replace("'w' || i % 4", "'w3'")
+        .replace("[100, 1000000, NULL, 0]", "[0, -5, 7, 99]")
+    )
     changed = request.param == "change_one"
     made = build_pair(tmp_path_factory.mktemp("noise"), data=DATA + HEAVY, instead=instead if changed else "",
                       neighbors=request.param)  # fmt: skip
@@ -97,8 +106,9 @@ def test_rule_4_small_values_under_wide_bounds_are_not_rounded_away(tmp_path: Pa
 
 def test_rule_4_pairs_are_formed_before_anything_is_clipped(tmp_path: Path) -> None:
     """Clamping sums before forming pairs: s+ moved by 20,487·C."""
-    wide = TABLES.replace("n: {type: bigint, bounds: [0, 100]}",
-        "n: {type: bigint, bounds: [-1099511627776, 2147483648]}")
+    wide = TABLES.replace(
+        "n: {type: bigint, bounds: [0, 100]}", "n: {type: bigint, bounds: [-1099511627776, 2147483648]}"
+    )
     far = "UPDATE visits SET n = [-1099511627776, 2147483648, 1099511627776][1 + n % 3]; "
     pair = build_pair(tmp_path, wide, DATA + HEAVY, VICTIM + far, far)
     for sql in ("SELECT AVG(n), COUNT(n) FROM visits", "SELECT kind, AVG(n) FROM visits GROUP BY kind",
@@ -196,7 +206,7 @@ def worst_exclusive(selection: object) -> float:
         case GaussianThreshold(sigma, threshold, reach) | WeightedGaussian(sigma, threshold, reach):
             # Weighted counts are multiples of 2^-16 of a unit: a tail over 10^6 steps, still term by term.
             far = threshold + int(12 * sigma)
-            density = np.exp(-(np.arange(-far, far + 1) / float(sigma)) ** 2 / 2)
+            density = np.exp(-((np.arange(-far, far + 1) / float(sigma)) ** 2) / 2)
             weighted = isinstance(selection, WeightedGaussian)
             mass = {t: math.isqrt(WEIGHT_ONE**2 // t) if weighted else 1 for t in range(1, reach.l0 + 1)}
             return max(t * discrete_tail(density, threshold - mass[t], far) for t in mass)
@@ -254,8 +264,11 @@ def divergence(p: npt.NDArray[np.float64], q: npt.NDArray[np.float64], alpha: fl
 def test_rule_6_what_is_chosen_costs_what_is_charged(tmp_path: Path, neighbors: str, noise: str) -> None:
     """Permute-and-flip at ε²/8: KL 3.8 times too large."""
     her = VICTIM.replace("[100, 1000000, NULL, 0]", "[100, 100, 100, 100]")
-    instead = her.replace("[100, 100, 100, 100]", "[0, 0, 0, 0]").replace("'w' || i % 4",
-        "'w3'") if neighbors == "change_one" else ""
+    instead = (
+        her.replace("[100, 100, 100, 100]", "[0, 0, 0, 0]").replace("'w' || i % 4", "'w3'")
+        if neighbors == "change_one"
+        else ""
+    )
     pair = build_pair(tmp_path, data=DATA, victim=her, instead=instead, neighbors=neighbors)
     for sql in ("SELECT MEDIAN(n) FROM visits", "SELECT kind, QUANTILE_DISC(n, 0.9) FROM visits GROUP BY kind",
                 "SELECT sex, MEDIAN(age) FROM people GROUP BY sex"):  # fmt: skip
@@ -302,8 +315,9 @@ def gaussian_delta(sigma: float, step: int, epsilon: float) -> float:
     return float(np.maximum(np.exp(log_q) - np.exp(epsilon + log_p), 0).sum() / mass)
 
 
-@pytest.mark.parametrize("epsilon, delta",
-    [("3", "1e-6"), ("10.75", "1e-5"), ("1", "1e-6"), ("25", "1e-7"), ("0.1", "1e-3")])
+@pytest.mark.parametrize(
+    "epsilon, delta", [("3", "1e-6"), ("10.75", "1e-5"), ("1", "1e-6"), ("25", "1e-7"), ("0.1", "1e-3")]
+)
 def test_rule_7_discrete_noise_has_the_delta_that_was_asked(tmp_path: Path, epsilon: str, delta: str) -> None:
     """The analytic Gaussian formula is for continuous noise: δ 1.38 times at (3, 1e-6), 4 times at (10.75, 1e-5)."""
     session = build(tmp_path, "price", schema_text("price"), DATA)

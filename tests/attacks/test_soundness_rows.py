@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.dataset import open_dataset
 from dpsql.errors import OperationalError, SchemaError, StaleData
-from dpsql.owner.books import register_data_version
-from dpsql.session import Session
+from dpsql.owner.administration import register_data_version
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.session import Session
 from tests.support.attacking import (
     DATA,
     VICTIM,
@@ -182,8 +182,9 @@ def test_rule_2_public_rows_do_not_multiply_one_units_rows_at_will(pair: Pair) -
     joins = " ".join(f"JOIN nums {name} ON v.pid = 7" for name in "ab")
     started = time.process_time()
     with for_free(*pair):
-        assert "LimitExceeded: one private row could meet" in same_outcome(pair,
-            f"SELECT COUNT(*) FROM visits v {joins}")
+        assert "LimitExceeded: one private row could meet" in same_outcome(
+            pair, f"SELECT COUNT(*) FROM visits v {joins}"
+        )
         rows, pairs = "(SELECT v.pid FROM visits v JOIN nums ON TRUE)", "(SELECT a.i FROM nums a, nums b)"
         nested = f"SELECT COUNT(*) FROM {rows} s JOIN {pairs} q ON s.pid = 7"
         assert "LimitExceeded" in same_outcome(pair, nested)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import dpsql
-from dpsql.dbapi.connection import Connection
 from dpsql.errors import Error, NotPrivate, UnknownTable
+from dpsql.interfaces.dbapi.connection import Connection
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 MAKE = "CREATE SYNTHETIC TABLE {} AS SELECT sex, birth_year FROM patients WITH (epsilon = 0.2)"

@@ -14,7 +14,7 @@ import pytest
 
 from dpsql.errors import BudgetExceeded
 from dpsql.privacy.sampling import Integers, likeliest_index
-from dpsql.session import Session
+from dpsql.session.session import Session
 from tests.support.attacking import (
     DATA,
     VICTIM,
@@ -156,9 +156,16 @@ def test_a_single_row_is_refused_for_free_or_selected_away(pair: Pair, sql: str)
         assert [session.budget().charges for session in pair] == before
 
 
-@pytest.mark.parametrize("sql", ["SELECT MIN(age) FROM people", "SELECT MAX(n) FROM visits",
-    "SELECT MODE(city) FROM people",
-                                 "SELECT APPROX_TOP_K(city, 9) FROM people", "SELECT HISTOGRAM(ward) FROM visits"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT MIN(age) FROM people",
+        "SELECT MAX(n) FROM visits",
+        "SELECT MODE(city) FROM people",
+        "SELECT APPROX_TOP_K(city, 9) FROM people",
+        "SELECT HISTOGRAM(ward) FROM visits",
+    ],
+)
 def test_an_extreme_or_unique_value_of_hers_does_not_leave(tmp_path: Path, sql: str) -> None:
     """She is the only one who is 120, who has a value of 100, who lives nowhere."""
     data = DATA + "UPDATE visits SET n = n % 50; DELETE FROM people WHERE age < 5;"

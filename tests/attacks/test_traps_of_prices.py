@@ -29,8 +29,20 @@ from tests.support.victim import (
 EPSILONS = ["0", "-1", "-0", "nan", "inf", "-inf", "1e999", "1e-999", "''", "NULL", "none", "1/0", "-1/3", "0x10",
 "1000001", "1e400",
             "infinity", "sNaN", "1e", "--1", "1;2", "ε"]  # fmt: skip
-DELTAS = ["1", "-1", "1.5", "nan", "inf", "-1e-9", "1e999", "1e-999", "2", "3/2", "''",
-"0.9999999999999999999999999999e1"]
+DELTAS = [
+    "1",
+    "-1",
+    "1.5",
+    "nan",
+    "inf",
+    "-1e-9",
+    "1e999",
+    "1e-999",
+    "2",
+    "3/2",
+    "''",
+    "0.9999999999999999999999999999e1",
+]
 
 
 @pytest.mark.parametrize(("name", "value"), [*(("epsilon", e) for e in EPSILONS), *(("delta", d) for d in DELTAS)])

@@ -155,8 +155,9 @@ def seconds(folder: Path, sql: str, run: bool) -> float:
 
 
 def test_four_times_as_many_sums_take_about_four_times_as_long(tmp_path: Path) -> None:
-    few, many = (seconds(tmp_path / str(k), f"SELECT {listed('SUM(n + {i}) AS c{i}', k)} FROM visits",
-        False) for k in (80, 320))
+    few, many = (
+        seconds(tmp_path / str(k), f"SELECT {listed('SUM(n + {i}) AS c{i}', k)} FROM visits", False) for k in (80, 320)
+    )
     assert many < 8 * few
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from dpsql.cli.words import SETTING_NAMES
-from dpsql.settings import SETTING_NAMES as NAMES
+from dpsql.compiler.settings import SETTING_NAMES as NAMES
+from dpsql.interfaces.cli.completion import SETTING_NAMES
 from tests.support.needed import program
 
 ROOT = Path(__file__).parents[2]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.cli.hospital import make_hospital
+from dpsql.interfaces.cli.demo_hospital import make_hospital
 from tests.support.terminal import Terminal
 
 SCREENS = Path(__file__).parent / "screens"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import dpsql
-from dpsql.cli.hospital import make_hospital
+from dpsql.interfaces.cli.demo_hospital import make_hospital
 
 if os.name != "posix":
     pytest.skip("there are no pseudo-terminals elsewhere", allow_module_level=True)

@@ -12,11 +12,11 @@ import pytest
 
 import dpsql
 from benchmarks.startup import LIMIT, environment_of, start
-from dpsql.cli.hospital import make_hospital
+from dpsql.interfaces.cli.demo_hospital import make_hospital
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("sqlglot", "duckdb", "numpy", "pandas", "polars", "pyarrow", "matplotlib", "altair", "IPython", "sqlalchemy",
-         "psycopg", "asyncpg", "dpsql.session", "dpsql.compile", "dpsql.dataset", "dpsql.engines.duckdb",
+         "psycopg", "asyncpg", "dpsql.session.session", "dpsql.compiler.compile", "dpsql.session.dataset.dataset", "dpsql.engines.duckdb",
          "dpsql.verify")  # fmt: skip
 
 
@@ -33,7 +33,14 @@ def test_the_prompt_is_there_within_half_a_second_of_cpu(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "module", ["dpsql", "dpsql.cli.run", "dpsql.repl.run", "dpsql.dbapi.opening", "dpsql.cli.user"]
+    "module",
+    [
+        "dpsql",
+        "dpsql.interfaces.cli.main",
+        "dpsql.interfaces.repl.main",
+        "dpsql.interfaces.dbapi.background_open",
+        "dpsql.interfaces.cli.user",
+    ],
 )
 def test_what_comes_before_a_prompt_imports_no_engine_and_no_sql(module: str) -> None:
     code = f"import sys, {module}\nprint([name for name in {HEAVY!r} if name in sys.modules])"

@@ -87,7 +87,7 @@ def same(ours: object, theirs: object, allowed: Tolerance) -> bool:
             return len(ours) == len(theirs) and all(same(a, b, allowed) for a, b in zip(ours, theirs, strict=True))
         case dict(), dict():
             return ours.keys() == theirs.keys() and all(same(ours[key], theirs[key], allowed) for key in ours)
-        case (int() | float() | Decimal() | Fraction()), (int() | float() | Decimal() | Fraction()):
+        case ((int() | float() | Decimal() | Fraction()), (int() | float() | Decimal() | Fraction())):
             return ours == theirs or allowed.allows(float(ours), float(theirs))
         case (dt.date(), dt.date()):  # a datetime is a date, too
             return type(ours) is type(theirs) and (ours == theirs or _days_apart(ours, theirs) <= allowed.absolute)

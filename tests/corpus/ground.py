@@ -12,8 +12,8 @@ from pathlib import Path
 
 import duckdb
 
-from dpsql.dataset import open_dataset
-from dpsql.session import StatementResult, Session
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.session import Session, StatementResult
 from tests.support.shop import Silence
 
 HERE = Path(__file__).parent

@@ -8,11 +8,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.dataset import open_dataset
+from dpsql.compiler.parse.parser import parse_query
 from dpsql.errors import Error, NotPrivate
-from dpsql.schema.made_up import MAX_ROWS
-from dpsql.session import Session
-from dpsql.sql.parse import parse_query
+from dpsql.schema.dummy_rows import MAX_ROWS
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.session import Session
 from tests.corpus.ground import HERE, script
 from tests.corpus.reader import Case, all_cases
 

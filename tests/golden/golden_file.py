@@ -1,12 +1,12 @@
 """Golden files: SQL, and below it what dpsql makes of it.
 
-    -- case: the title says what the case is about
-    -- schema: survey                     another schema than schema.yaml
-    -- set: noise = laplace               a setting; may be repeated
-    -- parameters: ["urgent", 5]          a JSON list
-    SELECT …
-    ---- plan
-    what section `plan` must be
+-- case: the title says what the case is about
+-- schema: survey                     another schema than schema.yaml
+-- set: noise = laplace               a setting; may be repeated
+-- parameters: ["urgent", 5]          a JSON list
+SELECT …
+---- plan
+what section `plan` must be
 """
 
 import json

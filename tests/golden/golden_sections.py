@@ -6,20 +6,20 @@ from functools import cache
 
 import duckdb
 
-from dpsql import settings
-from dpsql.compile import Compiled, ReleaseStep, compile_query
+from dpsql.compiler import settings
+from dpsql.compiler.compile import Compiled, ReleaseStep, compile_query
+from dpsql.compiler.parse.commands import ResetCommand, SetCommand, read_command
+from dpsql.compiler.parse.parser import parse_query
+from dpsql.compiler.plan.show import show_plan as show
+from dpsql.compiler.render.literals import render_type_name
+from dpsql.compiler.split.split import split_query
 from dpsql.errors import Error
-from dpsql.plan.show import show_plan as show
-from dpsql.post import sandbox
-from dpsql.post.sandbox import OutputColumn
-from dpsql.post.tables import build_empty_tables
 from dpsql.privacy.loss import Loss
-from dpsql.privacy.mechanisms import Gaussian
+from dpsql.privacy.noise import Gaussian
 from dpsql.schema.model import Resolved
-from dpsql.sql.commands import ResetCommand, SetCommand, read_command
-from dpsql.sql.literals import render_type_name
-from dpsql.sql.parse import parse_query
-from dpsql.sql.split import split_query
+from dpsql.session.postprocess import sandbox
+from dpsql.session.postprocess.release_tables import build_empty_tables
+from dpsql.session.postprocess.sandbox import OutputColumn
 from tests.golden.golden_file import Case
 
 NOW = dt.datetime(2024, 3, 1, 12, 30, tzinfo=dt.UTC)
@@ -72,9 +72,7 @@ class Shown:
         return chosen
 
     def _compile(self) -> Compiled:
-        return compile_query(
-            self._case.sql, self._resolved, self._settings().statement, self._case.parameters, NOW
-        )
+        return compile_query(self._case.sql, self._resolved, self._settings().statement, self._case.parameters, NOW)
 
     def _plan(self) -> str:
         releases = split_query(parse_query(self._case.sql, self._case.parameters), self._resolved.schema, NOW).releases

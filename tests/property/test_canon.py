@@ -10,9 +10,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.compile import Compiled, compile_query
-from dpsql.session import Session
-from dpsql.settings import change_setting
+from dpsql.compiler.compile import Compiled, compile_query
+from dpsql.compiler.settings import change_setting
+from dpsql.session.session import Session
 from tests.support.shop import open_shop
 
 Shop = tuple[Session, duckdb.DuckDBPyConnection]

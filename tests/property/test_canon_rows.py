@@ -14,11 +14,11 @@ from random import Random
 import duckdb
 import pytest
 
-from dpsql.analysis import canon
-from dpsql.analysis.canon import canonicalize_expr, canonicalize_condition
-from dpsql.analysis.sources import order_join_sides, normalize_conditions
-from dpsql.errors import Error, InternalError
-from dpsql.plan.expr import (
+from dpsql.compiler.analysis import canonical as canon
+from dpsql.compiler.analysis.canonical import canonicalize_condition, canonicalize_expr
+from dpsql.compiler.analysis.canonical_sources import normalize_conditions, order_join_sides
+from dpsql.compiler.plan.aggregate import Aggregate
+from dpsql.compiler.plan.expressions import (
     FALSE,
     TRUE,
     UID,
@@ -34,14 +34,13 @@ from dpsql.plan.expr import (
     Not,
     Or,
 )
-from dpsql.plan.measures import CountRows
-from dpsql.plan.nodes import Aggregate
-from dpsql.plan.relations import Filter, Join, JoinKind, Rows, row_fields
-from dpsql.plan.walk import map_rows, walk_rows
-from dpsql.rewrite.exact_units import make_unit_aggregates_exact
-from dpsql.rewrite.make_total import make_total
-from dpsql.rewrite.push_conditions import push_conditions
-from dpsql.sql.render_rows import render_rows
+from dpsql.compiler.plan.measures import CountRows
+from dpsql.compiler.plan.relations import Filter, Join, JoinKind, Rows, row_fields
+from dpsql.compiler.plan.walk import map_rows, walk_rows
+from dpsql.compiler.render.relations import render_rows
+from dpsql.compiler.rewrite.make_total import make_total, make_unit_aggregates_exact
+from dpsql.compiler.rewrite.scan_tables import push_conditions
+from dpsql.errors import Error, InternalError
 from dpsql.types import BIGINT, BOOLEAN, INTEGER, TEXT
 from tests.support import engine, expressions
 from tests.support.relations import POOLS, PUBLIC_ROWS, STORED, Builder, random_rows

@@ -15,7 +15,16 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpsql.privacy.choice import UnitContribution, Exponential, ExtremeTarget, Pick, Rank, Target, picks_loss, bin_penalties
+from dpsql.privacy.exponential import (
+    Exponential,
+    ExtremeTarget,
+    Pick,
+    Rank,
+    Target,
+    UnitContribution,
+    bin_penalties,
+    picks_loss,
+)
 from dpsql.privacy.loss import Loss
 
 TRIALS = 200
@@ -37,7 +46,14 @@ class Case:
 
 
 CASES = [Case(s, o, k, c) for s in (True, False) for o in (True, False) for k in (1, 2) for c in (False, True)]
-TARGETS = [Rank(F(1, 2)), Rank(F(9, 10)), Rank(F(1, 3)), ExtremeTarget(True, 20), ExtremeTarget(False, 0), ExtremeTarget(False, 60)]
+TARGETS = [
+    Rank(F(1, 2)),
+    Rank(F(9, 10)),
+    Rank(F(1, 3)),
+    ExtremeTarget(True, 20),
+    ExtremeTarget(False, 0),
+    ExtremeTarget(False, 60),
+]
 
 
 # --- neighbors -------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """What is derived from a stored release is what a fresh one would be: cell by cell, over worlds that are made up.
 
-    DPSQL_WORLDS=2000 pytest -s tests/property/test_derive.py     more of them
+DPSQL_WORLDS=2000 pytest -s tests/property/test_derive.py     more of them
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from dpsql import calibrate
-from dpsql.derive import derive, forms, regroup
-from dpsql.engines.scratch import InMemoryEngine
-from dpsql.verify.draws import ChoiceStream
+from dpsql.compiler.calibrate import calibrate
+from dpsql.compiler.reuse import derive, regroup
+from dpsql.compiler.reuse import describe as forms
+from dpsql.engines.in_memory import InMemoryEngine
+from dpsql.verify.generate.choices import ChoiceStream
 from tests.support.derived import ASKED, STORED, Ground, Pair, Pairs, derived, engine_for_worlds, ground, unlike
 
 WORLDS = int(os.environ.get("DPSQL_WORLDS", "40"))

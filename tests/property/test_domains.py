@@ -18,27 +18,32 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dpsql.analysis.domains import derive_domains
-from dpsql.analysis.values import domain_of
+from dpsql.compiler.analysis.domains import derive_domains, domain_of
+from dpsql.compiler.parse.parser import parse_query
+from dpsql.compiler.plan.aggregate import Node
+from dpsql.compiler.plan.expressions import Column, Expr
+from dpsql.compiler.plan.measures import CountValues
+from dpsql.compiler.plan.relations import Named, Project
+from dpsql.compiler.render.relations import render_rows
+from dpsql.compiler.rewrite.make_total import make_total
+from dpsql.compiler.rewrite.scan_tables import join_by_unit, scan_tables
+from dpsql.compiler.split.split import split_query
 from dpsql.errors import Error, InternalError
-from dpsql.plan.expr import Column, Expr
-from dpsql.plan.measures import CountValues
-from dpsql.plan.nodes import Node
-from dpsql.plan.relations import Named, Project
-from dpsql.rewrite.make_total import make_total
-from dpsql.rewrite.scan_tables import join_by_unit, scan_tables
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import Column as SchemaColumn
 from dpsql.schema.model import Contributions, EngineTable, Neighbors, OwnUnit, Privacy, Schema, Table
-from dpsql.sql.parse import parse_query
-from dpsql.sql.render_rows import render_rows
-from dpsql.sql.split import split_query
 from dpsql.types import BIGINT, DOUBLE, REAL, decimal_type
-from dpsql.verify.columns import StoredColumn, quote_literal, engine_type_name
-from dpsql.verify.draws import ChoiceStream
-from dpsql.verify.expressions import ScopedColumn, ExpressionGenerator, columns_in_scope
-from dpsql.verify.neighbors import random_unit_rows
-from dpsql.verify.worlds import AMPLE_BUDGET, StoredTable, GeneratedSchema, random_schema, generate_from_schema
+from dpsql.verify.generate.choices import ChoiceStream
+from dpsql.verify.generate.columns import StoredColumn, engine_type_name, quote_literal
+from dpsql.verify.generate.expressions import ExpressionGenerator, ScopedColumn, columns_in_scope
+from dpsql.verify.generate.neighbors import random_unit_rows
+from dpsql.verify.generate.schemas import (
+    AMPLE_BUDGET,
+    GeneratedSchema,
+    StoredTable,
+    generate_from_schema,
+    random_schema,
+)
 from tests.support import engine
 from tests.support.fitting import fits
 
@@ -94,7 +99,14 @@ def test_values_lie_within_their_domain(database: duckdb.DuckDBPyConnection, see
     world, draws = loaded(seed, database)
     write = ExpressionGenerator(draws, replace(world, tables=world.private_tables), named(world))
     for _ in range(3):
-        written = draws.choice((write.random_number(draws.draw_between(0, 3)), write.random_key(), write.random_clipped(2), write.random_condition(2)))
+        written = draws.choice(
+            (
+                write.random_number(draws.draw_between(0, 3)),
+                write.random_key(),
+                write.random_clipped(2),
+                write.random_condition(2),
+            )
+        )
         found = bound(f"SELECT COUNT({written}) FROM events", world)
         if found is not None:
             rows, expr = found

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from dpsql.errors import EngineFailed, Error, InternalError
-from dpsql.session import Session
+from dpsql.session.session import Session
 from tests.support.shop import open_shop
 from tests.support.statements import SAME
 
@@ -148,6 +148,7 @@ def test_a_budget_refuses_with_the_same_words(neighbors: Neighbors) -> None:
 
 
 # --- fuzz ------------------------------------------------------------------------------------------------------------
+
 
 def words(text: str) -> list[str]:
     return text.split()

@@ -17,12 +17,12 @@ from random import Random
 import duckdb
 import pytest
 
-from dpsql.analysis.image import evaluate_for_values
+from dpsql.compiler.analysis.key_values import evaluate_for_values
+from dpsql.compiler.functions import regex
+from dpsql.compiler.functions.table import FUNCTIONS
+from dpsql.compiler.plan.expressions import Call, Expr
+from dpsql.compiler.plan.walk import columns_of
 from dpsql.errors import Error
-from dpsql.functions import regex
-from dpsql.functions.table import FUNCTIONS
-from dpsql.plan.expr import Call, Expr
-from dpsql.plan.walk import columns_of
 from dpsql.schema.domain import Domain, to_number
 from dpsql.types import BIGINT, TEXT
 from tests.support.expressions import POOLS, bound, claimed, computed, load, parts, stored

@@ -1,7 +1,7 @@
 """Random statements from a grammar: each is answered as DuckDB answers it, or refused in our own words.
 
-    DPSQL_TRIALS=5000 pytest -s tests/property/test_generated.py           more trials
-    DPSQL_SEED=1234 DPSQL_TRIALS=1 pytest -s tests/property/test_generated.py    one of them again
+DPSQL_TRIALS=5000 pytest -s tests/property/test_generated.py           more trials
+DPSQL_SEED=1234 DPSQL_TRIALS=1 pytest -s tests/property/test_generated.py    one of them again
 """
 
 from __future__ import annotations

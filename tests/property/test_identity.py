@@ -16,7 +16,7 @@ from random import Random
 import duckdb
 import pytest
 
-from dpsql.session import Session
+from dpsql.session.session import Session
 from tests.support.shop import open_shop
 from tests.support.statements import OTHERWISE, SAME
 
@@ -135,7 +135,6 @@ def generated(rng: Random) -> str:
     items = ", ".join(keys + [aggregate() for _ in range(rng.randint(1, 3))])
     group = f" GROUP BY {', '.join(keys)}" if keys else ""
     return f"SELECT {items} FROM orders{where}{group}"
-
 
 
 @pytest.mark.parametrize("what", ["amount", "qty", "city", "paid"])

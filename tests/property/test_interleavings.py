@@ -25,9 +25,9 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.ledger.base import Account, ReleaseRequest, Binding, Entitlement, ChargedStatement
-from dpsql.ledger.books import SqlLedger
-from dpsql.ledger.database import LedgerDatabase, Row, Transaction
+from dpsql.ledger.backend import LedgerDatabase, Row, Transaction
+from dpsql.ledger.base import Account, Binding, ChargedStatement, Entitlement, ReleaseRequest
+from dpsql.ledger.ledger import SqlLedger
 from dpsql.ledger.open import open_ledger
 from dpsql.privacy.loss import Loss
 from tests.support.ledgers import charges

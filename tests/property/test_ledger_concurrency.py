@@ -17,9 +17,9 @@ from multiprocessing.synchronize import Barrier
 import pytest
 
 from dpsql.errors import BudgetExceeded
-from dpsql.ledger.base import Account, ReleaseRequest, Binding, ChargedStatement
-from dpsql.ledger.books import SqlLedger
-from dpsql.ledger.database import Transaction
+from dpsql.ledger.backend import Transaction
+from dpsql.ledger.base import Account, Binding, ChargedStatement, ReleaseRequest
+from dpsql.ledger.ledger import SqlLedger
 from dpsql.ledger.open import open_ledger
 from dpsql.privacy.filters import limits_for_budget
 from dpsql.privacy.loss import LOSS_DENOMINATOR, Loss

@@ -15,16 +15,28 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from dpsql.compiler.parse.parameters import Parameter
+from dpsql.compiler.parse.parser import parse_query
+from dpsql.compiler.plan.aggregate import Aggregate
+from dpsql.compiler.plan.expressions import Compare, Literal
+from dpsql.compiler.plan.relations import Filter
+from dpsql.compiler.render.literals import quote_identifier, render_double, render_literal, render_type_name
+from dpsql.compiler.split.split import split_query
 from dpsql.errors import ProgrammingError
-from dpsql.plan.expr import Compare, Literal
-from dpsql.plan.nodes import Aggregate
-from dpsql.plan.relations import Filter
-from dpsql.session import Session
-from dpsql.sql.literals import render_double, quote_identifier, render_literal, render_type_name
-from dpsql.sql.parameters import Parameter
-from dpsql.sql.parse import parse_query
-from dpsql.sql.split import split_query
-from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, Type, decimal_type
+from dpsql.session.session import Session
+from dpsql.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    HUGEINT,
+    INTEGER,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    Type,
+    decimal_type,
+)
 from tests.support import engine
 from tests.support.shop import open_shop
 

@@ -10,17 +10,19 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpsql.privacy.ptr import ProposeTestRelease, calibrate_propose_test_release, distance_to_instability
-from dpsql.privacy.sampling import MIN_SCALE
-from dpsql.privacy.smooth import (
-    LocalSensitivity,
+from dpsql.privacy.median import (
     BlockReach,
+    LocalSensitivity,
+    ProposeTestRelease,
     SmoothMedian,
+    calibrate_propose_test_release,
     calibrate_smooth_median,
+    distance_to_instability,
     local_sensitivity,
     smooth_delta,
     smooth_sensitivity,
 )
+from dpsql.privacy.sampling import MIN_SCALE
 
 Database = tuple[int, ...]
 Mass = npt.NDArray[np.float64]
@@ -81,7 +83,9 @@ def test_it_grows_by_a_step_at_most(steps: int) -> None:
         for other in one_step(database):
             two = local_sensitivity(counts(other), steps)
             assert all(largest_at(one, j) <= largest_at(two, j + 1) for j in range(2 * UNITS))
-            assert all(abs(distance_to_instability(one, s) - distance_to_instability(two, s)) <= 1 for s in range(1, BINS - 1))
+            assert all(
+                abs(distance_to_instability(one, s) - distance_to_instability(two, s)) <= 1 for s in range(1, BINS - 1)
+            )
 
 
 def test_it_is_right_where_many_units_share_few_bins() -> None:
@@ -107,6 +111,7 @@ def test_it_is_right_where_many_units_share_few_bins() -> None:
 
 def textbook(units: int, upper: int) -> LocalSensitivity:
     """A_k of the values 1 to `units` in 0 to `upper`, where one of them is changed and their number is known."""
+
     def at(i: int) -> int:
         return 0 if i < 1 else upper if i > units else i
 
@@ -132,7 +137,10 @@ def test_the_rate_is_that_of_the_textbook_but_for_what_the_proof_takes() -> None
 def test_the_bound_is_smooth_and_above_what_neighbors_move(epsilon: F, steps: int) -> None:
     mechanism = calibrate_smooth_median(epsilon, F(1, 1000), BlockReach(steps, 1), BINS)
     grows = 1 + float(epsilon) / (2 * math.log(2000))
-    bounds = {d: smooth_sensitivity(local_sensitivity(counts(d), steps), mechanism.rate, F(1, 10**9)) for d in databases(UNITS)}
+    bounds = {
+        d: smooth_sensitivity(local_sensitivity(counts(d), steps), mechanism.rate, F(1, 10**9))
+        for d in databases(UNITS)
+    }
     for one, bound in bounds.items():
         for other in within(one, steps) & bounds.keys():
             assert abs(median(one) - median(other)) <= bound

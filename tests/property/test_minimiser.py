@@ -8,13 +8,16 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from dpsql.privacy.decimals import ExactProblem
-from dpsql.privacy.design import FeatureDesign, NumericAxis, sqrt_rounded_up
-from dpsql.privacy.minimiser import TOLERANCE, minimize_loss
-from dpsql.privacy.objective import APPROXIMATION_SHARE, count_changed_rows, calibrate_objective_by_epsilon
-from dpsql.privacy.regression import calibrate_output_by_epsilon, build_problem
+from dpsql.privacy.regression.features import FeatureDesign, NumericAxis, sqrt_rounded_up
+from dpsql.privacy.regression.logistic_solver import TOLERANCE, ExactProblem, minimize_loss
+from dpsql.privacy.regression.objective_perturbation import (
+    APPROXIMATION_SHARE,
+    calibrate_objective_by_epsilon,
+    count_changed_rows,
+)
+from dpsql.privacy.regression.output_perturbation import build_problem, calibrate_output_by_epsilon
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
+from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRows
 
 FAR = 65_536
 
@@ -29,7 +32,9 @@ def test_output_perturbation_fails_on_no_rows(last: int) -> None:
     """Labels that a hair's breadth divides, under a ridge for one row: one more row once decided whether there was an
     answer, without any noise."""
     one = UnitMass(1, 1, True, 1, False)
-    study = calibrate_output_by_epsilon(FeatureDesign((NumericAxis(FAR),)), Axes((0, 0), (2, FAR)), one, F(1, 1000), 1, F(1, 10000))
+    study = calibrate_output_by_epsilon(
+        FeatureDesign((NumericAxis(FAR),)), Axes((0, 0), (2, FAR)), one, F(1, 1000), 1, F(1, 10000)
+    )
     rows = _tally({(1, 17_030): 212_825, (0, 16_963): last, (0, 0): 1_731_864})
     posed = build_problem(study.design, one, rows, study.ridge.ridge_at(0, one), np.zeros(2))
     w = minimize_loss(posed)
@@ -42,7 +47,9 @@ def test_objective_perturbation_fails_on_no_slope(rows: dict[tuple[int, int], in
     """A ridge at which the determinant takes nearly all that a row may lose: the slope is far out."""
     one = UnitMass(1, 1, True, 1, False)
     strength = F("0.1576581176449915733040857")
-    study = calibrate_objective_by_epsilon(FeatureDesign((NumericAxis(5),)), Axes((0, 0), (2, 5)), one, strength, 1, F(1))
+    study = calibrate_objective_by_epsilon(
+        FeatureDesign((NumericAxis(5),)), Axes((0, 0), (2, 5)), one, strength, 1, F(1)
+    )
     assert study.loss.epsilon is not None and study.loss.epsilon <= 1
     assert study.scale <= 16 * sqrt_rounded_up(2) * count_changed_rows(one) / (1 - APPROXIMATION_SHARE) + 1
     for _ in range(50):

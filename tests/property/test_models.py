@@ -11,22 +11,26 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpsql.privacy.design import FeatureDesign, NumericAxis
-from dpsql.privacy.mechanisms import Sensitivity
-from dpsql.privacy.minimiser import TOLERANCE, minimize_loss
-from dpsql.privacy.moments import moments_sensitivity, calibrate_moments_by_epsilon, sum_moments
-from dpsql.privacy.objective import (
+from dpsql.privacy.noise import Sensitivity
+from dpsql.privacy.regression.features import FeatureDesign, NumericAxis
+from dpsql.privacy.regression.logistic_solver import TOLERANCE, minimize_loss
+from dpsql.privacy.regression.noisy_moments import calibrate_moments_by_epsilon, moments_sensitivity, sum_moments
+from dpsql.privacy.regression.objective_perturbation import (
     CURVATURE,
     SLOPE_STEPS,
     ObjectivePerturbation,
     approximation_sensitivity,
-    count_changed_rows,
-    split_row_loss,
-    min_ridge,
     calibrate_objective_by_epsilon,
+    count_changed_rows,
+    min_ridge,
+    split_row_loss,
 )
-from dpsql.privacy.regression import minimizer_sensitivity, calibrate_output_by_epsilon, build_problem
-from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
+from dpsql.privacy.regression.output_perturbation import (
+    build_problem,
+    calibrate_output_by_epsilon,
+    minimizer_sensitivity,
+)
+from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRows
 from tests.support.models import AXES, DESIGN, LINEAR_AXES, Silent, Unit, Wrong, crowd, tally, unit
 
 MASSES = [

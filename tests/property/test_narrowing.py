@@ -8,10 +8,10 @@ from random import Random
 import duckdb
 import pytest
 
-from dpsql.analysis.narrow import narrow_where
-from dpsql.functions.calendar import TRUNCATIONS
-from dpsql.plan.expr import Expr
-from dpsql.plan.walk import columns_of
+from dpsql.compiler.analysis.narrowing import narrow_where
+from dpsql.compiler.functions.calendar import TRUNCATIONS
+from dpsql.compiler.plan.expressions import Expr
+from dpsql.compiler.plan.walk import columns_of
 from tests.support.expressions import ENVIRONMENT, bound, computed, load, stored
 from tests.support.fitting import fits
 

@@ -13,15 +13,15 @@ from random import Random
 import duckdb
 import pytest
 
-from dpsql.dataset import Dataset, open_dataset
-from dpsql.plan.expr import UID
-from dpsql.plan.relations import Field, row_fields
-from dpsql.plan.stages import Shape
-from dpsql.rewrite.pipeline import prepare_rows
-from dpsql.sql.blocks import BoundRuntimeParameter, BoundRelease
-from dpsql.sql.parse import parse_query
-from dpsql.sql.render_rows import render_rows
-from dpsql.sql.split import split_query
+from dpsql.compiler.parse.parser import parse_query
+from dpsql.compiler.plan.expressions import UID
+from dpsql.compiler.plan.relations import Field, row_fields
+from dpsql.compiler.plan.steps import Shape
+from dpsql.compiler.render.relations import render_rows
+from dpsql.compiler.rewrite.pipeline import prepare_rows
+from dpsql.compiler.split.blocks import BoundRelease, BoundRuntimeParameter
+from dpsql.compiler.split.split import split_query
+from dpsql.session.dataset.dataset import Dataset, open_dataset
 from dpsql.types import DOUBLE, TEXT
 
 SCHEMA = """

@@ -14,11 +14,11 @@ import pytest
 
 from dpsql.engines.base import Engine
 from dpsql.errors import BudgetExceeded, EngineFailed, OperationalError
-from dpsql.exact import Exact
-from dpsql.ledger.base import Account, AdmitCallback, ReleaseRequest, Entitlement, Ledger, ChargedStatement
+from dpsql.ledger.base import Account, AdmitCallback, ChargedStatement, Entitlement, Ledger, ReleaseRequest
+from dpsql.privacy.exact import Exact
 from dpsql.privacy.release import release_from_bytes, release_to_bytes
 from dpsql.privacy.sampling import ExactSampler, Integers
-from dpsql.session import Session
+from dpsql.session.session import Session
 from tests.support.shop import open_shop
 
 SQL = "SELECT kind, COUNT(*), SUM(amount) FROM orders GROUP BY kind"
@@ -44,7 +44,12 @@ class Watched:
 
 class WatchedLedger(Watched):
     def purchase(
-        self, account: Account, asked: Sequence[ReleaseRequest], statement: ChargedStatement, now: datetime, admit: AdmitCallback
+        self,
+        account: Account,
+        asked: Sequence[ReleaseRequest],
+        statement: ChargedStatement,
+        now: datetime,
+        admit: AdmitCallback,
     ) -> tuple[Entitlement, ...]:
         claims: tuple[Entitlement, ...] = self.inner.purchase(account, asked, statement, now, admit)
         self._note("paid")

@@ -15,17 +15,16 @@ from random import Random
 import duckdb
 import pytest
 
-from dpsql.analysis.domains import derive_domains
-from dpsql.analysis.units import derive_unit_facts
+from dpsql.compiler.analysis.domains import derive_domains
+from dpsql.compiler.analysis.units import derive_unit_facts
+from dpsql.compiler.plan.aggregate import Aggregate
+from dpsql.compiler.plan.expressions import UID
+from dpsql.compiler.plan.measures import CountRows
+from dpsql.compiler.plan.relations import Rows, row_fields
+from dpsql.compiler.plan.walk import walk_rows
+from dpsql.compiler.render.relations import render_rows
+from dpsql.compiler.rewrite.make_total import make_total, make_unit_aggregates_exact
 from dpsql.errors import Error, InternalError
-from dpsql.plan.expr import UID
-from dpsql.plan.measures import CountRows
-from dpsql.plan.nodes import Aggregate
-from dpsql.plan.relations import Rows, row_fields
-from dpsql.plan.walk import walk_rows
-from dpsql.rewrite.exact_units import make_unit_aggregates_exact
-from dpsql.rewrite.make_total import make_total
-from dpsql.sql.render_rows import render_rows
 from dpsql.types import parse_type
 from tests.support import engine
 from tests.support.fitting import fits
@@ -138,4 +137,3 @@ def test_a_unit_moves_no_row_of_another(row_units: bool, databases: list[duckdb.
 
 
 NODES = ("Join", "Mark", "PerUnit", "UnitWindow", "SetOperation", "Expand", "PublicScan", "RowsHole")
-

@@ -18,13 +18,13 @@ import numpy.typing as npt
 import pytest
 
 from dpsql.errors import IntegrityError
-from dpsql.exact import Exact
-from dpsql.ledger.checker import UnreadableRecord, recompute_loss
-from dpsql.privacy.records import write_study_record
-from dpsql.privacy.release import ReleaseSpec, release_from_bytes, perturb, release_to_bytes
-from dpsql.privacy.response import RandomizedResponse
+from dpsql.ledger.loss_checker.checker import UnreadableRecord, recompute_loss
+from dpsql.privacy.audit_record import write_study_record
+from dpsql.privacy.exact import Exact
+from dpsql.privacy.randomized_response import RandomizedResponse
+from dpsql.privacy.release import ReleaseSpec, perturb, release_from_bytes, release_to_bytes
 from dpsql.privacy.sampling import ExactSampler, Integers
-from dpsql.privacy.tally import Axes, UnitMass
+from dpsql.privacy.weighted_rows import Axes, UnitMass
 
 UNITS = 3
 Told = dict[tuple[int, ...], float]

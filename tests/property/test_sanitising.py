@@ -9,12 +9,12 @@ from itertools import combinations
 import duckdb
 import pytest
 
-from dpsql.engines.owner import sanitized_sql as checked
-from dpsql.plan.relations import ScanColumn
+from dpsql.compiler.plan.relations import ScanColumn
+from dpsql.compiler.render.expressions import render_sanitized_column as scanned
+from dpsql.compiler.render.literals import render_literal, render_type_name
+from dpsql.engines.duckdb_admin import sanitized_sql as checked
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import Column
-from dpsql.sql.literals import render_literal, render_type_name
-from dpsql.sql.render_expr import render_sanitized_column as scanned
 from dpsql.types import (
     BIGINT,
     BOOLEAN,

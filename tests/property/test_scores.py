@@ -14,8 +14,17 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpsql.privacy.mechanisms import Sensitivity
-from dpsql.privacy.scores import LIKELIHOOD_STEPS, SHARE_STEPS, PosteriorDraws, CellMoves, Ranking, posterior_penalties, score_loss, log_penalties
+from dpsql.privacy.noise import Sensitivity
+from dpsql.privacy.score_selection import (
+    LIKELIHOOD_STEPS,
+    SHARE_STEPS,
+    CellMoves,
+    PosteriorDraws,
+    Ranking,
+    log_penalties,
+    posterior_penalties,
+    score_loss,
+)
 
 TRIALS = 120
 ORDERS = (Decimal("1.1"), Decimal(2), Decimal(8), Decimal(100))
@@ -194,7 +203,9 @@ def test_an_untruncated_posterior_is_caught() -> None:
     """Beta(1 + k, 1 + n - k) against one row more, a true one: the ratio of densities is theta (n + 2) / (k + 1), which
     has no bound near 0. On grids that reach further down, one row tells ever more than [.05, .95] is charged for."""
     moves = CellMoves(Sensitivity(1, 1, 1), True, True)
-    drawings = [PosteriorDraws(F(LIKELIHOOD_STEPS), 1, first, F(1), F(1), 1) for first in (200, 50, 10, 1)]  # tempers of 1
+    drawings = [
+        PosteriorDraws(F(LIKELIHOOD_STEPS), 1, first, F(1), F(1), 1) for first in (200, 50, 10, 1)
+    ]  # tempers of 1
     losses = [posterior_lost(drawing, [[0, 5]], [[1, 5]])[0] for drawing in drawings]
     charged = [float(score_loss(drawing, moves).epsilon or 0) for drawing in drawings]
     assert losses == sorted(losses) and all(a <= b for a, b in zip(losses, charged, strict=True))

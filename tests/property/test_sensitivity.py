@@ -17,23 +17,29 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.compile import Compiled, compile_query
+from dpsql.compiler.compile import Compiled, compile_query
+from dpsql.compiler.settings import Settings
 from dpsql.errors import Error, InternalError, UnboundedContribution, UnboundedValues
-from dpsql.explain import explain
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import Column, Contributions, EngineTable, Neighbors, OwnUnit, Privacy, Schema, Table
-from dpsql.settings import Settings
+from dpsql.session.explain import explain
 from dpsql.types import BIGINT, DOUBLE
-from dpsql.verify import forms
-from dpsql.verify.columns import quote_literal
-from dpsql.verify.draws import ChoiceStream
-from dpsql.verify.features import find_features
-from dpsql.verify.neighbors import NeighborPair, extreme_pair, random_pair
-from dpsql.verify.questions import random_query
-from dpsql.verify.show import render_case
+from dpsql.verify.coverage import find_features
+from dpsql.verify.generate import queries as forms
+from dpsql.verify.generate.choices import ChoiceStream
+from dpsql.verify.generate.columns import quote_literal
+from dpsql.verify.generate.neighbors import NeighborPair, extreme_pair, random_pair
+from dpsql.verify.generate.queries import random_query
+from dpsql.verify.generate.schemas import (
+    AMPLE_BUDGET,
+    SCHEMA_SHAPES,
+    GeneratedSchema,
+    generate_from_schema,
+    random_schema,
+)
+from dpsql.verify.report import render_case
 from dpsql.verify.shrink import FailingCase, shrink_case
-from dpsql.verify.trial import TrialStatement, TrialHarness, open_harness, random_trial_statement
-from dpsql.verify.worlds import AMPLE_BUDGET, SCHEMA_SHAPES, GeneratedSchema, random_schema, generate_from_schema
+from dpsql.verify.trial import TrialHarness, TrialStatement, open_harness, random_trial_statement
 
 TRIALS = int(os.environ.get("DPSQL_TRIALS", "200"))
 SEED = int(os.environ.get("DPSQL_SEED", "0"))
@@ -48,7 +54,12 @@ def bench() -> Iterator[TrialHarness]:
 
 
 def try_statements(
-    world: GeneratedSchema, pair: NeighborPair, ask: Callable[[GeneratedSchema, ChoiceStream], str], seed: int, count: int, bench: TrialHarness
+    world: GeneratedSchema,
+    pair: NeighborPair,
+    ask: Callable[[GeneratedSchema, ChoiceStream], str],
+    seed: int,
+    count: int,
+    bench: TrialHarness,
 ) -> tuple[Counter[str], list[Compiled]]:
     """Ask several statements; fail with a minimal example where a claim does not hold."""
     bench.load_pair(world, pair)
@@ -107,7 +118,9 @@ def test_one_unit_changes_one_block_of_each_group_that_it_reaches(bench: TrialHa
     assert (seen["answered"] > seen["refused"] and tightest > 0.99) or TRIALS < 200, (seen, tightest)
 
 
-@pytest.mark.parametrize("form", [forms.random_bounded_query, forms.random_unit_query], ids=["bounds per group", "picks"])
+@pytest.mark.parametrize(
+    "form", [forms.random_bounded_query, forms.random_unit_query], ids=["bounds per group", "picks"]
+)
 def test_what_is_worked_out_within_a_unit_moves_cells_by_at_most_the_claim(
     form: Callable[[GeneratedSchema, ChoiceStream], str], bench: TrialHarness
 ) -> None:
@@ -143,7 +156,9 @@ def test_a_key_has_one_spelling(key: str, bench: TrialHarness) -> None:
     schema = Schema(Path("keys.yaml"), "duckdb://", "sqlite://", privacy, (), (table,))
     world = generate_from_schema(schema, ChoiceStream(record=()))  # simplest choices: stored as declared
     crowd = tuple((str(n), quote_literal(value, DOUBLE)) for n, value in enumerate(("0.3", "0.0", "0.2", "0.4"), 10))
-    asked = TrialStatement(f"SELECT {key}, COUNT(*) FROM events GROUP BY {key}", Fraction(1), Fraction(1, 10**6), 3, 3, None)
+    asked = TrialStatement(
+        f"SELECT {key}, COUNT(*) FROM events GROUP BY {key}", Fraction(1), Fraction(1, 10**6), 3, 3, None
+    )
     for value in ("-0.3", "-0.0", "-5e-324", "0.3"):
         first, second = {"events": (("1", quote_literal(value, DOUBLE)), *crowd)}, {"events": crowd}
         bench.load_pair(world, NeighborPair(first, second, {"events": first["events"][::-1]}))
@@ -179,5 +194,3 @@ def test_without_a_norm_a_heavy_unit_is_refused() -> None:
         settings = Settings(Fraction(1), Fraction(1, 10**6), None, None)
         with pytest.raises((UnboundedContribution, UnboundedValues)):
             compile_query(f"SELECT COUNT(*) FROM {world.private_tables[-1].name}", world.resolved_schema, settings)
-
-

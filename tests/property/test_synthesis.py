@@ -9,10 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsql.privacy.mechanisms import Laplace, scale_of
-from dpsql.privacy.synthesis import SynthesisMethod, Synthesis
-from dpsql.privacy.synthesis_shares import SynthesisRequest, calibrate_synthesis_by_epsilon, calibrate_synthesis_by_rho
-from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
+from dpsql.privacy.noise import Laplace, scale_of
+from dpsql.privacy.synthetic.synthesis import (
+    Synthesis,
+    SynthesisMethod,
+    SynthesisRequest,
+    calibrate_synthesis_by_epsilon,
+    calibrate_synthesis_by_rho,
+)
+from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRows
 from tests.support.tallies import Looked, Unit, looks_at, tally_of
 
 SIZES = (2, 3, 4)
@@ -102,7 +107,9 @@ def test_a_norm_of_three_rows_is_not_that_of_one() -> None:
 
 
 def tiny(mass: UnitMass) -> Synthesis:
-    return calibrate_synthesis_by_epsilon(SynthesisRequest(SynthesisMethod.MWEM, Axes((0, 0), (2, 2)), mass, ((), ()), 50, 1), F(2))
+    return calibrate_synthesis_by_epsilon(
+        SynthesisRequest(SynthesisMethod.MWEM, Axes((0, 0), (2, 2)), mass, ((), ()), 50, 1), F(2)
+    )
 
 
 def worst_epsilon(rows: int, mass: UnitMass, change_one: bool) -> float:
@@ -134,7 +141,9 @@ class _Total:
         return np.array([self.place])
 
 
-def _tiny_looks(made: Synthesis, one: WeightedRows, other: WeightedRows, total: int) -> tuple[float, list[float], list[float]]:
+def _tiny_looks(
+    made: Synthesis, one: WeightedRows, other: WeightedRows, total: int
+) -> tuple[float, list[float], list[float]]:
     choices, marginals = [], []
     for place in range(3):
         noise = total - int(one.weights.sum())

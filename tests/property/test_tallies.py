@@ -12,19 +12,19 @@ from collections.abc import Iterator
 
 import pytest
 
+from dpsql.compiler.rewrite.weighted_rows import ColumnCoding
+from dpsql.compiler.settings import default_settings
+from dpsql.compiler.weighted_rows import CompiledStudy, compile_study, compile_weighted_rows
 from dpsql.errors import Error
 from dpsql.privacy.release import perturb
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.rewrite.tally import ColumnCoding
-from dpsql.settings import default_settings
-from dpsql.studying import CompiledStudy, compile_study, compile_weighted_rows
 from dpsql.types import TEXT
-from dpsql.verify.draws import ChoiceStream
-from dpsql.verify.expressions import quote_name
-from dpsql.verify.neighbors import NeighborPair, extreme_pair, random_pair
-from dpsql.verify.sources import FromClauseGenerator
+from dpsql.verify.generate.choices import ChoiceStream
+from dpsql.verify.generate.expressions import quote_name
+from dpsql.verify.generate.from_clauses import FromClauseGenerator
+from dpsql.verify.generate.neighbors import NeighborPair, extreme_pair, random_pair
+from dpsql.verify.generate.schemas import SCHEMA_SHAPES, GeneratedSchema, generate_from_schema, random_schema
 from dpsql.verify.trial import TrialHarness, open_harness
-from dpsql.verify.worlds import SCHEMA_SHAPES, GeneratedSchema, random_schema, generate_from_schema
 from tests.support.studies import counts
 
 TRIALS = int(os.environ.get("DPSQL_TRIALS", "60"))

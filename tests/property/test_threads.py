@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from dpsql.compile import compile_query
+from dpsql.compiler.compile import compile_query
 from dpsql.engines.duckdb import fetch_exact_cells
-from dpsql.verify.templates import TEMPLATES
+from dpsql.verify.audit import TEMPLATES
 from tests.support import engine as plain
 
 ROWS = 400_000

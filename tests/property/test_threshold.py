@@ -18,10 +18,17 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpsql.exact import Exact
-from dpsql.privacy import threshold
+from dpsql.privacy import sparse_vector as threshold
+from dpsql.privacy.exact import Exact
 from dpsql.privacy.release import evaluate_threshold_query
-from dpsql.privacy.threshold import ThresholdQuery, SparseVector, ThresholdAnswer, SparseVectorState, calibrate_above_threshold, calibrate_thresholdout
+from dpsql.privacy.sparse_vector import (
+    SparseVector,
+    SparseVectorState,
+    ThresholdAnswer,
+    ThresholdQuery,
+    calibrate_above_threshold,
+    calibrate_thresholdout,
+)
 from tests.support.enumerating import Prescribed, chance_from, chance_of, distribution
 
 Values = tuple[int, ...]
@@ -116,7 +123,9 @@ def worst(
 # --- the code says that ----------------------------------------------------------------------------------------------
 
 
-def transcript(spec: SparseVector, values: Values, question: ThresholdQuery, sampler: Prescribed) -> tuple[ThresholdAnswer, ...]:
+def transcript(
+    spec: SparseVector, values: Values, question: ThresholdQuery, sampler: Prescribed
+) -> tuple[ThresholdAnswer, ...]:
     """All that leaves, until it ends."""
     watch, said = SparseVectorState(spec, sampler), []
     for number, value in enumerate(values, 1):

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from dpsql.exact import Exact
-from dpsql.privacy.accounting import rho_to_epsilon
-from dpsql.privacy.mechanisms import (
+from dpsql.privacy.exact import Exact
+from dpsql.privacy.loss import rho_to_epsilon
+from dpsql.privacy.noise import (
     Gaussian,
     Laplace,
     Mechanism,
@@ -22,9 +22,9 @@ from dpsql.privacy.mechanisms import (
     calibrate_laplace,
     noise_loss,
 )
-from dpsql.privacy.release import NoiseBundle, KeySelection, ReleaseSpec, perturb
+from dpsql.privacy.partition_selection import Selection, calibrate_selection_by_epsilon, calibrate_selection_by_rho
+from dpsql.privacy.release import KeySelection, NoiseBundle, ReleaseSpec, perturb
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.selection import Selection, calibrate_selection_by_epsilon, calibrate_selection_by_rho
 
 pytestmark = pytest.mark.stat
 

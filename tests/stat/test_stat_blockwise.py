@@ -12,10 +12,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpsql.engines.scratch import InMemoryEngine
-from dpsql.privacy.mechanisms import Laplace
+from dpsql.engines.in_memory import InMemoryEngine
+from dpsql.privacy.noise import Laplace
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.verify.intervals import probability_lower_bound, probability_upper_bound
+from dpsql.verify.epsilon_bound import probability_lower_bound, probability_upper_bound
 from tests.support.blocks import Row, cells, compiled, fill, world
 
 pytestmark = pytest.mark.stat

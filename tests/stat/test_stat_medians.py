@@ -13,13 +13,22 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpsql.exact import Exact
-from dpsql.privacy.choice import MEDIAN, Pick
-from dpsql.privacy.ptr import NO_ANSWER, ProposeTestRelease, calibrate_propose_test_release, distance_to_instability
+from dpsql.privacy.exact import Exact
+from dpsql.privacy.exponential import MEDIAN, Pick
+from dpsql.privacy.median import (
+    NO_ANSWER,
+    BlockReach,
+    ProposeTestRelease,
+    SmoothMedian,
+    calibrate_propose_test_release,
+    calibrate_smooth_median,
+    distance_to_instability,
+    local_sensitivity,
+    smooth_sensitivity,
+)
 from dpsql.privacy.release import perturb
+from dpsql.privacy.release_spec import BinPicks, ReleaseSpec
 from dpsql.privacy.sampling import MIN_SCALE, ExactSampler
-from dpsql.privacy.smooth import BlockReach, SmoothMedian, calibrate_smooth_median, local_sensitivity, smooth_sensitivity
-from dpsql.privacy.spec import BinPicks, ReleaseSpec
 
 pytestmark = pytest.mark.stat
 

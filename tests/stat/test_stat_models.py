@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from dpsql.privacy import regression
-from dpsql.privacy.design import FeatureDesign, NumericAxis
-from dpsql.privacy.mechanisms import Laplace
-from dpsql.privacy.minimiser import LogisticProblem, minimize_loss
-from dpsql.privacy.moments import NoisyMoments, calibrate_moments_by_epsilon
-from dpsql.privacy.objective import ObjectivePerturbation, calibrate_objective_by_epsilon
-from dpsql.privacy.regression import OutputPerturbation, calibrate_output_by_epsilon
+from dpsql.privacy.noise import Laplace
+from dpsql.privacy.regression import output_perturbation as regression
+from dpsql.privacy.regression.features import FeatureDesign, NumericAxis
+from dpsql.privacy.regression.logistic_solver import LogisticProblem, minimize_loss
+from dpsql.privacy.regression.noisy_moments import NoisyMoments, calibrate_moments_by_epsilon
+from dpsql.privacy.regression.objective_perturbation import ObjectivePerturbation, calibrate_objective_by_epsilon
+from dpsql.privacy.regression.output_perturbation import OutputPerturbation, calibrate_output_by_epsilon
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
+from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRows
 from tests.support.models import Silent, tally
 
 pytestmark = pytest.mark.stat

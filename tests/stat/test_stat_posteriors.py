@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from dpsql.post.latent import SumNoise
-from dpsql.post.posteriors import NormalPrior, infer_mean, infer_proportion
 from dpsql.privacy.sampling import ExactSampler
+from dpsql.session.postprocess.latent_sums import SumNoise
+from dpsql.session.postprocess.posteriors import NormalPrior, infer_mean, infer_proportion
 
 pytestmark = pytest.mark.stat
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from dpsql.privacy.response import randomize_responses
+from dpsql.privacy.randomized_response import randomize_responses
 from dpsql.privacy.sampling import ExactSampler
 
 pytestmark = pytest.mark.stat
@@ -37,5 +37,7 @@ def test_answers_are_kept_as_often_as_epsilon_says(answers: int, epsilon: Fracti
 @pytest.mark.parametrize(("answers", "epsilon"), [(2, Fraction(math.log(3.0))), (4, Fraction(1)), (7, Fraction(1, 10))])
 def test_an_answer_that_is_kept_too_often_is_found(answers: int, epsilon: Fraction) -> None:
     """The negative control: a twentieth more of epsilon than is claimed."""
-    told = randomize_responses(np.zeros(SAMPLES, np.int64), answers, epsilon * Fraction(21, 20) + Fraction(1, 50), ExactSampler())
+    told = randomize_responses(
+        np.zeros(SAMPLES, np.int64), answers, epsilon * Fraction(21, 20) + Fraction(1, 50), ExactSampler()
+    )
     assert fit(told, 0, answers, float(epsilon)) < ALPHA

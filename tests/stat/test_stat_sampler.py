@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, norm, spearmanr
 
-from dpsql.privacy.accounting import rho_to_epsilon
+from dpsql.privacy.loss import rho_to_epsilon
 from dpsql.privacy.sampling import ExactSampler
 from tests.support.needed import package
 

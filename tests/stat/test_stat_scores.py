@@ -14,7 +14,15 @@ import pytest
 from scipy.stats import chi2
 
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.scores import LIKELIHOOD_STEPS, SHARE_STEPS, PosteriorDraws, Ranking, draw_shares, posterior_penalties, rank_candidates
+from dpsql.privacy.score_selection import (
+    LIKELIHOOD_STEPS,
+    SHARE_STEPS,
+    PosteriorDraws,
+    Ranking,
+    draw_shares,
+    posterior_penalties,
+    rank_candidates,
+)
 
 pytestmark = pytest.mark.stat
 
@@ -71,7 +79,9 @@ def test_the_best_fits(flips: bool, name: str, scale: F) -> None:
 def test_the_second_is_chosen_from_those_that_are_left(flips: bool) -> None:
     """Pairs of the first two: the product of the two distributions; drawing twice from all of them is rejected."""
     scores, scale = [0, 1, 2], 1.5
-    chosen = rank_candidates(Ranking(F(3, 2), 2, flips, 0), np.tile(np.array(scores, np.int64), (DRAWS, 1)), ExactSampler())
+    chosen = rank_candidates(
+        Ranking(F(3, 2), 2, flips, 0), np.tile(np.array(scores, np.int64), (DRAWS, 1)), ExactSampler()
+    )
     draw = permuted if flips else exponential
     first, pairs, again = draw(scores, scale), np.zeros((3, 3)), np.zeros((3, 3))
     for one in range(3):

@@ -14,9 +14,14 @@ import pytest
 from scipy.stats import beta
 
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.synthesis import ROW, SynthesisMethod, Synthesis
-from dpsql.privacy.synthesis_shares import SynthesisRequest, calibrate_synthesis_by_epsilon
-from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
+from dpsql.privacy.synthetic.synthesis import (
+    ROW,
+    Synthesis,
+    SynthesisMethod,
+    SynthesisRequest,
+    calibrate_synthesis_by_epsilon,
+)
+from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRows
 from tests.support.tallies import tally_of
 
 pytestmark = pytest.mark.stat

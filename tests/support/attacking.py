@@ -14,12 +14,12 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from dpsql.dataset import open_dataset
 from dpsql.errors import Error
 from dpsql.ledger.base import Balance
 from dpsql.privacy.sampling import Sampler
-from dpsql.session import StatementResult, Parameter, Session
-from dpsql.verify.claims import ExactCells, find_undercharges, find_violations
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.session import Parameter, Session, StatementResult
+from dpsql.verify.invariants import ExactCells, find_undercharges, find_violations
 
 ROWS = 20
 """The norm: a unit counts like at most so many rows."""

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from dpsql.calibrate import NoiseKind
-from dpsql.compile import Compiled, compile_query
-from dpsql.engines.scratch import InMemoryEngine
+from dpsql.compiler.calibrate.calibrate import NoiseKind
+from dpsql.compiler.compile import Compiled, compile_query
+from dpsql.compiler.settings import Settings
+from dpsql.engines.in_memory import InMemoryEngine
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import (
     Column,
@@ -22,10 +23,9 @@ from dpsql.schema.model import (
     Table,
     Unit,
 )
-from dpsql.settings import Settings
 from dpsql.types import BIGINT, DOUBLE, TEXT
-from dpsql.verify.draws import ChoiceStream
-from dpsql.verify.worlds import AMPLE_BUDGET, GeneratedSchema, generate_from_schema
+from dpsql.verify.generate.choices import ChoiceStream
+from dpsql.verify.generate.schemas import AMPLE_BUDGET, GeneratedSchema, generate_from_schema
 
 OWN = OwnUnit("uid")
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import psycopg
 
-from dpsql.catalog.variables import VARIABLES
-from dpsql.sql.catalog_functions import CATALOG_FUNCTIONS, SESSION_FUNCTIONS, TABLE_FUNCTIONS
-from dpsql.vocabulary import named_functions
+from dpsql.compiler.catalog.functions import CATALOG_FUNCTIONS, SESSION_FUNCTIONS, TABLE_FUNCTIONS
+from dpsql.compiler.catalog.variables import VARIABLES
+from dpsql.session.reflection import named_functions
 from tests.support.postgres import running
 
 ROOT = Path(__file__).parents[2]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dpsql.catalog.describe import column_comment, table_comment
-from dpsql.catalog.pg_types import pg_type_of
+from dpsql.base.pg_types import pg_type_of
+from dpsql.compiler.catalog.objects import column_comment, table_comment
 from dpsql.schema.model import ForeignUnit, OwnUnit, Schema, Table, View
 from dpsql.types import Kind, Type
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpsql.ledger.checker import ChargedLoss, LossFigures, covers_loss, exceeds_loss
+from dpsql.ledger.loss_checker.checker import ChargedLoss, LossFigures, covers_loss, exceeds_loss
 
 ROUNDING = Fraction(1, 1 << 70)
 CLOSE = 1 - Fraction(1, 10**6)

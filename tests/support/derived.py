@@ -10,22 +10,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.compile import Compiled, ReleaseStep, compile_query
-from dpsql.derive.derive import DerivedRelease, derive_release
-from dpsql.derive.shape import CellKind, shape_from_text, shape_to_text
-from dpsql.engines.scratch import InMemoryEngine
+from dpsql.compiler.compile import Compiled, ReleaseStep, compile_query
+from dpsql.compiler.plan.aggregate import Norm, Sum, Weigh
+from dpsql.compiler.reuse.derive import DerivedRelease, derive_release
+from dpsql.compiler.reuse.shape import CellKind, shape_from_text, shape_to_text
+from dpsql.compiler.settings import SessionSettings, Settings, change_setting, default_settings
+from dpsql.engines.in_memory import InMemoryEngine
 from dpsql.errors import Error
-from dpsql.plan.nodes import Norm, Sum, Weigh
-from dpsql.privacy.release import Release, release_from_bytes, perturb, release_to_bytes
-from dpsql.public_facts import find_facts
+from dpsql.privacy.release import Release, perturb, release_from_bytes, release_to_bytes
 from dpsql.schema.model import Column, Contributions, Neighbors, Resolved
-from dpsql.settings import SessionSettings, Settings, change_setting, default_settings
-from dpsql.verify.draws import ChoiceStream
-from dpsql.verify.expressions import ScopedColumn, ExpressionGenerator
-from dpsql.verify.neighbors import random_pair
-from dpsql.verify.sources import FromClauseGenerator
-from dpsql.verify.witness import fill_engine
-from dpsql.verify.worlds import GeneratedSchema, random_schema, generate_from_schema
+from dpsql.session.dataset.public_facts import find_facts
+from dpsql.verify.generate.choices import ChoiceStream
+from dpsql.verify.generate.expressions import ExpressionGenerator, ScopedColumn
+from dpsql.verify.generate.from_clauses import FromClauseGenerator
+from dpsql.verify.generate.neighbors import random_pair
+from dpsql.verify.generate.schemas import GeneratedSchema, generate_from_schema, random_schema
+from dpsql.verify.paired_engine import fill_engine
 from tests.support.shop import Silence
 
 STORED, ASKED = "1000000", "2000"

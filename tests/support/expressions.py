@@ -11,17 +11,17 @@ from random import Random
 import duckdb
 import sqlglot
 
-from dpsql.analysis.narrow import EnforcedDomains
-from dpsql.analysis.values import domain_of
-from dpsql.plan.expr import Column, Expr
-from dpsql.plan.walk import map_expr
-from dpsql.rewrite.make_total import _make_expr_total as total
+from dpsql.compiler.analysis.domains import domain_of
+from dpsql.compiler.analysis.narrowing import EnforcedDomains
+from dpsql.compiler.bind.expressions import bind_expr
+from dpsql.compiler.bind.scope import BoundColumn, Scope, SourceScope
+from dpsql.compiler.parse.dialect import AnalystDialect
+from dpsql.compiler.plan.expressions import Column, Expr
+from dpsql.compiler.plan.walk import map_expr
+from dpsql.compiler.render.expressions import render_expr
+from dpsql.compiler.render.literals import render_type_name
+from dpsql.compiler.rewrite.make_total import _make_expr_total as total
 from dpsql.schema.domain import Domain, boolean_domain, to_number
-from dpsql.sql.bind_expr import bind_expr
-from dpsql.sql.dialect import AnalystDialect
-from dpsql.sql.literals import render_type_name
-from dpsql.sql.names import BoundColumn, Scope, SourceScope
-from dpsql.sql.render_expr import render_expr
 from dpsql.types import (
     BIGINT,
     DATE,
@@ -149,4 +149,3 @@ def parts(expr: Expr) -> Iterator[Expr]:
     found: list[Expr] = []
     map_expr(expr, lambda part: found.append(part) or part)  # type: ignore[func-returns-value]
     yield from found
-

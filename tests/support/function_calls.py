@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from random import Random
 
-from dpsql.functions.calendar import EXTRACTIONS, TIME_PARTS, TRUNCATIONS
-from dpsql.functions.formats import DIRECTIVES
+from dpsql.compiler.functions.calendar import EXTRACTIONS, TIME_PARTS, TRUNCATIONS
+from dpsql.compiler.functions.date_formats import DIRECTIVES
 from tests.support.expressions import POOLS
 
 ONE_NUMBER = ("abs", "floor", "ceil", "round", "trunc", "sign", "sqrt", "cbrt", "exp", "ln", "log", "log10", "log2",
@@ -20,8 +20,21 @@ FORMATS = ("YYYY-MM", "YYYY-MM-DD HH24:MI:SS", "Mon YYYY", "FMMonth", "Month", "
            '"Q"Q "of" YYYY', "pm", "")  # fmt: skip
 ZONES = ("Europe/Berlin", "America/New_York", "Pacific/Kiritimati", "Pacific/Apia", "Asia/Manila", "America/Juneau",
          "Asia/Kathmandu", "Africa/Monrovia", "Etc/GMT+12", "Antarctica/Troll", "Australia/Lord_Howe")  # fmt: skip
-PATTERNS = ("a", "^a.b$", "[a-c]+", "(a|b)*", r"\d{2,4}-\d+", "[[:alpha:]]", "[^a]", r"\\", "a+?", r"\(", "x{12}",
-    ".", "")
+PATTERNS = (
+    "a",
+    "^a.b$",
+    "[a-c]+",
+    "(a|b)*",
+    r"\d{2,4}-\d+",
+    "[[:alpha:]]",
+    "[^a]",
+    r"\\",
+    "a+?",
+    r"\(",
+    "x{12}",
+    ".",
+    "",
+)
 
 EXPRESSIONS = [
     *(f"{f}({x})" for f in ONE_NUMBER for x in NUMBERS),

@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dpsql import runs
-from dpsql.dataset import open_dataset
 from dpsql.engines.duckdb import DuckDBEngine
-from dpsql.ledger.books import SqlLedger
+from dpsql.ledger.ledger import SqlLedger
 from dpsql.ledger.postgres import PostgresDatabase
 from dpsql.ledger.sqlite import SqliteDatabase
-from dpsql.post import sandbox
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.session import Session
+from dpsql.session.dataset import runs
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.postprocess import sandbox
+from dpsql.session.session import Session
 
 STEPS = ("before purchase", "after purchase", "before execute", "after execute", "noise", "before store", "after store",
          "post")  # fmt: skip

@@ -12,11 +12,11 @@ from typing import Any
 
 import psycopg
 
-from dpsql.ledger.base import Account, Binding, LedgerEntry, EntryKind, Ledger
-from dpsql.ledger.books import SqlLedger
-from dpsql.ledger.database import APPEND_ONLY_TABLES
+from dpsql.ledger.backend import APPEND_ONLY_TABLES
+from dpsql.ledger.base import Account, Binding, EntryKind, Ledger, LedgerEntry
+from dpsql.ledger.ledger import SqlLedger
 from dpsql.ledger.open import open_ledger
-from dpsql.ledger.postgres_url import parse_ledger_url
+from dpsql.ledger.postgres import parse_ledger_url
 from dpsql.ledger.sqlite import path_from_url
 from tests.support.postgres import Server
 

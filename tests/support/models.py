@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dpsql.privacy.design import CategoricalAxis, FeatureDesign, NumericAxis
+from dpsql.privacy.regression.features import CategoricalAxis, FeatureDesign, NumericAxis
 from dpsql.privacy.sampling import Integers
-from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
+from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRows
 
 DESIGN = FeatureDesign((NumericAxis(5), CategoricalAxis(3)))
 AXES = Axes((0, 0, 0), (2, 5, 3))

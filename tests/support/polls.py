@@ -8,9 +8,9 @@ from pathlib import Path
 
 import duckdb
 
-from dpsql.dataset import open_dataset
 from dpsql.privacy.sampling import Sampler
-from dpsql.session import Session
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.session import Session
 from tests.support.shop import Silence
 
 YES = "randomized: {epsilon: 1.0986122886681098, values: [yes, no]}"

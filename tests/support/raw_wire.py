@@ -1,9 +1,9 @@
 """A client of bytes: it says what a test wants, well-formed or not, and hears what the server says.
 
-    with Raw(server.host, server.port) as raw:
-        raw.log_in("ana", "secret", "hospital")
-        raw.send(client.query("SELECT 1"))
-        raw.until_ready()
+with Raw(server.host, server.port) as raw:
+    raw.log_in("ana", "secret", "hospital")
+    raw.send(client.query("SELECT 1"))
+    raw.until_ready()
 """
 
 from __future__ import annotations
@@ -17,8 +17,15 @@ from functools import cache
 from types import TracebackType
 from typing import Self
 
-from dpsql.pgwire import client
-from dpsql.pgwire.client import Authentication, BackendKeyData, ErrorResponse, ReadyForQuery, BackendDecoder, BackendReply
+from dpsql.interfaces.pgwire.protocol import client_codec as client
+from dpsql.interfaces.pgwire.protocol.client_codec import (
+    Authentication,
+    BackendDecoder,
+    BackendKeyData,
+    BackendReply,
+    ErrorResponse,
+    ReadyForQuery,
+)
 
 NONCE = "fyko+d2lbbFgONRv9qkxdawL"
 SSL_REQUEST, GSS_REQUEST = b"\0\0\0\x08\x04\xd2\x16\x2f", b"\0\0\0\x08\x04\xd2\x16\x30"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpsql import errors
-from dpsql.sql.refused import REFUSED_STATEMENTS
+from dpsql.compiler.parse.parser import REFUSED_STATEMENTS
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENT = ROOT / "docs" / "sql.md"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from random import Random
 
-from dpsql.plan.expr import (
+from dpsql.compiler.plan.expressions import (
     UID,
     And,
     Arithmetic,
@@ -26,7 +26,7 @@ from dpsql.plan.expr import (
     Not,
     Or,
 )
-from dpsql.plan.relations import (
+from dpsql.compiler.plan.relations import (
     SET_COLUMN,
     Expand,
     Field,
@@ -131,7 +131,9 @@ class Builder:
     # --- expressions -------------------------------------------------------------------------------------------------
 
     def columns(self, fields: tuple[Field, ...], *types: Type) -> list[Column]:
-        return [Column(f.name, f.type) for f in fields if f.name not in (UID, SET_COLUMN) and (not types or f.type in types)]
+        return [
+            Column(f.name, f.type) for f in fields if f.name not in (UID, SET_COLUMN) and (not types or f.type in types)
+        ]
 
     def number(self, fields: tuple[Field, ...], depth: int) -> Expr:
         """A whole number or a double."""

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from dpsql import runs as runs_room
-from dpsql.dataset import Dataset
-from dpsql.exact import Exact
 from dpsql.ledger.base import Account, RunLease
-from dpsql.privacy.mechanisms import Laplace
+from dpsql.privacy.exact import Exact
+from dpsql.privacy.noise import Laplace
 from dpsql.privacy.release import NoiseBundle, ReleaseSpec
-from dpsql.runs import NANOSECONDS_PER_SECOND, Clock, ReleaseJob, Runs
-from dpsql.session import Session
+from dpsql.session.dataset import runs as runs_room
+from dpsql.session.dataset.dataset import Dataset
+from dpsql.session.dataset.runs import NANOSECONDS_PER_SECOND, Clock, ReleaseJob, Runs
+from dpsql.session.session import Session
 from tests.support.shop import Silence, open_shop
 
 SECRET = "Ms Rossi, ward 4"

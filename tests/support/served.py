@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from dpsql.cli.hospital import make_hospital
-from dpsql.owner.users import add_user, set_user_password, find_user
+from dpsql.interfaces.cli.demo_hospital import make_hospital
+from dpsql.owner.users import add_user, find_user, set_user_password
 from tests.support.needed import program
 
 ROOT = Path(__file__).resolve().parents[2]

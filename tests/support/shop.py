@@ -16,9 +16,9 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.dataset import Dataset, open_dataset
 from dpsql.privacy.sampling import Integers, likeliest_index
-from dpsql.session import Session
+from dpsql.session.dataset.dataset import Dataset, open_dataset
+from dpsql.session.session import Session
 
 SCHEMA = """
 dpsql: 1

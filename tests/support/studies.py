@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from dpsql.calibrate import LossShare
-from dpsql.exact import Cells
-from dpsql.plan.stages import Axis
+from dpsql.compiler.calibrate.calibrate import LossShare
+from dpsql.compiler.plan.steps import Axis
+from dpsql.privacy.exact import Cells
 from dpsql.privacy.loss import Loss
-from dpsql.privacy.mechanisms import Laplace, Sensitivity, noise_loss, round_up_scale
+from dpsql.privacy.noise import Laplace, Sensitivity, noise_loss, round_up_scale
 from dpsql.privacy.sampling import Sampler
-from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
+from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRows
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,17 @@ import socket
 from collections.abc import Iterable
 from pathlib import Path
 
-from dpsql.pgwire import client
-from dpsql.pgwire.conversation import ProtocolHandler
-from dpsql.pgwire.messages import (
+from dpsql.interfaces.pgwire.backend_session.handler import ProtocolHandler
+from dpsql.interfaces.pgwire.protocol import client_codec as client
+from dpsql.interfaces.pgwire.protocol.frontend import (
     Bind,
     Close,
     CopyDone,
     Describe,
     Execute,
     Flush,
-    FunctionCall,
     FrontendMessage,
+    FunctionCall,
     Parse,
     SimpleQuery,
     Sync,

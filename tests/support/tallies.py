@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsql.exact import Cells
-from dpsql.privacy import synthesis
-from dpsql.privacy.looks import MarginalSelector, Floats, MarginalMeasurer, Marginal
-from dpsql.privacy.mechanisms import Laplace, Mechanism, scale_of
+from dpsql.privacy.exact import Cells
+from dpsql.privacy.noise import Laplace, Mechanism, scale_of
 from dpsql.privacy.sampling import ExactSampler, Integers, Sampler, likeliest_index
-from dpsql.privacy.synthesis import Synthesis
-from dpsql.privacy.tally import Axes, WeightedRows
+from dpsql.privacy.synthetic import synthesis
+from dpsql.privacy.synthetic.measure import Floats, Marginal, MarginalMeasurer, MarginalSelector
+from dpsql.privacy.synthetic.synthesis import Synthesis
+from dpsql.privacy.weighted_rows import Axes, WeightedRows
 
 Unit = Sequence[tuple[tuple[int, ...], int]]
 """What one unit adds: tuples of codes, each with a weight."""
@@ -26,7 +26,9 @@ Unit = Sequence[tuple[tuple[int, ...], int]]
 def tally_of(units: Sequence[Unit], sizes: tuple[int, ...]) -> WeightedRows:
     rows = [row for unit in units for row in unit]
     columns = [np.array([codes[axis] for codes, _ in rows], np.int64) for axis in range(len(sizes))]
-    return Axes((0,) * len(sizes), sizes).to_weighted_rows((*columns, np.array([weight for _, weight in rows], np.int64)))
+    return Axes((0,) * len(sizes), sizes).to_weighted_rows(
+        (*columns, np.array([weight for _, weight in rows], np.int64))
+    )
 
 
 class Still:
@@ -105,7 +107,9 @@ class Twin:
         return self
 
     def measure(self, marginal: Marginal, mechanism: Mechanism) -> Cells:
-        one, other = (MarginalMeasurer(tally, self.sizes, Still()).measure_marginal(marginal, mechanism) for tally in self.pair)
+        one, other = (
+            MarginalMeasurer(tally, self.sizes, Still()).measure_marginal(marginal, mechanism) for tally in self.pair
+        )
         given = self.real.measure_marginal(marginal, mechanism)
         self.looked.append(Looked("marginal" if marginal else "total", mechanism, one, other, given))
         return given

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import duckdb
 
-from dpsql.dataset import open_dataset
 from dpsql.errors import Error
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.session import Parameter, Session
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.session import Parameter, Session
 from tests.support.shop import Silence
 
 ROWS, GROUPS = 3, 3

@@ -1,6 +1,6 @@
 """The time zones that DuckDB knows, and how far from UTC they have been; writes `dpsql/functions/zone_names.py`.
 
-    python -m tests.support.zones > dpsql/functions/zone_names.py
+python -m tests.support.zones > dpsql/functions/zone_names.py
 """
 
 from __future__ import annotations

@@ -11,25 +11,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsql.accuracy import (
+from dpsql.compiler.accuracy import (
     EPSILON_STEPS,
     NoiseTerms,
+    calibrated_noise,
     epsilon_at,
+    error_before_rounding,
     interval_half_width,
     least_epsilon,
     miss_probability,
-    calibrated_noise,
     rounding_error,
-    error_before_rounding,
 )
-from dpsql.calibrate import NoiseKind as Kind
-from dpsql.compile import Compiled, compile_query
-from dpsql.compiled import CountedValues
+from dpsql.compiler.calibrate.calibrate import NoiseKind as Kind
+from dpsql.compiler.compile import Compiled, compile_query
+from dpsql.compiler.compiled import CountedValues
+from dpsql.compiler.plan.estimators import Linear
+from dpsql.compiler.settings import Settings, default_settings
 from dpsql.errors import Error, InvalidParameter, Unsupported
-from dpsql.plan.recipes import Linear
-from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism, standard_error
+from dpsql.privacy.noise import Gaussian, Laplace, Mechanism, standard_error
 from dpsql.schema.model import Resolved
-from dpsql.settings import Settings, default_settings
 from dpsql.types import BIGINT, DOUBLE, decimal_type
 
 COUNT = "SELECT COUNT(*) FROM patients"
@@ -151,7 +151,12 @@ def answers(compiled: Compiled) -> list[tuple[NoiseTerms, Fraction]]:
         for answer in table.measures:
             recipe = answer.recipe.recipe if isinstance(answer.recipe, CountedValues) else answer.recipe
             assert isinstance(recipe, Linear)
-            found.append((calibrated_noise(recipe, compiled.steps[answer.step].calibrated), error_before_rounding(most, recipe.type)))
+            found.append(
+                (
+                    calibrated_noise(recipe, compiled.steps[answer.step].calibrated),
+                    error_before_rounding(most, recipe.type),
+                )
+            )
     return found
 
 

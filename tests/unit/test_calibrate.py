@@ -4,13 +4,13 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.calibrate import SELECTION_SHARE, CalibratedPlan, NoiseKind, LossNeed, split_loss
-from dpsql.compile import Compiled, Settings, compile_query
+from dpsql.compiler.calibrate.calibrate import SELECTION_SHARE, CalibratedPlan, LossNeed, NoiseKind, split_loss
+from dpsql.compiler.compile import Compiled, Settings, compile_query
+from dpsql.compiler.plan.aggregate import Sum
 from dpsql.errors import InvalidParameter
-from dpsql.plan.nodes import Sum
-from dpsql.privacy.accounting import epsilon_to_rho
-from dpsql.privacy.mechanisms import Gaussian, Laplace, noise_loss
-from dpsql.privacy.scores import LIKELIHOOD_STEPS, PosteriorDraws, score_loss
+from dpsql.privacy.loss import epsilon_to_rho
+from dpsql.privacy.noise import Gaussian, Laplace, noise_loss
+from dpsql.privacy.score_selection import LIKELIHOOD_STEPS, PosteriorDraws, score_loss
 from dpsql.schema.model import Resolved
 
 EPSILON, DELTA = Fraction(1, 3), Fraction(1, 10**7)
@@ -70,7 +70,9 @@ def test_delta_is_for_the_conversion_alone_where_nothing_is_selected() -> None:
 
 
 def test_a_tenth_of_delta_is_shared_by_the_selections() -> None:
-    one, other, third = split_loss(NoiseKind.GAUSSIAN, EPSILON, DELTA, (LossNeed.DELTA, LossNeed.EPSILON, LossNeed.DELTA))
+    one, other, third = split_loss(
+        NoiseKind.GAUSSIAN, EPSILON, DELTA, (LossNeed.DELTA, LossNeed.EPSILON, LossNeed.DELTA)
+    )
     assert one.delta == third.delta == DELTA / 20 and other.delta == 0
     assert one.delta_conv == DELTA * 9 / 20
     assert one.rho == other.rho == epsilon_to_rho(EPSILON, DELTA * 9 / 10) / 3

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.engines.watch import cancelable_statement, stop_on_cancel
+from dpsql.base.cancellation import StatementHandle
+from dpsql.engines.interrupt import cancelable_statement, stop_on_cancel
 from dpsql.errors import QueryCanceled
-from dpsql.post import sandbox
-from dpsql.post.children import WorkerPool
-from dpsql.session import Session
-from dpsql.ticket import StatementHandle
+from dpsql.session.postprocess import sandbox
+from dpsql.session.postprocess.worker_pool import WorkerPool
+from dpsql.session.session import Session
 from tests.support.running import until
 from tests.support.shop import open_shop
 

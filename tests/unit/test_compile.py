@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from dpsql.compile import Compiled, Settings, compile_query
+from dpsql.compiler.compile import Compiled, Settings, compile_query
+from dpsql.compiler.settings import default_settings
 from dpsql.errors import Error, LimitExceeded, Unsupported
 from dpsql.schema.model import Resolved
-from dpsql.settings import default_settings
 
 SQL = "SELECT ward, COUNT(*), AVG(cost) FROM visits WHERE score > 1 GROUP BY ward ORDER BY 2"
 NOW = dt.datetime(2024, 5, 6, 7, 8, tzinfo=dt.UTC)
@@ -27,9 +27,10 @@ def test_the_time_is_passed_in(clinic: Resolved, settings: Settings) -> None:
     sql = "SELECT COUNT(*) FROM visits WHERE at < now()"
     (step,) = compile_query(sql, clinic, settings, (), NOW).steps
     assert "2024-05-06T07:08:00" in step.sql
-    assert compile_query(sql, clinic, settings, (), NOW).steps[0].plan_hash != compile_query(
-        sql, clinic, settings, (), NOW + dt.timedelta(seconds=1)
-    ).steps[0].plan_hash
+    assert (
+        compile_query(sql, clinic, settings, (), NOW).steps[0].plan_hash
+        != compile_query(sql, clinic, settings, (), NOW + dt.timedelta(seconds=1)).steps[0].plan_hash
+    )
     with pytest.raises(Unsupported):
         compile_query(sql, clinic, settings)
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from dpsql import pulse
-from dpsql.compile import compile_query
+from dpsql.base import cancellation as pulse
+from dpsql.base.fair_queue import FairSemaphore
+from dpsql.compiler.compile import compile_query
+from dpsql.compiler.settings import default_settings
 from dpsql.errors import LimitExceeded, QueryCanceled
 from dpsql.schema.model import Resolved
-from dpsql.session import Session
-from dpsql.settings import default_settings
-from dpsql.turns import FairSemaphore
+from dpsql.session.session import Session
 from tests.support.running import until
 from tests.support.shop import open_shop
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import duckdb
 
-from dpsql.dataset import open_dataset
-from dpsql.owner.books import register_data_version
-from dpsql.session import Session
+from dpsql.owner.administration import register_data_version
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.session import Session
 from tests.support.shop import DATA, SCHEMA, Silence
 
 

@@ -13,12 +13,12 @@ import duckdb
 import pytest
 
 import dpsql
-from dpsql.dataset import open_dataset
-from dpsql.derivation import ReuseSource, ReusePlan
 from dpsql.ledger.base import ReleaseRequest
-from dpsql.owner.books import register_data_version
+from dpsql.owner.administration import register_data_version
 from dpsql.privacy.loss import NO_LOSS
-from dpsql.session import StatementResult, Session
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.reuse import ReusePlan, ReuseSource
+from dpsql.session.session import Session, StatementResult
 from tests.support.shop import DATA, SCHEMA, Silence
 
 ANALYSTS = """
@@ -97,9 +97,7 @@ DERIVED = [
 
 
 @pytest.mark.parametrize(("stored", "sql"), DERIVED)
-def test_what_is_told_costs_nothing(
-    stored: str, sql: str, shop: Session, rows: duckdb.DuckDBPyConnection
-) -> None:
+def test_what_is_told_costs_nothing(stored: str, sql: str, shop: Session, rows: duckdb.DuckDBPyConnection) -> None:
     assert asked(shop, stored, FINE).loss.rho > 0
     before = shop.budget()
     answer = asked(shop, sql, COARSE)
@@ -241,7 +239,11 @@ def test_a_release_that_others_read_is_bought(shop: Session) -> None:
 
 
 def test_places_are_counted_among_what_is_bought() -> None:
-    asked_for = [ReleaseRequest("a", 1, NO_LOSS, ()), ReleaseRequest("b", 1, NO_LOSS, ()), ReleaseRequest("c", 1, NO_LOSS, (), (1,))]
+    asked_for = [
+        ReleaseRequest("a", 1, NO_LOSS, ()),
+        ReleaseRequest("b", 1, NO_LOSS, ()),
+        ReleaseRequest("c", 1, NO_LOSS, (), (1,)),
+    ]
     told = ReusePlan(None, {0: ReuseSource(None, None, None)})  # type: ignore[arg-type]
     bought = [(place, one.plan, one.after) for place, one in told.requests_to_charge(asked_for).items()]
     assert bought == [(1, "b", ()), (2, "c", (0,))]

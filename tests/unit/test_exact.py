@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsql.exact import Exact
+from dpsql.privacy.exact import Exact
 
 SECRET = "Ms Rossi"
 

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.compile import Compiled, compile_query
-from dpsql.explain import ExplainedBundle, ExplainedColumn, ExplainedRelease, Explanation, explain
+from dpsql.compiler.compile import Compiled, compile_query
+from dpsql.compiler.settings import change_setting, default_settings
 from dpsql.schema.model import Resolved
-from dpsql.settings import change_setting, default_settings
+from dpsql.session.explain import ExplainedBundle, ExplainedColumn, ExplainedRelease, Explanation, explain
 
 
 def compiled(sql: str, resolved: Resolved, **settings: str) -> Compiled:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dpsql import held
+from dpsql.compiler.parse.cursor_commands import FetchCommand, FetchDirection
 from dpsql.errors import Error, InvalidSyntax, LimitExceeded, OperationalError, ProgrammingError, Unsupported
-from dpsql.held import _fetch_range
-from dpsql.session import Session
-from dpsql.sql.held_commands import FetchCommand, FetchDirection
+from dpsql.session import named_statements as held
+from dpsql.session.named_statements import _fetch_range
+from dpsql.session.session import Session
 from tests.support.shop import open_shop
 
 SERIES = "SELECT x FROM generate_series(1, 5) AS t(x) ORDER BY x"
@@ -117,8 +117,8 @@ def test_a_cursor_is_charged_once_where_it_is_declared(session: Session) -> None
 
 
 def test_names_are_bounded(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpsql.held.MAX_NAMES", 2)
-    monkeypatch.setattr("dpsql.held.MAX_CURSOR_ROWS", 8)
+    monkeypatch.setattr("dpsql.session.named_statements.MAX_NAMES", 2)
+    monkeypatch.setattr("dpsql.session.named_statements.MAX_CURSOR_ROWS", 8)
     for number in range(2):
         session.execute(f"PREPARE s{number} AS SELECT 1")
     with pytest.raises(LimitExceeded):

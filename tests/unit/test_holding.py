@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dpsql.base.memory_quota import RESULT_QUOTA, UNCOUNTED_BYTES, MemoryQuota
 from dpsql.errors import OperationalError
-from dpsql.holding import RESULT_QUOTA, UNCOUNTED_BYTES, MemoryQuota
-from dpsql.session import Session
+from dpsql.session.session import Session
 from tests.support.shop import open_shop
 
 MB = 1 << 20

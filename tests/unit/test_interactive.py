@@ -12,9 +12,6 @@ from typing import Any
 import pytest
 
 import dpsql
-from dpsql.dataset import Dataset, open_dataset
-from dpsql.dbapi.connection import Connection
-from dpsql.dbapi.interactive import AboveThreshold
 from dpsql.errors import (
     AccountSuspended,
     BudgetExceeded,
@@ -28,9 +25,12 @@ from dpsql.errors import (
     StaleData,
     Unsupported,
 )
-from dpsql.interactive.interaction import Interaction
+from dpsql.interfaces.dbapi.connection import Connection
+from dpsql.interfaces.dbapi.mechanisms import AboveThreshold
 from dpsql.ledger.audit import run_audit
-from dpsql.session import Session
+from dpsql.session.dataset.dataset import Dataset, open_dataset
+from dpsql.session.mechanisms.interaction import Interaction
+from dpsql.session.session import Session
 from tests.support.running import PATIENCE, SECRET, House, gated_house, in_thread, until
 from tests.support.shop import SCHEMA, Silence, open_shop
 
@@ -249,8 +249,10 @@ def test_an_answer_that_could_not_be_stored_ends_it(shop: Connection, monkeypatc
     asked = shop.above_threshold(10**6, epsilon=1)
     asked.ask(COUNT)
     with monkeypatch.context() as patch:
+
         def full(*_: object) -> bytes:
             raise OperationalError("the disk is full")
+
         patch.setattr(type(dataset_of(shop).ledger), "tell", full)
         with pytest.raises(OperationalError, match="the disk is full"):
             asked.ask(COUNT)
@@ -265,7 +267,9 @@ def test_a_copy_of_the_process_gets_no_second_answer(shop: Connection) -> None:
     asked.ask(COUNT)
     state = held_by(shop, asked)
     assert state._claim is not None and state._watch is not None
-    dataset_of(shop).ledger.store_answer(state._claim.release, state._watch.queries_evaluated + 1, b"{}")  # as the other one would
+    dataset_of(shop).ledger.store_answer(
+        state._claim.release, state._watch.queries_evaluated + 1, b"{}"
+    )  # as the other one would
     with pytest.raises(IntegrityError, match="another process went on with it"):
         asked.ask(COUNT)
     with pytest.raises(OperationalError, match="has ended"):

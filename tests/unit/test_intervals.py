@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpsql.base.intervals import Interval, format_interval_words, interval_parts, make_interval
+from dpsql.base.serialization import dumps, loads
 from dpsql.engines.duckdb import DuckDBEngine
-from dpsql.intervals import Interval, make_interval, format_interval_words, interval_parts
-from dpsql.plain import dumps, loads
-from dpsql.post import sandbox
-from dpsql.post.children import WorkerPool
-from dpsql.post.sandbox import ReleasedTable
+from dpsql.session.postprocess import sandbox
+from dpsql.session.postprocess.sandbox import ReleasedTable
+from dpsql.session.postprocess.worker_pool import WorkerPool
 from dpsql.types import INTEGER, INTERVAL
 
 PARTS = st.tuples(st.integers(-1200, 1200), st.integers(-9999, 9999), st.integers(-(10**12), 10**12))
@@ -49,7 +49,12 @@ def test_compares_as_a_timedelta_whose_months_are_30_days(parts: tuple[int, int,
 
 def test_what_a_timedelta_tells_is_one() -> None:
     assert type(make_interval(0, 1, 5)) is type(make_interval(0, -1, -5)) is dt.timedelta
-    assert type(make_interval(1, 0, 0)) is type(make_interval(0, 1, -5)) is type(make_interval(0, 0, 86_400_000_000)) is Interval
+    assert (
+        type(make_interval(1, 0, 0))
+        is type(make_interval(0, 1, -5))
+        is type(make_interval(0, 0, 86_400_000_000))
+        is Interval
+    )
     assert make_interval(0, 2**31 - 1, 0) == "2147483647 days"
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from dpsql.base.scram import make_verifier_text
 from dpsql.errors import SchemaError
-from dpsql.logins import load_logins
-from dpsql.passwords import make_verifier_text
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Schema
+from dpsql.session.logins import load_logins
 
 CLINIC = load_schema(Path(__file__).parents[2] / "schemas" / "clinic.yaml")
 SALT = bytes(range(16))

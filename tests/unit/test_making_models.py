@@ -15,8 +15,6 @@ import numpy as np
 import pytest
 
 import dpsql
-from dpsql.dataset import Dataset, open_dataset
-from dpsql.dbapi.models import read_model
 from dpsql.errors import (
     Error,
     InterfaceError,
@@ -31,7 +29,9 @@ from dpsql.errors import (
     UnknownTable,
     Unsupported,
 )
-from dpsql.session import Session
+from dpsql.interfaces.dbapi.model import read_model
+from dpsql.session.dataset.dataset import Dataset, open_dataset
+from dpsql.session.session import Session
 from dpsql.types import BOOLEAN, DOUBLE, TEXT
 from tests.support.needed import package
 

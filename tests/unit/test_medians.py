@@ -9,19 +9,24 @@ import duckdb
 import pytest
 
 import dpsql
-from dpsql.compile import Compiled, compile_query
+from dpsql.compiler.calibrate.local_sensitivity import neighbor_reach
+from dpsql.compiler.compile import Compiled, compile_query
+from dpsql.compiler.plan.measures import Local, MedianBy, Quantile
+from dpsql.compiler.settings import change_setting, default_settings
 from dpsql.errors import InvalidParameter, Unsupported
-from dpsql.explain import explain
-from dpsql.ledger.checker import UnreadableRecord, covers_loss, recompute_loss
-from dpsql.medians import neighbor_reach
-from dpsql.plan.measures import Local, MedianBy, Quantile
-from dpsql.privacy.accounting import epsilon_to_rho
-from dpsql.privacy.choice import MEDIAN, UnitContribution, ExtremeTarget, Pick
-from dpsql.privacy.ptr import ProposeTestRelease, calibrate_propose_test_release
-from dpsql.privacy.records import write_release_record
-from dpsql.privacy.smooth import BlockReach, SmoothMedian, calibrate_smooth_median
+from dpsql.ledger.loss_checker.checker import UnreadableRecord, covers_loss, recompute_loss
+from dpsql.privacy.audit_record import write_release_record
+from dpsql.privacy.exponential import MEDIAN, ExtremeTarget, Pick, UnitContribution
+from dpsql.privacy.loss import epsilon_to_rho
+from dpsql.privacy.median import (
+    BlockReach,
+    ProposeTestRelease,
+    SmoothMedian,
+    calibrate_propose_test_release,
+    calibrate_smooth_median,
+)
 from dpsql.schema.model import Resolved
-from dpsql.settings import change_setting, default_settings
+from dpsql.session.explain import explain
 from tests.support.checking import agree
 
 PATIENTS = "SELECT MEDIAN(birth_year) FROM patients"

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import dpsql
-from dpsql import outlook
 from dpsql.errors import AccessDenied
-from dpsql.outlook import preview_status
+from dpsql.session import status_preview as outlook
+from dpsql.session.status_preview import preview_status
 
 SCHEMA = """
 dpsql: 1
@@ -37,7 +37,9 @@ def test_who_is_no_analyst_is_refused_at_once(
 ) -> None:
     if opened:
         dpsql.connect(path, user="ana").close()
-    monkeypatch.setattr(outlook, "open_declared_ledger", lambda *_, **__: pytest.fail("the ledger was opened for a stranger"))
+    monkeypatch.setattr(
+        outlook, "open_declared_ledger", lambda *_, **__: pytest.fail("the ledger was opened for a stranger")
+    )
     with pytest.raises(AccessDenied):
         preview_status(path, user)
 

@@ -11,7 +11,7 @@ import time
 import psycopg
 import pytest
 
-from dpsql.passwords import saslprep, make_verifier_text
+from dpsql.base.scram import make_verifier_text, saslprep
 from dpsql.schema.keys import VERIFIER
 from tests.support.postgres import Server
 
@@ -38,7 +38,11 @@ def test_the_exchange_of_the_rfc_is_the_verifiers() -> None:
 def test_the_schema_takes_it_and_the_password_is_not_in_it() -> None:
     kept = make_verifier_text("correct horse", b"0123456789abcdef")
     assert re.fullmatch(VERIFIER, kept) and "horse" not in kept
-    assert kept != make_verifier_text("correct horse", b"0123456789abcdeg") != make_verifier_text("correct hors", b"0123456789abcdeg")
+    assert (
+        kept
+        != make_verifier_text("correct horse", b"0123456789abcdeg")
+        != make_verifier_text("correct hors", b"0123456789abcdeg")
+    )
 
 
 # RFC 4013, 3, and what PostgreSQL does where SASLprep has no answer: the password as it stands.

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpsql.accuracy import interval_half_width, miss_probability, calibrated_noise
-from dpsql.dataset import Dataset
+from dpsql.compiler.accuracy import calibrated_noise, interval_half_width, miss_probability
+from dpsql.compiler.plan.estimators import Linear
 from dpsql.errors import BudgetExceeded, InvalidParameter
-from dpsql.pilot import aims_from_pilot
-from dpsql.plan.recipes import Linear
 from dpsql.privacy.sampling import Integers
-from dpsql.session import Session
+from dpsql.session.dataset.dataset import Dataset
+from dpsql.session.pilot import aims_from_pilot
+from dpsql.session.session import Session
 from tests.support import shop
 from tests.support.shop import Silence
 

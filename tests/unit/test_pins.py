@@ -11,8 +11,8 @@ import pytest
 
 import dpsql
 from dpsql.errors import StaleData
-from dpsql.pins import expand_sources, identify_files
 from dpsql.schema.load import load_schema
+from dpsql.session.dataset.file_identity import expand_sources, identify_files
 
 SCHEMA = """
 dpsql: 1

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.plain import from_json, dumps, to_json, loads
+from dpsql.base.serialization import dumps, from_json, loads, to_json
 
 
 class Colour(Enum):
@@ -84,9 +84,7 @@ SCALARS = (
 )  # fmt: skip
 VALUES = st.recursive(
     SCALARS,
-    lambda inner: st.lists(inner, max_size=3)
-    | st.tuples(inner, inner)
-    | st.dictionaries(SCALARS, inner, max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.tuples(inner, inner) | st.dictionaries(SCALARS, inner, max_size=3),
     max_leaves=8,
 )
 

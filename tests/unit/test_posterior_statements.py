@@ -9,7 +9,7 @@ import pytest
 
 import dpsql
 from dpsql.errors import Error, InvalidParameter, InvalidSyntax, TypeMismatch, Unsupported
-from dpsql.session import Session
+from dpsql.session.session import Session
 from tests.support.shop import open_shop
 
 
@@ -240,4 +240,6 @@ def test_arguments_have_their_names_with_either_sign(unpaid: Session) -> None:
 
 def test_a_flag_is_a_truth_value_or_0_and_1_for_both(unpaid: Session) -> None:
     for called in ("BETA_POSTERIOR_MEAN", "POSTERIOR_SAMPLE"):
-        unpaid.compile_statement(f"SELECT {called}(vip::int), {called}(CASE WHEN age > 40 THEN 1 ELSE 0 END) FROM people", ())
+        unpaid.compile_statement(
+            f"SELECT {called}(vip::int), {called}(CASE WHEN age > 40 THEN 1 ELSE 0 END) FROM people", ()
+        )

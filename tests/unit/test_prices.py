@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.dataset import Dataset
 from dpsql.errors import AccessDenied, BudgetExceeded
-from dpsql.explain import Offer
-from dpsql.ledger.how_many import MAX_COUNTED, count_admitted
-from dpsql.payers import DATASET, dataset_account, paying_accounts
-from dpsql.session import Session
+from dpsql.ledger.budget import MAX_COUNTED, count_admitted
+from dpsql.session.dataset.accounts import DATASET, dataset_account, paying_accounts
+from dpsql.session.dataset.dataset import Dataset
+from dpsql.session.explain import Offer
+from dpsql.session.session import Session
 from tests.support import shop
 from tests.support.shop import Silence
 
@@ -240,7 +240,9 @@ def refusal(session: Session, sql: str) -> str:
 
 def test_beyond_the_policy_nothing_is_covered(ana: Session) -> None:
     ana.execute("SET epsilon = 3")
-    assert {(offer.affordable_count, offer.more, offer.refused) for offer in ana.explain(COUNT).offers} == {(0, 0, True)}
+    assert {(offer.affordable_count, offer.more, offer.refused) for offer in ana.explain(COUNT).offers} == {
+        (0, 0, True)
+    }
     lines = str(ana.explain(COUNT)).splitlines()
     assert lines[2].endswith(f"it would be refused, and you could ask 0 more like this: {refusal(ana, COUNT)}")
     assert "may ask for at most 2" in lines[2] and "your budget" not in lines[2]
@@ -249,8 +251,17 @@ def test_beyond_the_policy_nothing_is_covered(ana: Session) -> None:
 def test_the_policies_of_all_who_pay_count(dataset: Dataset) -> None:
     joe = Session(dataset, "joe", Silence())
     schema, own = dataset.schema, dataset.find_account("ana")
-    assert [one.name for one in paying_accounts(schema, dataset.find_account("joe"))] == ["joe", "team", "house", DATASET]
-    assert paying_accounts(schema, own) == (own, dataset_account(schema)) != paying_accounts(schema, dataset_account(schema))
+    assert [one.name for one in paying_accounts(schema, dataset.find_account("joe"))] == [
+        "joe",
+        "team",
+        "house",
+        DATASET,
+    ]
+    assert (
+        paying_accounts(schema, own)
+        == (own, dataset_account(schema))
+        != paying_accounts(schema, dataset_account(schema))
+    )
     assert paying_accounts(schema, dataset_account(schema)) == (dataset_account(schema),)
     joe.execute("SET epsilon = 0.16")
     offer = joe.explain(COUNT).offers[0]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.private_files import open_private_file
+from dpsql.base.private_files import open_private_file
 
 
 def _mode(path: Path) -> int:

@@ -7,14 +7,14 @@ import datetime as dt
 import duckdb
 import pytest
 
-from dpsql.catalog.names import reflect_tables
-from dpsql.compile import Compiled, compile_query
-from dpsql.quoting import quote_name
-from dpsql.repl.commands import META_COMMANDS
-from dpsql.repl.complete import CompletionNames, complete
+from dpsql.base.lexer import quote_name
+from dpsql.compiler.compile import Compiled, compile_query
+from dpsql.compiler.settings import default_settings
+from dpsql.interfaces.repl.completion.complete import CompletionNames, complete
+from dpsql.interfaces.repl.meta_commands import META_COMMANDS
 from dpsql.schema.load import schema_from_text
 from dpsql.schema.model import Resolved
-from dpsql.settings import default_settings
+from dpsql.session.reflection import reflect_tables
 
 SCHEMA = """
 dpsql: 1
@@ -83,7 +83,9 @@ def test_a_word_that_is_offered_as_a_name_means_it(word: str, sandbox: duckdb.Du
 def test_tab_offers_what_means_the_column() -> None:
     names = CompletionNames(reflect_tables(resolved("t", "current_user").schema))
     text = "SELECT COUNT(*) FROM t WHERE curr"
-    assert '"current_user"' in [one.text for one in complete(text, len(text), names, META_COMMANDS) if one.kind == "column"]
+    assert '"current_user"' in [
+        one.text for one in complete(text, len(text), names, META_COMMANDS) if one.kind == "column"
+    ]
 
 
 def test_plain_names_stay_plain() -> None:

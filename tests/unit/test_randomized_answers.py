@@ -11,14 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpsql.compiler.plan.estimators import Debiased, DebiasedMean, Linear, Mean, map_terms
 from dpsql.errors import Unsupported
-from dpsql.plan.recipes import Debiased, DebiasedMean, Linear, Mean, map_terms
-from dpsql.post.estimates import estimate_measure
-from dpsql.post.randomized import invert_response
-from dpsql.privacy.mechanisms import Gaussian
+from dpsql.privacy.noise import Gaussian
 from dpsql.privacy.release import NoiseBundle, Release, ReleaseSpec
 from dpsql.schema.model import Randomized
-from dpsql.session import Session
+from dpsql.session.postprocess.estimates import estimate_measure, invert_response
+from dpsql.session.session import Session
 from dpsql.types import BIGINT
 from tests.support.polls import polls
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpsql.recent import LruCache
+from dpsql.base.lru_cache import LruCache
 
 
 def full() -> LruCache[int]:

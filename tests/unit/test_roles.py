@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.dataset import Dataset, open_dataset
 from dpsql.errors import AccessDenied, BudgetExceeded, Error
-from dpsql.session import Session
+from dpsql.session.dataset.dataset import Dataset, open_dataset
+from dpsql.session.session import Session
 
 SCHEMA = """
 dpsql: 1

@@ -14,9 +14,17 @@ from hypothesis import strategies as st
 
 from dpsql.engines.base import ENGINE_FAILED, ENGINE_FAILED_HINT
 from dpsql.errors import EngineFailed, Error, OperationalError, QueryCanceled, StaleData
-from dpsql.exact import Exact
+from dpsql.privacy.exact import Exact
 from dpsql.privacy.release import release_from_bytes
-from dpsql.runs import CLOSED_MESSAGE, DETACHED_HINT, QUEUED_HINT, NANOSECONDS_PER_SECOND, Clock, Runs, StatementHandle
+from dpsql.session.dataset.runs import (
+    CLOSED_MESSAGE,
+    DETACHED_HINT,
+    NANOSECONDS_PER_SECOND,
+    QUEUED_HINT,
+    Clock,
+    Runs,
+    StatementHandle,
+)
 from tests.support.running import (
     ANA,
     BOB,
@@ -57,7 +65,9 @@ OUTCOMES: list[Callable[[FakeData], None]] = [
 
 @settings(max_examples=200, deadline=None)
 @given(
-    took=st.one_of(st.integers(0, 20 * NANOSECONDS_PER_SECOND), st.integers(0, 40).map(lambda n: n * NANOSECONDS_PER_SECOND // 2)),
+    took=st.one_of(
+        st.integers(0, 20 * NANOSECONDS_PER_SECOND), st.integers(0, 40).map(lambda n: n * NANOSECONDS_PER_SECOND // 2)
+    ),
     grid=st.sampled_from([Fraction(1, 2), Fraction(1, 10), Fraction(1, 3), Fraction(7)]),
     outcome=st.integers(0, len(OUTCOMES) - 1),
 )
@@ -191,7 +201,10 @@ def test_a_failure_counts_once_for_everyone_who_asked(gated: Gated) -> None:
     for _ in range(3):  # and leaves
         with pytest.raises(QueryCanceled):
             gated.runs.run_release(gated.data, job(), ANA, gated.runs.new_handle(10))
-    asked = [in_thread(lambda who=who: gated.runs.run_release(gated.data, job(), who, StatementHandle())) for who in (ANA, BOB, BOB)]
+    asked = [
+        in_thread(lambda who=who: gated.runs.run_release(gated.data, job(), who, StatementHandle()))
+        for who in (ANA, BOB, BOB)
+    ]
     until(lambda: askers(gated.runs) == 2)
     assert gated.data.failures == []
     gated.gate.set()

@@ -16,7 +16,7 @@ import pytest
 from dpsql.engines import duckdb as duckdb_engine
 from dpsql.engines.base import ENGINE_FAILED, ENGINE_FAILED_HINT
 from dpsql.errors import EngineFailed, QueryCanceled
-from dpsql.exact import Exact
+from dpsql.privacy.exact import Exact
 from tests.support.running import COUNT, PATIENCE, SECRET, House, gated_house, in_thread
 from tests.support.shop import Silence
 

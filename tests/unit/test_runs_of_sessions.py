@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.dataset import Dataset, open_dataset
 from dpsql.errors import AccountSuspended, EngineFailed, Error, QueryCanceled
-from dpsql.exact import Exact
-from dpsql.runs import DETACHED_HINT
-from dpsql.session import Session
+from dpsql.privacy.exact import Exact
+from dpsql.session.dataset.dataset import Dataset, open_dataset
+from dpsql.session.dataset.runs import DETACHED_HINT
+from dpsql.session.session import Session
 from tests.support.running import (
     COUNT,
     PATIENCE,

@@ -17,15 +17,15 @@ from typing import Any
 
 import pytest
 
-from dpsql import runs as runs_room
-from dpsql.dataset import open_dataset
 from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.errors import EngineFailed, QueryCanceled
-from dpsql.ledger.base import Account, ReleaseRequest, Binding, ChargedStatement
-from dpsql.ledger.books import SqlLedger
+from dpsql.ledger.base import Account, Binding, ChargedStatement, ReleaseRequest
+from dpsql.ledger.ledger import SqlLedger
 from dpsql.privacy.loss import Loss
-from dpsql.runs import Runs, StatementHandle
-from dpsql.session import Session
+from dpsql.session.dataset import runs as runs_room
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.dataset.runs import Runs, StatementHandle
+from dpsql.session.session import Session
 from tests.support.ledgers import Shelf, in_schema
 from tests.support.running import ANA, BOB, COUNT, PATIENCE, FakeData, in_thread, job, raises, until
 from tests.support.shop import open_shop
@@ -53,7 +53,9 @@ def books(shelf: Shelf) -> SqlLedger:
     ledger.register_version("files", "facts")
     loss = Loss(Fraction(1, 2), Fraction(1, 8), Fraction(0))
     for account in (ANA, BOB):
-        ledger.purchase(account, [ReleaseRequest("p", 1, loss, (Fraction(1),))], ChargedStatement("SELECT"), datetime.now(UTC))
+        ledger.purchase(
+            account, [ReleaseRequest("p", 1, loss, (Fraction(1),))], ChargedStatement("SELECT"), datetime.now(UTC)
+        )
     return ledger
 
 
@@ -155,7 +157,9 @@ class TestGrid:
         start = time.monotonic()
         asked = [in_thread(lambda: (Runs(self.GRID).run_release(one, job(), ANA, StatementHandle()), time.monotonic()))]
         until(lambda: one.runs)
-        asked.append(in_thread(lambda: (Runs(self.GRID).run_release(other, job(), BOB, StatementHandle()), time.monotonic())))
+        asked.append(
+            in_thread(lambda: (Runs(self.GRID).run_release(other, job(), BOB, StatementHandle()), time.monotonic()))
+        )
         time.sleep(0.2)
         gate.set()
         for thread, _ in asked:
@@ -179,9 +183,9 @@ ASKING = """
 import sys, time
 from pathlib import Path
 from dpsql import runs
-from dpsql.dataset import open_dataset
+from dpsql.session.dataset.dataset import open_dataset
 from dpsql.engines.duckdb import DuckDBEngine
-from dpsql.session import Session
+from dpsql.session.session import Session
 
 schema, seconds = Path(sys.argv[1]), float(sys.argv[2])
 runs.LEASE, runs.KEEPING = 1.5, 0.3

@@ -17,16 +17,16 @@ from typing import Any
 import pytest
 
 import dpsql
-from dpsql import runs as runs_room
-from dpsql.dataset import open_dataset
 from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.errors import AccountSuspended, EngineFailed, OperationalError, QueryCanceled
-from dpsql.exact import Exact
 from dpsql.ledger.base import Account, Binding, Entitlement, Receipt
 from dpsql.ledger.open import open_ledger
+from dpsql.privacy.exact import Exact
 from dpsql.privacy.loss import NO_LOSS
-from dpsql.runs import DETACHED_HINT, MAX_RUNS, QUEUED_HINT, Clock, Runs, StatementHandle
-from dpsql.session import Session
+from dpsql.session.dataset import runs as runs_room
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.dataset.runs import DETACHED_HINT, MAX_RUNS, QUEUED_HINT, Clock, Runs, StatementHandle
+from dpsql.session.session import Session
 from tests.support.running import ANA, BOB, COUNT, PATIENCE, FakeData, askers, in_thread, job, raises, until
 from tests.support.shop import Silence, open_shop
 
@@ -50,7 +50,10 @@ def test_runs_of_one_ledger_are_joined_and_others_are_not(gate: threading.Event)
     until(lambda: data.runs)
     asked.append(in_thread(lambda: same.run_release(other, job(), BOB, StatementHandle())))
     asked.append(in_thread(lambda: same.join_run(other, 1, BOB, StatementHandle())))
-    assert else_.join_run(other, 1, BOB, StatementHandle()) is None and Runs().join_run(other, 1, BOB, StatementHandle()) is None
+    assert (
+        else_.join_run(other, 1, BOB, StatementHandle()) is None
+        and Runs().join_run(other, 1, BOB, StatementHandle()) is None
+    )
     until(lambda: askers(one) == 2)
     gate.set()
     for thread, _ in asked:
@@ -311,7 +314,9 @@ def test_what_is_stored_or_under_way_needs_no_room(crowd: Crowd) -> None:
     runs, data = Runs(ledger="a"), FakeData(bodies={1: b"stored"})
     runs.admit_runs([Entitlement(1, b"stored", False, NO_LOSS, (), PAID)])
     with pytest.raises(OperationalError):
-        runs.admit_runs([Entitlement(1, b"stored", False, NO_LOSS, (), PAID), Entitlement(2, None, True, NO_LOSS, (), PAID)])
+        runs.admit_runs(
+            [Entitlement(1, b"stored", False, NO_LOSS, (), PAID), Entitlement(2, None, True, NO_LOSS, (), PAID)]
+        )
     runs_room._registry.runs["a", 2] = runs_room._Run(0)
     try:
         runs.admit_runs([Entitlement(2, None, True, NO_LOSS, (), PAID)])

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsql import queries as queries_module
-from dpsql.catalog.variables import VARIABLES
-from dpsql.dataset import Dataset
+from dpsql.compiler.catalog.variables import VARIABLES
+from dpsql.compiler.settings import SETTING_NAMES
 from dpsql.errors import (
     BudgetExceeded,
     DataError,
@@ -26,26 +25,27 @@ from dpsql.errors import (
     UnknownTable,
     Unsupported,
 )
-from dpsql.exact import Exact, Row
 from dpsql.ledger.base import (
     Account,
+    AccountTerms,
     AdmitCallback,
-    ReleaseRequest,
     Balance,
+    ChargedStatement,
     Entitlement,
     OwnRelease,
-    ReleaseQuote,
     Receipt,
+    ReleaseQuote,
+    ReleaseRequest,
     RunLease,
-    ChargedStatement,
-    AccountTerms,
 )
-from dpsql.post import sandbox
+from dpsql.privacy.exact import Exact, Row
 from dpsql.privacy.filters import CumulativeLoss
-from dpsql.runs import Clock, Runs
 from dpsql.schema.model import Resolved, Source, View
-from dpsql.session import StatementResult, SessionCache, Session
-from dpsql.settings import SETTING_NAMES
+from dpsql.session import query as queries_module
+from dpsql.session.dataset.dataset import Dataset
+from dpsql.session.dataset.runs import Clock, Runs
+from dpsql.session.postprocess import sandbox
+from dpsql.session.session import Session, SessionCache, StatementResult
 
 NOW = dt.datetime(2024, 5, 6, tzinfo=dt.UTC)
 COUNT = "SELECT COUNT(*) AS n FROM patients"
@@ -102,7 +102,12 @@ class FakeLedger:
     objects: NoObjects = field(default_factory=NoObjects)
 
     def purchase(
-        self, account: Account, asked: Sequence[ReleaseRequest], statement: ChargedStatement, now: dt.datetime, admit: AdmitCallback
+        self,
+        account: Account,
+        asked: Sequence[ReleaseRequest],
+        statement: ChargedStatement,
+        now: dt.datetime,
+        admit: AdmitCallback,
     ) -> tuple[Entitlement, ...]:
         self.calls.append("purchase")
         assert account.name == "dataset" and now == NOW
@@ -116,12 +121,16 @@ class FakeLedger:
         new = key not in self.sold
         release = self.sold.setdefault(key, len(self.sold) + 1)
         self.bodies.setdefault(release, None)
-        return Entitlement(release, self.bodies[release], new, one.loss, one.errors, Receipt("dataset", release, "hash"))
+        return Entitlement(
+            release, self.bodies[release], new, one.loss, one.errors, Receipt("dataset", release, "hash")
+        )
 
     def reading(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def served(self, account: Account, asked: Sequence[ReleaseRequest], now: dt.datetime) -> tuple[Entitlement, ...] | None:
+    def served(
+        self, account: Account, asked: Sequence[ReleaseRequest], now: dt.datetime
+    ) -> tuple[Entitlement, ...] | None:
         sold = [self.sold.get((one.plan, one.errors)) for one in asked]
         if not all(release is not None and self.bodies[release] is not None for release in sold):
             return None
@@ -199,9 +208,7 @@ def world(clinic: Resolved, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(Dataset, "check_read", lambda self: calls.append("read"))
     monkeypatch.setattr(Dataset, "check_current", lambda self: calls.append("current"))
     run = sandbox.run_query
-    monkeypatch.setattr(
-        queries_module.sandbox, "run", lambda *args: (calls.append("post"), run(*args))[1]
-    )
+    monkeypatch.setattr(queries_module.sandbox, "run", lambda *args: (calls.append("post"), run(*args))[1])
     session = Session(dataset, None, FakeSampler(calls), lambda: NOW)  # type: ignore[arg-type]
     return World(session, calls, engine, ledger, dataset.check_unchanged)
 

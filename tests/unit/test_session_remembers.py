@@ -8,10 +8,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql import queries as queries_module
-from dpsql.dataset import open_dataset
-from dpsql.post import sandbox
-from dpsql.session import Balance, Session
+from dpsql.session import query as queries_module
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.postprocess import sandbox
+from dpsql.session.session import Balance, Session
 from tests.support.shop import open_shop
 
 BY_REGION = "SELECT region, COUNT(*) AS n FROM people GROUP BY region"

@@ -5,12 +5,19 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.calibrate import NoiseKind
-from dpsql.errors import Error, InvalidParameter
+from dpsql.compiler.calibrate.calibrate import NoiseKind
+from dpsql.compiler.parse.googlesql import Option
+from dpsql.compiler.settings import (
+    SETTING_NAMES,
+    SessionSettings,
+    apply_options,
+    change_setting,
+    default_settings,
+    reset_setting,
+    show_setting,
+)
+from dpsql.errors import Error, InvalidParameter, Span
 from dpsql.schema.model import Budget, Contributions, Neighbors, Privacy, Resolved
-from dpsql.settings import SETTING_NAMES, SessionSettings, change_setting, default_settings, reset_setting, show_setting, apply_options
-from dpsql.span import Span
-from dpsql.sql.options import Option
 
 PRIVACY = Privacy(
     Neighbors.ADD_REMOVE,

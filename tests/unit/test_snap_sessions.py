@@ -9,8 +9,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.dataset import open_dataset
-from dpsql.session import Session
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.session import Session
 from tests.support import shop
 from tests.support.shop import Silence
 

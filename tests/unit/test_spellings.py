@@ -11,9 +11,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.dataset import open_dataset
 from dpsql.privacy.loss import NO_LOSS
-from dpsql.session import Session
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.session import Session
 from tests.support.shop import DATA, SCHEMA, Silence
 
 VIEWS = """

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from dpsql.compiler.parse.commands import DiscardCommand, TransactionStep
 from dpsql.errors import AccessDenied, InvalidParameter, ProgrammingError, SchemaError
-from dpsql.roles import ConnectionRoles, check_settings
 from dpsql.schema.model import Analyst, Budget, Contributions, Neighbors, Privacy, Schema
-from dpsql.sql.commands import DiscardCommand, TransactionStep
-from dpsql.state import SessionState, initial_state
+from dpsql.session.roles import ConnectionRoles, check_settings
+from dpsql.session.transaction import SessionState, initial_state
 
 ONE = Fraction(1)
 BUDGET = Budget(8 * ONE, ONE / 10**6)
@@ -86,7 +86,15 @@ def test_what_holds_after(steps: tuple[object, ...], epsilon: str) -> None:
         (((TransactionStep.SAVEPOINT, "a"),), "25P01"),
         (((TransactionStep.RELEASE, "a"),), "25P01"),
         ((TransactionStep.BEGIN, (TransactionStep.ROLLBACK_TO, "a")), "3B001"),
-        ((TransactionStep.BEGIN, (TransactionStep.SAVEPOINT, "a"), (TransactionStep.RELEASE, "a"), (TransactionStep.ROLLBACK_TO, "a")), "3B001"),
+        (
+            (
+                TransactionStep.BEGIN,
+                (TransactionStep.SAVEPOINT, "a"),
+                (TransactionStep.RELEASE, "a"),
+                (TransactionStep.ROLLBACK_TO, "a"),
+            ),
+            "3B001",
+        ),
     ],
 )
 def test_what_needs_a_transaction_is_refused_outside(steps: tuple[object, ...], state: str) -> None:
@@ -152,14 +160,22 @@ def test_a_role_brings_its_own_defaults_and_keeps_what_was_set() -> None:
     assert shown(state.set_value("role", "eva")) == ("eva", "0.5", "auto")
     assert shown(state.set_value("epsilon", "0.1").set_value("role", "ana")) == ("ana", "0.1", "auto")
     assert shown(state.set_value("role", "ana").set_value("role", "NONE")) == ("none", "1", "laplace")
-    assert shown(state.set_value("role", "ana").set_value("epsilon", "0.1").reset_value(None)) == ("ana", "0.25", "auto")
+    assert shown(state.set_value("role", "ana").set_value("epsilon", "0.1").reset_value(None)) == (
+        "ana",
+        "0.25",
+        "auto",
+    )
     assert shown(opened({"epsilon": "0.1", "role": "ana"}, "bi").reset_value("role")) == ("ana", "0.1", "auto")
     assert shown(state.set_value("role", "ana").apply_command(DiscardCommand())[0]) == ("none", "1", "laplace")
 
 
 def test_a_transaction_gives_a_role_back() -> None:
     begun = opened(user="bi").apply_step(TransactionStep.BEGIN, None)
-    for local, step, role in ((False, TransactionStep.ROLLBACK, "none"), (False, TransactionStep.COMMIT, "ana"), (True, TransactionStep.COMMIT, "none")):
+    for local, step, role in (
+        (False, TransactionStep.ROLLBACK, "none"),
+        (False, TransactionStep.COMMIT, "ana"),
+        (True, TransactionStep.COMMIT, "none"),
+    ):
         assert begun.set_value("role", "ana", local).now.role == "ana"
         assert begun.set_value("role", "ana", local).apply_step(step, None).now.role == role
 

@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpsql.compiler.plan.show import show_plan
+from dpsql.compiler.rewrite.weighted_rows import ColumnCoding
+from dpsql.compiler.settings import Settings, default_settings
+from dpsql.compiler.weighted_rows import CompiledStudy, compile_study, compile_weighted_rows
 from dpsql.errors import Error, IntegrityError, InvalidSyntax, UnboundedContribution, UnboundedValues, Unsupported
-from dpsql.exact import Exact
-from dpsql.plan.show import show_plan
-from dpsql.privacy import studies
-from dpsql.privacy.release import release_from_bytes, perturb, release_to_bytes
+from dpsql.privacy import study_codec as studies
+from dpsql.privacy.exact import Exact
+from dpsql.privacy.release import perturb, release_from_bytes, release_to_bytes
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.tally import Axes, UnitMass
-from dpsql.rewrite.tally import ColumnCoding
+from dpsql.privacy.weighted_rows import Axes, UnitMass
 from dpsql.schema.model import Contributions, Resolved
-from dpsql.settings import Settings, default_settings
-from dpsql.studying import CompiledStudy, compile_study, compile_weighted_rows
 from tests.support.engine import connect, fill
 from tests.support.studies import counts, read_counts
 
@@ -30,7 +30,9 @@ def settings(clinic: Resolved) -> Settings:
 
 
 def studied(sql: str, resolved: Resolved, coding: ColumnCoding = CODING) -> CompiledStudy:
-    return compile_study(compile_weighted_rows(sql, sql, resolved, default_settings(resolved.schema.privacy).statement), coding, counts)
+    return compile_study(
+        compile_weighted_rows(sql, sql, resolved, default_settings(resolved.schema.privacy).statement), coding, counts
+    )
 
 
 def test_columns_have_public_codes(clinic: Resolved) -> None:
@@ -115,7 +117,9 @@ def test_another_study_of_the_same_rows_is_another_release(clinic: Resolved, set
 def test_the_same_codes_of_other_values_are_another_release(clinic: Resolved, settings: Settings) -> None:
     sql = "SELECT ward FROM visits"
     rows = compile_weighted_rows(sql, sql, clinic, settings)
-    one, other = (compile_study(rows, ColumnCoding(16, {"ward": named}, True), counts) for named in (("a", "b"), ("a", "c")))
+    one, other = (
+        compile_study(rows, ColumnCoding(16, {"ward": named}, True), counts) for named in (("a", "b"), ("a", "c"))
+    )
     assert one.study == other.study and one.axes != other.axes
     assert one.compiled.steps[0].plan_hash != other.compiled.steps[0].plan_hash
 

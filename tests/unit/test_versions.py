@@ -13,10 +13,9 @@ import duckdb
 import pytest
 
 from dpsql import types as t
-from dpsql import versions
 from dpsql.errors import OperationalError, StaleData
-from dpsql.pins import check_unchanged, stale_data_error
 from dpsql.schema.domain import Domain
+from dpsql.schema.locations import MEMORY_URL
 from dpsql.schema.model import (
     Answers,
     Budget,
@@ -29,11 +28,12 @@ from dpsql.schema.model import (
     OwnUnit,
     Privacy,
     Schema,
-    Table,
-)  # fmt: skip
-from dpsql.schema.places import MEMORY_URL
-from dpsql.schema.snap import parse_snap
-from dpsql.versions import open_engine, register_data
+    Table,  # fmt: skip
+    parse_snap,
+)
+from dpsql.session.dataset import versions
+from dpsql.session.dataset.file_identity import check_unchanged, stale_data_error
+from dpsql.session.dataset.versions import open_engine, register_data
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,9 @@ def test_an_id_has_the_physical_type_at_both_ends_of_a_reference(folder):
 def test_unique_counts_after_sanitising(folder):
     sex = Column("sex", Domain(t.TEXT, values=("f", "m")))  # both "x" become NULL
     columns = (PATIENTS.columns[0], sex)
-    assert register_data(schema_of(folder, replace(PATIENTS, columns=columns, unique=(("sex",),))), Memory()).version == 1
+    assert (
+        register_data(schema_of(folder, replace(PATIENTS, columns=columns, unique=(("sex",),))), Memory()).version == 1
+    )
     with pytest.raises(OperationalError, match="declared unique"):
         register_data(schema_of(folder, replace(PATIENTS, unique=(("sex",),))), Memory())
 
@@ -239,7 +241,9 @@ def test_a_new_claim_has_to_be_checked(folder):
         register_data(schema_of(folder, PATIENTS, replace(VISITS, unique=(("patient",),))), ledger)
     cost = column("cost", t.DOUBLE, lower=Fraction(0), upper=Fraction(9))
     bounded = replace(VISITS, columns=(VISITS.columns[0], cost))
-    assert register_data(schema_of(folder, PATIENTS, bounded), ledger).version == 1  # bounds of other columns are no claim
+    assert (
+        register_data(schema_of(folder, PATIENTS, bounded), ledger).version == 1
+    )  # bounds of other columns are no claim
 
 
 def test_bounds_of_a_key_are_a_claim(folder):
@@ -340,7 +344,7 @@ def test_processes_that_open_at_once_all_succeed(folder):
         "from dpsql.ledger.base import Account, Binding\n"
         "from dpsql.ledger.open import open_ledger\n"
         "from dpsql.schema.load import load_schema\n"
-        "from dpsql.versions import register\n"
+        "from dpsql.session.dataset.versions import register\n"
         "schema = load_schema(sys.argv[1])\n"
         "ledger = open_ledger(schema.ledger, Binding('patients.id', 'add_remove', 1), Account('dataset', 1, 0))\n"
         "print(register(schema, ledger).version)\n"

@@ -5,10 +5,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.calibrate import NoiseKind
-from dpsql.dataset import open_dataset
-from dpsql.making.models import MOMENTS, OBJECTIVE, OUTPUT
-from dpsql.option_names import (
+from dpsql.base.option_names import (
     LINEAR_METHODS,
     LOGISTIC_METHODS,
     MODEL_OPTIONS,
@@ -17,13 +14,16 @@ from dpsql.option_names import (
     list_option_choices,
     list_option_names,
 )
-from dpsql.plan.measures import MedianBy
-from dpsql.privacy.synthesis import SynthesisMethod
-from dpsql.session import Session
-from dpsql.settings import SETTING_NAMES, OPTION_SETTINGS
-from dpsql.sql.aggregates import _BINDERS
-from dpsql.sql.samples import OPTION_SAMPLES as SAMPLES
-from dpsql.vocabulary import named_functions, named_settings
+from dpsql.compiler.bind.aggregates import _BINDERS
+from dpsql.compiler.calibrate.calibrate import NoiseKind
+from dpsql.compiler.parameter_types import OPTION_SAMPLES as SAMPLES
+from dpsql.compiler.plan.measures import MedianBy
+from dpsql.compiler.settings import OPTION_SETTINGS, SETTING_NAMES
+from dpsql.privacy.synthetic.synthesis import SynthesisMethod
+from dpsql.session.artifacts.create_model import MOMENTS, OBJECTIVE, OUTPUT
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.reflection import named_functions, named_settings
+from dpsql.session.session import Session
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 BY_NAME = {one.name: one for one in named_functions()}

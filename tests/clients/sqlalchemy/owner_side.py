@@ -22,7 +22,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.types import Float, TypeEngine
 
 import dpsql
-from dpsql.sqlalchemy.dialect import DpsqlDialect
+from dpsql.interfaces.sqlalchemy.dialect import DpsqlDialect
 from dpsql.types import Kind, parse_type
 
 _WRITES = re.compile(r"\s*(CREATE|DROP|INSERT|UPDATE|DELETE|ALTER|COMMENT|TRUNCATE)\b", re.IGNORECASE)

@@ -62,7 +62,5 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     path = os.environ.get("SUITE_REPORT")
     if path is not None:
-        lines = [
-            f"{ended[1]}\t{count}\t{ended[0]}\t{min(_REASONS[ended])}" for ended, count in _ENDED.items()
-        ]
+        lines = [f"{ended[1]}\t{count}\t{ended[0]}\t{min(_REASONS[ended])}" for ended, count in _ENDED.items()]
         Path(path).write_text("\n".join(sorted(lines)) + "\n", encoding="utf-8")

@@ -15,8 +15,8 @@ from sqlalchemy.pool import PoolResetState
 
 import dpsql
 from dpsql.errors import InterfaceError, StaleData
-from dpsql.sqlalchemy import DpsqlDialect, told
-from dpsql.sqlalchemy.pool import _restore_settings
+from dpsql.interfaces.sqlalchemy import DpsqlDialect, told
+from dpsql.interfaces.sqlalchemy.dialect import _restore_settings
 
 
 def shown(engine: Engine, name: str) -> str:

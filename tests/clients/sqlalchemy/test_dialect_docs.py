@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.sqlalchemy.context import EXECUTION_OPTIONS
+from dpsql.interfaces.sqlalchemy.execution import EXECUTION_OPTIONS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "sqlalchemy.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

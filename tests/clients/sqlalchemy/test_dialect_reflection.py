@@ -10,7 +10,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.automap import automap_base
 from sqlalchemy.orm import Session
 
-from dpsql.sqlalchemy.types import to_sqlalchemy_type
+from dpsql.interfaces.sqlalchemy.types import to_sqlalchemy_type
 from dpsql.types import Kind, Type, decimal_type
 
 

@@ -38,9 +38,9 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, aliased, mapped_column
 from sqlalchemy.schema import CreateTable
 
-from dpsql.settings import SETTING_NAMES
-from dpsql.sqlalchemy import told
-from dpsql.sqlalchemy.context import EXECUTION_OPTIONS
+from dpsql.compiler.settings import SETTING_NAMES
+from dpsql.interfaces.sqlalchemy import told
+from dpsql.interfaces.sqlalchemy.execution import EXECUTION_OPTIONS
 from tests.support.needed import package
 
 
@@ -115,9 +115,7 @@ def test_the_same_question_is_the_same_however_its_values_are_bound(engine: Engi
     by_hand = "SELECT COUNT(*) FROM visits WHERE ward = 'surgery' AND at >= '2024-01-01'"
     with engine.connect() as connection:
         first = connection.execute(statement)
-        rendered = connection.exec_driver_sql(
-            str(statement.compile(engine, compile_kwargs={"literal_binds": True}))
-        )
+        rendered = connection.exec_driver_sql(str(statement.compile(engine, compile_kwargs={"literal_binds": True})))
         others = [rendered, connection.execute(text(by_hand)), connection.execute(statement)]
         assert told(first).loss and not any(told(other).loss for other in others)
         assert {other.scalar() for other in others} == {first.scalar()}

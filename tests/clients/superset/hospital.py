@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg
 
-from dpsql.cli.hospital import make_hospital
+from dpsql.interfaces.cli.demo_hospital import make_hospital
 from tests.support.served import USERS, Server, serving
 
 PASSWORDS = {**USERS, "superset": "for all of them"}

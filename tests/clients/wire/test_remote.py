@@ -18,7 +18,7 @@ from uuid import UUID
 import pytest
 
 import dpsql
-from dpsql.dbapi.values import TypeCode
+from dpsql.interfaces.dbapi.types import TypeCode
 from tests.support.served import Server, serving
 
 BUDGET = """
@@ -56,7 +56,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
 
 def _rich(folder: Path) -> Path:
     """The demo's hospital, with more to spend."""
-    from dpsql.cli.hospital import make_hospital
+    from dpsql.interfaces.cli.demo_hospital import make_hospital
 
     place = folder / "hospital"
     place.mkdir()
@@ -306,7 +306,7 @@ def test_sqlalchemy(both: Both) -> None:
     """Statements, settings, error bars and reflection, by the dialect that a schema is opened with."""
     from sqlalchemy import MetaData, create_engine, func, select
 
-    from dpsql.sqlalchemy import told
+    from dpsql.interfaces.sqlalchemy import told
 
     url = both.server.dsn("ana").replace("postgresql:", "dpsql:")
     engine = create_engine(url, pool_pre_ping=True, pool_size=1, max_overflow=0)

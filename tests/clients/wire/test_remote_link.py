@@ -16,8 +16,8 @@ from urllib.parse import quote
 import pytest
 
 import dpsql
-from dpsql.cli.hospital import make_hospital
 from dpsql.errors import AccessDenied, QueryCanceled
+from dpsql.interfaces.cli.demo_hospital import make_hospital
 from tests.support import postgres
 from tests.support.running import press_ctrl_c
 from tests.support.served import USERS, Server, make_certificate, serving

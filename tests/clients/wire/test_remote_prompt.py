@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.cli.hospital import make_hospital
+from dpsql.interfaces.cli.demo_hospital import make_hospital
 from tests.support.served import USERS, Server, serving
 
 if os.name != "posix":

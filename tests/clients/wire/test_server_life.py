@@ -18,11 +18,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dpsql.cli.hospital import make_hospital
-from dpsql.dataset import open_dataset
-from dpsql.pgwire import client
-from dpsql.pgwire.client import CommandComplete, DataRow, ErrorResponse
-from dpsql.pgwire.failures import FREE_FAILURES
+from dpsql.interfaces.cli.demo_hospital import make_hospital
+from dpsql.interfaces.pgwire.protocol import client_codec as client
+from dpsql.interfaces.pgwire.protocol.client_codec import CommandComplete, DataRow, ErrorResponse
+from dpsql.interfaces.pgwire.server.login_throttle import FREE_FAILURES
+from dpsql.session.dataset.dataset import open_dataset
 from tests.support.raw_wire import Raw, Refused
 from tests.support.served import Server, give_passwords, make_certificate, serving
 
@@ -480,5 +480,3 @@ def test_killed_and_started_again_nothing_is_paid_twice(hospital: Path) -> None:
             told = one.ask(FRESH.format("10 AND cost < 53"))
             assert CommandComplete("SELECT 1") in told
         assert server.logged('"outcome": "free"') and "charged_epsilon" not in server.log()
-
-

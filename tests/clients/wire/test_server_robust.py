@@ -14,8 +14,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from dpsql.pgwire import client
-from dpsql.pgwire.client import DataRow, ErrorResponse, NegotiateProtocolVersion
+from dpsql.interfaces.pgwire.protocol import client_codec as client
+from dpsql.interfaces.pgwire.protocol.client_codec import DataRow, ErrorResponse, NegotiateProtocolVersion
 from tests.support.raw_wire import GSS_REQUEST, NONCE, SSL_REQUEST, Raw, Refused
 from tests.support.served import USERS, Server, serving
 
@@ -116,7 +116,9 @@ def test_asking_twice_is_refused(server: Server, twice: bytes) -> None:
         assert answer[:1] == b"N" and refusal(answer[1:])["C"] == "08P01"
 
 
-@pytest.mark.parametrize("stuffed", [b"x", client.encode_startup({"user": "ana", "database": "hospital"}), b"\x16\x03\x01"])
+@pytest.mark.parametrize(
+    "stuffed", [b"x", client.encode_startup({"user": "ana", "database": "hospital"}), b"\x16\x03\x01"]
+)
 def test_bytes_behind_a_request_for_tls_are_never_obeyed(server: Server, stuffed: bytes) -> None:
     """Someone between could put a startup message of her own before the handshake (CVE-2021-23214)."""
     with raw(server) as one:
@@ -179,7 +181,12 @@ def test_byte_by_byte(server: Server) -> None:
         assert isinstance(one.reply(), client.Authentication)
         one.prove("ana", server.passwords["ana"])
         one.until_ready()
-        for byte in client.encode_query("SELECT 1") + client.encode_parse("", "SELECT 2") + client.encode_bind("", "") + client.encode_execute():
+        for byte in (
+            client.encode_query("SELECT 1")
+            + client.encode_parse("", "SELECT 2")
+            + client.encode_bind("", "")
+            + client.encode_execute()
+        ):
             one.send(bytes([byte]))
         one.send(client.SYNC)
         told = [*one.until_ready(), *one.until_ready()]

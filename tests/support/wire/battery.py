@@ -16,10 +16,9 @@ from tests.support.wire.adapters import Client
 
 Part = Callable[[Client], Any]
 
-ODD = "O'Brien \"ä€😀\" \\ ward"
+ODD = 'O\'Brien "ä€😀" \\ ward'
 SLOW = (
-    "SELECT count(*) FROM generate_series(1, 100000) AS a(i), generate_series(1, 1000000) AS b(j)"
-    " WHERE (i * j) % 7 = 3"
+    "SELECT count(*) FROM generate_series(1, 100000) AS a(i), generate_series(1, 1000000) AS b(j) WHERE (i * j) % 7 = 3"
 )
 CODE = uuid.UUID("0d1f7d1c-5c6b-4f0e-9a53-6d1f4a1c2b3d")
 UTC = dt.UTC

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from dpsql.analysis.canon import canonical_expr_text, canonical_plan_text
-from dpsql.compile import Settings, compile_query
-from dpsql.plan.expr import FALSE, TRUE, Call, Case, Column, Compare, Expr, Literal, Not
-from dpsql.plan.relations import Named
+from dpsql.compiler.analysis.canonical import canonical_expr_text, canonical_plan_text
+from dpsql.compiler.compile import Settings, compile_query
+from dpsql.compiler.parse.parser import parse_query
+from dpsql.compiler.plan.expressions import FALSE, TRUE, Call, Case, Column, Compare, Expr, Literal, Not
+from dpsql.compiler.plan.relations import Named
+from dpsql.compiler.settings import default_settings
+from dpsql.compiler.split.split import split_query
 from dpsql.schema.model import Resolved
-from dpsql.settings import default_settings
-from dpsql.sql.parse import parse_query
-from dpsql.sql.split import split_query
 from dpsql.types import BIGINT, BOOLEAN, DOUBLE, TEXT
 
 SAME = [

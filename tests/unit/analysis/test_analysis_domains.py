@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.analysis.values import MAX_VALUES, domain_of, hull_of_domains, merge_values
-from dpsql.plan.expr import (
+from dpsql.compiler.analysis.domains import MAX_VALUES, domain_of, hull_of_domains, merge_values
+from dpsql.compiler.plan.expressions import (
     And,
     Arithmetic,
     Call,
@@ -24,17 +24,7 @@ from dpsql.plan.expr import (
     Quantise,
 )
 from dpsql.schema.domain import Domain
-from dpsql.types import (
-    BIGINT,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    SMALLINT,
-    TEXT,
-    TIMESTAMP,
-    Type,
-)
+from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, SMALLINT, TEXT, TIMESTAMP, Type
 
 
 def between(lower: object, upper: object, type_: Type = INTEGER, nullable: bool = False) -> Domain:
@@ -132,9 +122,7 @@ def test_long_lists_of_values_are_given_up() -> None:
 
 def test_a_case_branch_is_narrowed_by_its_own_condition() -> None:
     case = Case(((Compare(">", A, Literal(10, BIGINT)), A),), Literal(0, BIGINT), INTEGER)
-    assert domain_of(case, {"a": between(-100, 100)}) == Domain(
-        INTEGER, False, Fraction(0), Fraction(100)
-    )
+    assert domain_of(case, {"a": between(-100, 100)}) == Domain(INTEGER, False, Fraction(0), Fraction(100))
 
 
 def test_a_case_without_else_may_be_null() -> None:

@@ -7,13 +7,13 @@ from fractions import Fraction
 import pytest
 import sqlglot
 
-from dpsql.analysis.narrow import EnforcedDomains, narrow_where, narrow_unless
-from dpsql.functions.calendar import bound_to_datetime
-from dpsql.plan.expr import And, Cast, Column, Compare, Expr, InList, IsNull, Literal, Not, Or
+from dpsql.compiler.analysis.narrowing import EnforcedDomains, narrow_unless, narrow_where
+from dpsql.compiler.bind.expressions import bind_expr
+from dpsql.compiler.bind.scope import BoundColumn, Scope, SourceScope
+from dpsql.compiler.functions.calendar import bound_to_datetime
+from dpsql.compiler.parse.dialect import AnalystDialect
+from dpsql.compiler.plan.expressions import And, Cast, Column, Compare, Expr, InList, IsNull, Literal, Not, Or
 from dpsql.schema.domain import Domain, to_number
-from dpsql.sql.bind_expr import bind_expr
-from dpsql.sql.dialect import AnalystDialect
-from dpsql.sql.names import BoundColumn, Scope, SourceScope
 from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, SMALLINT, TEXT, TIMESTAMP, Type, decimal_type
 
 A = Column("a", INTEGER)
@@ -59,7 +59,9 @@ def test_equality_and_lists_give_values_of_the_columns_type() -> None:
     result = narrow_where({"a": between(0, 100, DOUBLE)}, tenth)["a"]
     assert result.values == (0.1,)
     money = Column("a", decimal_type(10, 2))
-    one = narrow_where({"a": Domain(decimal_type(10, 2))}, Compare("=", money, Literal(Decimal("1.05"), decimal_type(10, 2))))["a"]
+    one = narrow_where(
+        {"a": Domain(decimal_type(10, 2))}, Compare("=", money, Literal(Decimal("1.05"), decimal_type(10, 2)))
+    )["a"]
     assert one.values == (Decimal("1.05"),)
 
 
@@ -193,4 +195,6 @@ def test_a_function_says_nothing_of_rows_for_which_a_condition_is_not_true() -> 
 
 def test_nothing_narrows_what_an_engine_may_look_at() -> None:
     env = EnforcedDomains({"a": AT})
-    assert narrow_where(env, Compare("=", Cast(Column("a", TIMESTAMP), DATE), Literal(dt.date(2024, 3, 1), DATE))) == env
+    assert (
+        narrow_where(env, Compare("=", Cast(Column("a", TIMESTAMP), DATE), Literal(dt.date(2024, 3, 1), DATE))) == env
+    )

@@ -4,11 +4,16 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.analysis.domains import derive_domains
-from dpsql.analysis.public import max_join_matches, max_public_rows, max_row_multiplication, unique_keys_of
-from dpsql.analysis.units import has_one_row_per_group, derive_unit_facts
-from dpsql.plan.expr import TRUE, And, Column, Compare, Expr
-from dpsql.plan.relations import (
+from dpsql.compiler.analysis.domains import derive_domains
+from dpsql.compiler.analysis.public_rows import (
+    max_join_matches,
+    max_public_rows,
+    max_row_multiplication,
+    unique_keys_of,
+)
+from dpsql.compiler.analysis.units import derive_unit_facts, has_one_row_per_group
+from dpsql.compiler.plan.expressions import TRUE, And, Column, Compare, Expr
+from dpsql.compiler.plan.relations import (
     SET_COLUMN,
     Expand,
     Field,

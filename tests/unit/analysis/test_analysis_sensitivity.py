@@ -5,13 +5,13 @@ from math import isqrt
 
 import pytest
 
-from dpsql.analysis.sensitivity import Neighboring, derive_sensitivity_bounds, max_selection_keys
+from dpsql.compiler.analysis.sensitivity import Neighboring, derive_sensitivity_bounds, max_selection_keys
+from dpsql.compiler.plan.aggregate import CountUnits, Distinct, Gather, Listed, ListedRows, Norm, Part, Sum, Weigh
+from dpsql.compiler.plan.bundles import Bundle, CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
+from dpsql.compiler.plan.expressions import ROW_WEIGHT, Column, Quantise
+from dpsql.compiler.plan.relations import Field, Scan, ScanColumn, UnitId
 from dpsql.errors import InternalError, UnboundedContribution
-from dpsql.plan.bundles import Bundle, CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
-from dpsql.plan.expr import ROW_WEIGHT, Column, Quantise
-from dpsql.plan.nodes import CountUnits, Distinct, Gather, Listed, ListedRows, Norm, Part, Sum, Weigh
-from dpsql.plan.relations import Field, Scan, ScanColumn, UnitId
-from dpsql.privacy.mechanisms import Sensitivity
+from dpsql.privacy.noise import Sensitivity
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import EngineTable
 from dpsql.types import BIGINT, TEXT

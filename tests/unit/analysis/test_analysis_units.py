@@ -2,11 +2,11 @@
 
 import pytest
 
-from dpsql.analysis.units import UnitFacts, derive_unit_facts
+from dpsql.compiler.analysis.units import UnitFacts, derive_unit_facts
+from dpsql.compiler.plan.aggregate import Node
+from dpsql.compiler.plan.expressions import TRUE, UID, Column, Literal
+from dpsql.compiler.plan.relations import Filter, Join, JoinKind, Named, Project, Scan, ScanColumn, UnitId
 from dpsql.errors import InternalError
-from dpsql.plan.expr import TRUE, UID, Column, Literal
-from dpsql.plan.nodes import Node
-from dpsql.plan.relations import Filter, Join, JoinKind, Named, Project, Scan, ScanColumn, UnitId
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import EngineTable
 from dpsql.types import BIGINT, TEXT, Type

@@ -7,18 +7,18 @@ from dataclasses import replace
 import duckdb
 import pytest
 
-from dpsql.catalog import database
-from dpsql.catalog.builtin import load_relations
-from dpsql.catalog.contents import SESSION_ROWS, rows_of_relation
-from dpsql.catalog.functions import OWN_FUNCTIONS
-from dpsql.catalog.identity import Identity
-from dpsql.catalog.lookups import object_oids_of
-from dpsql.catalog.variables import Variables
+from dpsql.compiler.catalog.builtin import load_relations
+from dpsql.compiler.catalog.functions import CATALOG_FUNCTIONS, TABLE_FUNCTIONS
+from dpsql.compiler.catalog.identity import Identity
+from dpsql.compiler.catalog.oids import object_oids_of
+from dpsql.compiler.catalog.pg_catalog import OWN_FUNCTIONS
+from dpsql.compiler.catalog.query import CatalogQuery, read_catalog_query
+from dpsql.compiler.catalog.tables import SESSION_ROWS, rows_of_relation
+from dpsql.compiler.catalog.variables import Variables
 from dpsql.errors import Error, InternalError, LimitExceeded, OperationalError, UnknownFunction, UnknownTable
 from dpsql.schema.model import Schema
-from dpsql.sql.catalog_functions import CATALOG_FUNCTIONS, TABLE_FUNCTIONS
-from dpsql.sql.catalog_query import CatalogQuery, read_catalog_query
-from dpsql.vocabulary import named_functions
+from dpsql.session.postprocess import catalog_sandbox as database
+from dpsql.session.reflection import named_functions
 from tests.support.catalog_compare import shown
 
 NOW = dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)

@@ -9,11 +9,11 @@ import duckdb
 import pytest
 
 import dpsql
-from dpsql.catalog.find import find_catalog_table
-from dpsql.catalog.identity import Identity
-from dpsql.catalog.names import reflect_tables
+from dpsql.compiler.catalog.identity import Identity
+from dpsql.compiler.catalog.tables import find_catalog_table
 from dpsql.errors import SchemaError
 from dpsql.schema.load import load_schema
+from dpsql.session.reflection import reflect_tables
 
 TEXT = """\
 dpsql: 1

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from dpsql.catalog.find import find_catalog_table, is_catalog_schema, all_catalog_tables
-from dpsql.catalog.identity import Identity
-from dpsql.catalog.objects import PUBLIC_OID
-from dpsql.catalog.rows import CatalogTable
+from dpsql.compiler.catalog.builtin import CatalogTable
+from dpsql.compiler.catalog.identity import Identity
+from dpsql.compiler.catalog.objects import PUBLIC_OID
+from dpsql.compiler.catalog.tables import all_catalog_tables, find_catalog_table, is_catalog_schema
 from dpsql.schema.model import Resolved
 from dpsql.types import INTEGER, TEXT
 

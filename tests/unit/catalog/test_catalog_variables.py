@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.catalog.variables import VARIABLES, Variables, is_variable
+from dpsql.compiler.catalog.variables import VARIABLES, Variables, is_variable
 from dpsql.errors import InvalidParameter
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.catalog.own_settings import OWN_SETTINGS
-from dpsql.session import Session
-from dpsql.settings import SETTING_NAMES
-from dpsql.vocabulary import named_settings
+from dpsql.compiler.catalog.tables import OWN_SETTINGS
+from dpsql.compiler.settings import SETTING_NAMES
+from dpsql.session.reflection import named_settings
+from dpsql.session.session import Session
 from tests.support.shop import open_shop
 
 DCONFIG = (

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import dpsql.dbapi.connection
-from dpsql.cli import main
-from dpsql.session import Session
+import dpsql.interfaces.dbapi.connection
+from dpsql.interfaces.cli import main
+from dpsql.session.session import Session
 
 SCHEMAS = Path(__file__).parents[3] / "schemas"
 
@@ -58,4 +58,4 @@ def run(capsys):
 
 @pytest.fixture
 def silent(monkeypatch):
-    monkeypatch.setattr(dpsql.dbapi.connection, "Session", partial(Session, sampler=Silent()))
+    monkeypatch.setattr(dpsql.interfaces.dbapi.connection, "Session", partial(Session, sampler=Silent()))

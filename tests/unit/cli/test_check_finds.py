@@ -2,8 +2,8 @@
 
 import pytest
 
-from dpsql.owner.check import check_schema
-from dpsql.owner.report import Severity
+from dpsql.owner.check.check import check_schema
+from dpsql.owner.check.report import Severity
 
 SCHEMA = """
 dpsql: 1
@@ -128,7 +128,9 @@ def test_a_unit_with_one_row_each_is_proposed_as_unique(run, people):
     path = people(lambda i: f"{i},1.5,2020-01-01,2")
     before = check_schema(path)
     (one,) = (one for one in before.findings if one.where == "tables.people.unique")
-    assert one.try_ == "unique: [person_id]" and one.from_data and one.level is Severity.BETTER and "20 times" in one.what
+    assert (
+        one.try_ == "unique: [person_id]" and one.from_data and one.level is Severity.BETTER and "20 times" in one.what
+    )
     assert "checked at registration" in one.what
     assert "unique: [person_id]  (read from the data" in run("check", str(path)).out
     path.write_text(SCHEMA.replace("    unit: person_id\n", f"    unit: person_id\n    {one.try_}\n"))

@@ -8,8 +8,8 @@ import duckdb
 import pytest
 
 import dpsql
-from dpsql.owner.check import check_schema
-from dpsql.owner.report import REPORT_HEADING, Severity
+from dpsql.owner.check.check import check_schema
+from dpsql.owner.check.report import REPORT_HEADING, Severity
 from dpsql.schema.load import load_schema
 
 SCHEMA = """
@@ -120,8 +120,11 @@ def test_units_are_counted_along_their_way(shop):
     tables = tables_of(check_schema(shop))
     orders, items = tables["orders"], tables["items"]
     assert (orders.units, orders.without_unit, orders.orphans) == (1020, 10, 20)
-    held, units = exact(shop, """SELECT count(user_id), count(DISTINCT user_id)
-                                 FROM items LEFT JOIN orders USING (order_id)""")
+    held, units = exact(
+        shop,
+        """SELECT count(user_id), count(DISTINCT user_id)
+                                 FROM items LEFT JOIN orders USING (order_id)""",
+    )
     missing = exact(shop, "SELECT count(*) FROM items WHERE order_id NOT IN (SELECT order_id FROM orders)")[0]
     assert (items.units, items.rows - items.without_unit, items.orphans) == (units, held, missing)
     assert missing > 0
@@ -172,8 +175,15 @@ def test_undeclared_keys_tell_how_many_groups_would_show(shop):
         db.execute("UPDATE orders SET kind = 'r' || order_id WHERE order_id < 31")
     (kind,) = tables_of(check_schema(shop))["orders"].keys
     assert kind.column == "kind" and kind.groups == 33 and kind.shown == 3
-    assert kind.rows_hidden == pytest.approx(29 / exact(shop, """SELECT count(kind) FROM orders WHERE length(kind) <= 5
-                                                                AND user_id IS NOT NULL""")[0], abs=0.01)
+    assert kind.rows_hidden == pytest.approx(
+        29
+        / exact(
+            shop,
+            """SELECT count(kind) FROM orders WHERE length(kind) <= 5
+                                                                AND user_id IS NOT NULL""",
+        )[0],
+        abs=0.01,
+    )
     assert kind.units_to_appear > 30
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import dpsql
-from dpsql.cli.query import parse_parameter
 from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.errors import EngineFailed
+from dpsql.interfaces.cli.query import parse_parameter
 
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex ORDER BY sex"
 
@@ -179,8 +179,21 @@ def test_what_is_no_number_is_text(text):
 
 
 def test_settings(run, clinic):
-    ran = run("query", clinic, "SHOW ALL", "--user", "ana", "--epsilon", "0.5", "--delta", "0",
-              "--set", "contributions.rows=3", "--format", "csv")
+    ran = run(
+        "query",
+        clinic,
+        "SHOW ALL",
+        "--user",
+        "ana",
+        "--epsilon",
+        "0.5",
+        "--delta",
+        "0",
+        "--set",
+        "contributions.rows=3",
+        "--format",
+        "csv",
+    )
     shown = dict(csv.reader(io.StringIO(ran.out)))
     assert (shown["epsilon"], shown["delta"], shown["contributions.rows"]) == ("0.5", "0", "3")
 
@@ -244,7 +257,7 @@ def test_a_bug_tells_nothing_of_the_data(run, clinic, monkeypatch):
     def fail(*arguments, **settings):
         raise RuntimeError("patient 17 is ill")
 
-    monkeypatch.setattr("dpsql.dbapi.connection.connect", fail)
+    monkeypatch.setattr("dpsql.interfaces.dbapi.connection.connect", fail)
     monkeypatch.delenv("DPSQL_DEBUG", raising=False)
     ran = run("query", clinic, "SELECT 1")
     assert ran.code == 1 and ran.err.startswith("ERROR:  internal error") and "DPSQL_DEBUG=1" in ran.err
@@ -257,7 +270,7 @@ def test_an_interrupt(run, clinic, monkeypatch):
     def interrupt(*arguments, **settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpsql.dbapi.connection.connect", interrupt)
+    monkeypatch.setattr("dpsql.interfaces.dbapi.connection.connect", interrupt)
     assert run("query", clinic, "SELECT 1").code == 130
 
 
@@ -278,7 +291,7 @@ def test_the_module_runs(tmp_path):
 
 def test_the_entry_point_is_declared():
     text = (Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8")
-    assert 'dpsql = "dpsql.cli:main"' in text
+    assert 'dpsql = "dpsql.interfaces.cli:main"' in text
 
 
 def test_the_owners_log_is_hers_alone(tmp_path):

@@ -9,8 +9,8 @@ from collections import Counter
 
 import pytest
 
-from dpsql.cli.demo import REPEATED_QUERY, DEMO_QUERIES
-from dpsql.cli.hospital import SplitMix64, make_hospital
+from dpsql.interfaces.cli.demo import DEMO_QUERIES, REPEATED_QUERY
+from dpsql.interfaces.cli.demo_hospital import SplitMix64, make_hospital
 
 NOTICE = "NOTICE:  rows for which a computed key is NULL are in no group; COALESCE(…) within the key keeps them\n"
 
@@ -68,7 +68,16 @@ def test_rare_diagnoses_do_not_appear(shown):
 def test_kept_hospitals_can_be_asked(shown):
     text, folder = shown
     assert f"dpsql budget {folder / 'hospital.yaml'}" in text
-    command = [sys.executable, "-m", "dpsql", "query", str(folder / "hospital.yaml"), DEMO_QUERIES[1][2], "--user", "ana"]
+    command = [
+        sys.executable,
+        "-m",
+        "dpsql",
+        "query",
+        str(folder / "hospital.yaml"),
+        DEMO_QUERIES[1][2],
+        "--user",
+        "ana",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, encoding="utf-8")
     assert done.returncode == 0 and "charged: nothing" in done.stdout
 

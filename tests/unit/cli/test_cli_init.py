@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpsql.owner.draft import DraftOptions
-from dpsql.owner.init import draft_schema, find_sources
+from dpsql.owner.draft.draft import DraftOptions
+from dpsql.owner.draft.init import draft_schema, find_sources
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import ForeignUnit, OwnUnit, RowUnit
 from tests.support.needed import no_root, package
@@ -252,8 +252,10 @@ def test_constraints_of_duckdb_are_read(run, tmp_path):
 def test_a_database_with_tables_in_several_schemas(run, tmp_path):
     path = tmp_path / "d.duckdb"
     with duckdb.connect(str(path)) as db:
-        db.execute("CREATE TABLE users (user_id BIGINT PRIMARY KEY); CREATE SCHEMA s;"
-                   "CREATE TABLE s.users (user_id BIGINT); CREATE TABLE s.logins (user_id BIGINT, ip VARCHAR)")
+        db.execute(
+            "CREATE TABLE users (user_id BIGINT PRIMARY KEY); CREATE SCHEMA s;"
+            "CREATE TABLE s.users (user_id BIGINT); CREATE TABLE s.logins (user_id BIGINT, ip VARCHAR)"
+        )
     assert run("init", str(path), "-o", str(tmp_path / "d.yaml")).code == 0
     sources = {table.name: table.source.name for table in load_schema(tmp_path / "d.yaml").tables}
     assert sources == {"users": ("users",), "s_users": ("s", "users"), "s_logins": ("s", "logins")}
@@ -313,7 +315,7 @@ def test_tables_of_postgresql_are_exported_checked_and_asked(run, books, tmp_pat
             with cursor.copy(f"COPY ({select}) TO STDOUT (FORMAT csv, HEADER)") as copy:
                 (tmp_path / name).write_bytes(b"".join(bytes(part) for part in copy))
     assert run("check", str(target)).code == 0
-    ran = run("query", str(target), "SELECT kind, COUNT(*) AS n FROM \"Trips\" GROUP BY kind", "--csv")
+    ran = run("query", str(target), 'SELECT kind, COUNT(*) AS n FROM "Trips" GROUP BY kind', "--csv")
     assert ran.out.splitlines() == ["kind,n", "a,900", "b,0"]
 
 

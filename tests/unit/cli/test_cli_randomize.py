@@ -10,10 +10,10 @@ import duckdb
 import numpy as np
 import pytest
 
-from dpsql.cli import main
 from dpsql.errors import InterfaceError
+from dpsql.interfaces.cli import main
 from dpsql.owner.randomize import RandomizationRequest, randomize_file
-from dpsql.privacy.response import randomize_responses
+from dpsql.privacy.randomized_response import randomize_responses
 from dpsql.schema.load import load_schema
 from tests.support.shop import Silence
 
@@ -92,7 +92,9 @@ def test_the_file_itself_is_never_replaced(tmp_path: Path) -> None:
     path.write_text("answer\nyes\n")
     for force in (True, False):
         with pytest.raises(InterfaceError, match="has the true answers") as caught:
-            randomize_file(str(path), str(path), RandomizationRequest("answer", ("yes", "no"), Fraction(1)), force=force)
+            randomize_file(
+                str(path), str(path), RandomizationRequest("answer", ("yes", "no"), Fraction(1)), force=force
+            )
         assert "--force" not in str(caught.value.hint)
 
 

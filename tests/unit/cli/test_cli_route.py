@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.cli.arguments import build_parser, list_commands
-from dpsql.cli.completion import list_command_nodes
-from dpsql.cli.route import route_arguments
-from dpsql.cli.shells import render_bash_script, render_fish_script, render_zsh_script
-from dpsql.cli.words import ValueKind
+from dpsql.interfaces.cli.arguments import build_parser, list_commands, route_arguments
+from dpsql.interfaces.cli.completion import (
+    ValueKind,
+    list_command_nodes,
+    render_bash_script,
+    render_fish_script,
+    render_zsh_script,
+)
 from tests.unit.cli.conftest import Ran
 
 Run = Callable[..., Ran]
@@ -105,7 +108,9 @@ def test_every_command_and_option_is_a_place_and_all_of_them_are_in_every_script
 def test_what_options_take_is_what_their_names_say() -> None:
     found = {place.words: place for place in list_command_nodes(build_parser())}
     query = {option.names[0]: option.takes for option in found["query",].options}
-    assert query["--user"] is ValueKind.USER and query["--file"] is ValueKind.FILE and query["--epsilon"] is ValueKind.TEXT
+    assert (
+        query["--user"] is ValueKind.USER and query["--file"] is ValueKind.FILE and query["--epsilon"] is ValueKind.TEXT
+    )
     assert query["--format"] is ValueKind.CHOICE and query["--csv"] is ValueKind.NOTHING
     assert found["check",].arguments[0].takes is ValueKind.SCHEMA
     assert {option.names[0]: option.takes for option in found["check",].options}["--table"] is ValueKind.TABLE

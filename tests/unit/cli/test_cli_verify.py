@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.cli.run import main
+from dpsql.interfaces.cli.main import main
 
 CLINIC = Path(__file__).parents[3] / "schemas" / "clinic.yaml"
 

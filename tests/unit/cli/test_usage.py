@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.cli import run as running
+from dpsql.interfaces.cli import main as running
 
 WRONG = [
     ("query", "c.yaml", "SELECT 1", "--epsilon", "x"),

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import dpsql
-import dpsql.dbapi.connection
-from dpsql.figures import NO_CHARGE, format_remaining, format_rounded_up
-from dpsql.session import Session
+import dpsql.interfaces.dbapi.connection
+from dpsql.amounts import NO_CHARGE, format_remaining, format_rounded_up
+from dpsql.session.session import Session
 from tests.support.needed import package
 
 HOSTILE = ["'", "''", "f' OR '1'='1", "x'; DROP TABLE patients; --", "--", "/* */", "\\", "\\'", "$1", "?", "%s", "f\n",
@@ -42,8 +42,10 @@ def test_parameters_of_each_type(cursor):
     given = [1, -2, 1.5, Decimal("2.50"), True, None, "text"]
     cursor.execute("SELECT " + ", ".join(f"? AS x{i}" for i in range(len(given))), given)
     assert cursor.fetchone() == (1, -2, Decimal("1.5"), Decimal("2.50"), True, None, "text")
-    cursor.execute("SELECT CAST(? AS DATE) AS d, CAST(? AS TIMESTAMP) AS t",
-                   [dt.date(2024, 2, 29), dpsql.Timestamp(2024, 2, 29, 1, 2, 3)])
+    cursor.execute(
+        "SELECT CAST(? AS DATE) AS d, CAST(? AS TIMESTAMP) AS t",
+        [dt.date(2024, 2, 29), dpsql.Timestamp(2024, 2, 29, 1, 2, 3)],
+    )
     assert cursor.fetchone() == (dt.date(2024, 2, 29), dt.datetime(2024, 2, 29, 1, 2, 3))
 
 
@@ -126,7 +128,7 @@ class Silent:
 
 
 def test_notices(folder, monkeypatch):
-    monkeypatch.setattr(dpsql.dbapi.connection, "Session", partial(Session, sampler=Silent()))
+    monkeypatch.setattr(dpsql.interfaces.dbapi.connection, "Session", partial(Session, sampler=Silent()))
     with dpsql.connect(folder / "clinic.yaml", user="ana", epsilon=0.01) as connection:
         cursor = connection.cursor()
         assert cursor.notices == ()
@@ -163,11 +165,25 @@ TYPED = (
 def test_arrow(cursor):
     pa = package("pyarrow")
     table = cursor.execute(TYPED).fetch_arrow()
-    assert table.schema.types == [pa.int64(), pa.float64(), pa.decimal128(38, 2), pa.string(), pa.date32(),
-                                  pa.timestamp("us"), pa.bool_()]
+    assert table.schema.types == [
+        pa.int64(),
+        pa.float64(),
+        pa.decimal128(38, 2),
+        pa.string(),
+        pa.date32(),
+        pa.timestamp("us"),
+        pa.bool_(),
+    ]
     assert table.schema.names == list("ifntdmb")
-    assert table.to_pylist()[0] == {"i": 1, "f": 1.5, "n": Decimal("2.50"), "t": "a", "d": dt.date(2024, 2, 29),
-                                    "m": dt.datetime(2024, 2, 29, 12, 34, 56), "b": True}
+    assert table.to_pylist()[0] == {
+        "i": 1,
+        "f": 1.5,
+        "n": Decimal("2.50"),
+        "t": "a",
+        "d": dt.date(2024, 2, 29),
+        "m": dt.datetime(2024, 2, 29, 12, 34, 56),
+        "b": True,
+    }
     assert set(table.to_pylist()[1].values()) == {None}
 
 
@@ -219,8 +235,9 @@ def test_pandas_with_equal_names_and_no_rows(cursor):
     assert list(frame.columns) == ["a", "a"] and len(frame) == 0
 
 
-@pytest.mark.parametrize(("module", "extra", "method"), [("pyarrow", "arrow", "fetch_arrow"),
-                                                         ("pandas", "pandas", "fetch_df")])
+@pytest.mark.parametrize(
+    ("module", "extra", "method"), [("pyarrow", "arrow", "fetch_arrow"), ("pandas", "pandas", "fetch_df")]
+)
 def test_a_missing_library_is_told_with_the_line_that_installs_it(cursor, monkeypatch, module, extra, method):
     monkeypatch.setitem(sys.modules, module, None)
     cursor.execute("SELECT 1 AS a")

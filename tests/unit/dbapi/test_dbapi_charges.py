@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import dpsql
-from dpsql.dbapi.connection import Connection
 from dpsql.errors import EngineFailed, QueryCanceled
+from dpsql.interfaces.dbapi.connection import Connection
 from tests.support.needed import package
 from tests.support.running import COUNT, PATIENCE, House, gated_house, in_thread, press_ctrl_c, until
 
@@ -23,9 +23,14 @@ def house(tmp_path: Path) -> Iterator[House]:
 def told(connection: Connection, cursor: dpsql.Cursor) -> bool:
     """Whether the cursor's figure is the ledger's."""
     balance, loss = connection.budget(), cursor.loss
-    return balance.charges == 1 and bool(loss) and (loss.rho, loss.selection_delta) == (
-        balance.spent_rho,
-        balance.spent_delta,
+    return (
+        balance.charges == 1
+        and bool(loss)
+        and (loss.rho, loss.selection_delta)
+        == (
+            balance.spent_rho,
+            balance.spent_delta,
+        )
     )
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import dpsql
-from dpsql.dbapi.address import read_address
-from dpsql.owner.books import register_data_version
+from dpsql.interfaces.dbapi.url import read_address
+from dpsql.owner.administration import register_data_version
 
 
 def setting(connection, name):

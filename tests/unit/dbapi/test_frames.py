@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 
 from dpsql import DataError
-from dpsql.dbapi.frames import Frame, to_arrow, to_pandas, to_polars, add_error_columns
-from dpsql.figures import CellError
+from dpsql.amounts import CellError
+from dpsql.interfaces.dbapi.dataframes import Frame, add_error_columns, to_arrow, to_pandas, to_polars
 from dpsql.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, TEXT, Kind, Type
 from tests.support.needed import package
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 import dpsql
-from dpsql.dbapi.connection import Connection
 from dpsql.errors import QueryCanceled
+from dpsql.interfaces.dbapi.connection import Connection
 from tests.support.needed import package
 from tests.support.running import COUNT, gated_house, press_ctrl_c
 

@@ -11,13 +11,22 @@ from pathlib import Path
 import pytest
 
 import dpsql
-from dpsql import parts
-from dpsql.dbapi.opening import BackgroundConnection, open_in_background
 from dpsql.errors import AccessDenied, InterfaceError, InvalidParameter, SchemaError, StaleData
-from dpsql.outlook import preview_status
+from dpsql.interfaces.dbapi.background_open import BackgroundConnection, open_in_background
+from dpsql.session import preload as parts
+from dpsql.session.status_preview import preview_status
 
 COUNT = "SELECT COUNT(*) FROM patients"
-HEAVY = ("sqlglot", "duckdb", "numpy", "pandas", "pyarrow", "dpsql.session", "dpsql.compile", "dpsql.sql.parse")
+HEAVY = (
+    "sqlglot",
+    "duckdb",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "dpsql.session.session",
+    "dpsql.compiler.compile",
+    "dpsql.compiler.parse.parser",
+)
 
 
 @pytest.fixture
@@ -53,7 +62,7 @@ def test_looking_ahead_writes_nothing(path: Path) -> None:
 
 def test_looking_ahead_imports_no_engine_and_no_sql(path: Path) -> None:
     code = (
-        "import sys\nfrom dpsql.dbapi.opening import open_soon\n"
+        "import sys\nfrom dpsql.interfaces.dbapi.background_open import open_soon\n"
         f"assert open_soon({str(path)!r}, 'ana').outlook\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules])\n"
     )

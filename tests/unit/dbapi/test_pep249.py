@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 import dpsql
-from dpsql.dbapi.connection import Connection
+from dpsql.base.intervals import Interval
 from dpsql.errors import QueryCanceled
-from dpsql.intervals import Interval
+from dpsql.interfaces.dbapi.connection import Connection
 from tests.support.running import COUNT, PATIENCE, gated_house, in_thread, until
 
 QUERY = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex ORDER BY sex"

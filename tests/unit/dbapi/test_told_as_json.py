@@ -7,8 +7,8 @@ import json
 import pytest
 
 import dpsql
-from dpsql.plain import from_json
-from dpsql.session import Balance, Explanation, NamedFunction, NamedSetting, NamedTable
+from dpsql.base.serialization import from_json
+from dpsql.session.session import Balance, Explanation, NamedFunction, NamedSetting, NamedTable
 
 
 @pytest.fixture

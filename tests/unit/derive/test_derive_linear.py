@@ -8,8 +8,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from dpsql.derive.linear import Matrix, find_combination, covariance_matrix, is_positive_semidefinite
-from dpsql.derive.shape import CellForm
+from dpsql.compiler.reuse.derive import Matrix, covariance_matrix, find_combination, is_positive_semidefinite
+from dpsql.compiler.reuse.shape import CellForm
 
 
 def form(**numbers: object) -> CellForm:

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.derive.derive import _sum_mechanism
-from dpsql.privacy.mechanisms import Gaussian, Laplace, interval_factor, standard_error
+from dpsql.compiler.reuse.derive import _sum_mechanism
+from dpsql.privacy.noise import Gaussian, Laplace, interval_factor, standard_error
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.verify.draws import ChoiceStream
+from dpsql.verify.generate.choices import ChoiceStream
 
 SCALES = (Fraction(1, 4), Fraction(1), Fraction(7, 2), Fraction(1000), Fraction(1 << 25))
 

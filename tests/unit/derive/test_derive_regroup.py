@@ -7,7 +7,7 @@ from itertools import product
 import duckdb
 import pytest
 
-from dpsql.derive.regroup import FINER_UNITS
+from dpsql.compiler.reuse.regroup import FINER_UNITS
 
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 MOMENTS = "SELECT TIMESTAMP '1999-12-30' + to_microseconds(i * 104729000003) AS x FROM range(30000) AS t(i)"

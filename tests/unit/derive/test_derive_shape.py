@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.derive.describe import DescribedRelease
-from dpsql.derive.shape import CellKind, shape_from_text, shape_to_text
+from dpsql.compiler.reuse.describe import DescribedRelease
+from dpsql.compiler.reuse.shape import CellKind, shape_from_text, shape_to_text
 from dpsql.errors import IntegrityError
-from dpsql.session import Session
+from dpsql.session.session import Session
 from tests.support.shop import open_shop
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.display.cells import half_width, format_cell
-from dpsql.figures import CellError
+from dpsql.amounts import CellError
+from dpsql.interfaces.display.cells import format_cell, half_width
 
 
 def cell(value, half, digits="significant"):

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpsql.display.chart import NothingToDraw, render_chart
-from dpsql.display.scales import make_number_ticks, axis_position, make_time_ticks
-from dpsql.display.series import ChartPoint
-from dpsql.display.text import display_width
-from dpsql.figures import CellError
+from dpsql.amounts import CellError
+from dpsql.interfaces.display.chart_data import ChartPoint, axis_position, make_number_ticks, make_time_ticks
+from dpsql.interfaces.display.terminal import display_width
+from dpsql.interfaces.display.terminal_chart import NothingToDraw, render_chart
 
 
 def bar(value, half):
@@ -32,7 +31,9 @@ WARDS = [("emergency", 8981), ("cardiology", 6853), ("surgery", 5054), ("materni
 
 def test_bars_with_whiskers():
     """From noise, a count may be below zero; so its bar begins at a line with room on both sides."""
-    assert chart(["ward", "visits"], WARDS, (None, 900)) == """
+    assert (
+        chart(["ward", "visits"], WARDS, (None, 900))
+        == """
             visits
  emergency    │███████████████████████████├──┼──┤ 8980 ± 910
  cardiology   │████████████████████├──┼──┤        6850 ± 910
@@ -42,10 +43,13 @@ def test_bars_with_whiskers():
               0                5000
 whiskers are 95 % intervals
 """
+    )
 
 
 def test_bars_end_at_an_eighth_of_a_place():
-    assert chart(["k", "n"], [("a", 16), ("b", 10), ("c", 1), ("d", 0)], width=29) == """
+    assert (
+        chart(["k", "n"], [("a", 16), ("b", 10), ("c", 1), ("d", 0)], width=29)
+        == """
    n
  a │██████████████████████ 16
  b │█████████████▊         10
@@ -54,6 +58,7 @@ def test_bars_end_at_an_eighth_of_a_place():
    └─────────────┴────────
    0             10
 """
+    )
 
 
 def test_an_eighth_is_the_nearest():
@@ -69,11 +74,16 @@ def test_a_whisker_contains_its_value():
     _, below, above, *_ = render_chart(["k", "n"], [("a", 20), ("b", 100)], bars, 60)
     assert "┼" not in below + above  # each stands at an end
     assert below.index("├") < above.index("├") + 7 and above.index("┤") > below.index("┤")
-    assert ChartPoint("a", 20, bars[0][1]).interval == (20, 90) and ChartPoint("b", 100, bars[1][1]).interval == (10, 100)
+    assert ChartPoint("a", 20, bars[0][1]).interval == (20, 90) and ChartPoint("b", 100, bars[1][1]).interval == (
+        10,
+        100,
+    )
 
 
 def test_below_zero():
-    assert chart(["k", "n"], [("a", 10), ("b", -5), ("c", 0)], width=40) == """
+    assert (
+        chart(["k", "n"], [("a", 10), ("b", -5), ("c", 0)], width=40)
+        == """
    n
  a            │██████████████████████ 10
  b ███████████│                       -5
@@ -81,7 +91,10 @@ def test_below_zero():
    ┴──────────┴──────────┴──────────┴
    -5         0          5          10
 """
-    assert chart(["k", "n"], [("a", 10), ("b", -5), ("c", 0)], (None, 3), width=40) == """
+    )
+    assert (
+        chart(["k", "n"], [("a", 10), ("b", -5), ("c", 0)], (None, 3), width=40)
+        == """
    n
  a            │█████████├───┼───┤ 10 ± 3
  b ├───┼───┤██│                   -5 ± 3
@@ -90,11 +103,14 @@ def test_below_zero():
               0             10
 whiskers are 95 % intervals
 """
+    )
 
 
 def test_lines_run_along_months():
     rows = [(dt.date(2024, month, 1), 500 + 40 * month) for month in range(1, 13)]
-    assert chart(["month", "visits"], rows, (None, 60)) == """
+    assert (
+        chart(["month", "visits"], rows, (None, 60))
+        == """
        visits
  1000 ┤                                          ┬   ⢀●⣀⣀⠤⠤●
       │                            ┬    ┬⢀⣀⣀⠤●⠤⠔⠒●⠒⠉⠉⠁┴    ┴
@@ -110,6 +126,7 @@ def test_lines_run_along_months():
        2024-01    2024-04       2024-07        2024-10
 whiskers are 95 % intervals
 """
+    )
 
 
 @pytest.mark.parametrize("key", [dt.datetime(2024, 1, 1), dt.time(1), 1, 1.5, Decimal("2.5"), dt.date(2024, 2, 29)])
@@ -121,7 +138,9 @@ def test_what_is_ordered_gives_lines(key):
 
 def test_series_have_marks_of_their_own():
     rows = [(year, sex, 10 * (year - 1990) + 80 * at) for year in range(2000, 2005) for at, sex in enumerate("fm")]
-    assert chart(["year", "sex", "n"], rows, (None, None, 13)) == """
+    assert (
+        chart(["year", "sex", "n"], rows, (None, None, 13))
+        == """
       n: ● f  ○ m
      │                          ┬          ⣀⣀⣀○⣀⣀⣀⣀⣀⣀⠤⠤⠤⠤⠤⠤○
  200 ┤┬         ⣀⣀⣀○⣀⣀⡠⠤⠤⠤⠤⠤⠤⠔⠒⠒○⠒⠒⠒⠉⠉⠉⠉⠉⠉⠉   ┴            ┴
@@ -137,6 +156,7 @@ def test_series_have_marks_of_their_own():
       2000       2001         2002          2003        2004
 whiskers are 95 % intervals
 """
+    )
     many = [(day, sex, day + 80 * at) for day in range(200) for at, sex in enumerate("fm")]
     dense = chart(["day", "sex", "n"], many, (None, None, 20))
     assert dense.count("●") > 3 and dense.count("○") > 3  # also where points stand too close for marks on all
@@ -295,4 +315,8 @@ def test_ticks_are_round():
     months = [tick.text for tick in make_time_ticks(at(2024, 1, 1), at(2024, 12, 1), 4)]
     assert months == ["2024-01", "2024-04", "2024-07", "2024-10"]
     assert [tick.text for tick in make_time_ticks(at(1990, 6, 1), at(2024, 1, 1), 4)] == ["2000", "2010", "2020"]
-    assert [tick.text for tick in make_time_ticks(at(2024, 1, 1, 6), at(2024, 1, 1, 22), 3)] == ["06:00", "12:00", "18:00"]
+    assert [tick.text for tick in make_time_ticks(at(2024, 1, 1, 6), at(2024, 1, 1, 22), 3)] == [
+        "06:00",
+        "12:00",
+        "18:00",
+    ]

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from dpsql.display.formats import to_csv_lines, to_json_lines, make_names_unique
+from dpsql.interfaces.display.export import make_names_unique, to_csv_lines, to_json_lines
 
 
 def test_csv_is_read_back():

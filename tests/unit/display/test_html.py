@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dpsql.display.html import render_html_table
-from dpsql.figures import CellError
+from dpsql.amounts import CellError
+from dpsql.interfaces.display.html import render_html_table
 
 NOISE = CellError(52.0, 8879.0, 9083.0)
 HOSTILE = [

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from dpsql.display.chart import render_chart
-from dpsql.display.pick import choose_chart_columns
-from dpsql.display.plot import Chart, PlotPoint, draw_plot, plan_chart
+from dpsql.amounts import CellError
 from dpsql.errors import Error, InterfaceError, ProgrammingError
-from dpsql.figures import CellError
+from dpsql.interfaces.display.chart_data import choose_chart_columns
+from dpsql.interfaces.display.plot import Chart, PlotPoint, draw_plot, plan_chart
+from dpsql.interfaces.display.terminal_chart import render_chart
 from tests.support.needed import package
 
 Rows = list[tuple[Any, ...]]
@@ -30,9 +30,7 @@ def bars_of(rows: Rows, noisy: tuple[int, ...]) -> list[tuple[CellError | None, 
 
 
 def planned(names: list[str], rows: Rows, noisy: tuple[int, ...], **asked: Any) -> Chart:
-    return plan_chart(
-        names, rows, bars_of(rows, noisy), asked.get("x"), asked.get("y"), asked.get("kind")
-    )
+    return plan_chart(names, rows, bars_of(rows, noisy), asked.get("x"), asked.get("y"), asked.get("kind"))
 
 
 WARDS: Rows = [("surgery", 10), ("oncology", 5), (None, 1)]
@@ -163,7 +161,9 @@ HOSTILE = ["$\\frac$", "$x", "_hidden", "</script><script>alert(1)</script>", "<
 
 
 def drawn(library: str, rows: Rows, noisy: tuple[int, ...], names: list[str], **asked: Any) -> Any:
-    return draw_plot(names, rows, bars_of(rows, noisy), asked.get("x"), None, asked.get("kind"), library, asked.get("ax"))
+    return draw_plot(
+        names, rows, bars_of(rows, noisy), asked.get("x"), None, asked.get("kind"), library, asked.get("ax")
+    )
 
 
 @pytest.fixture

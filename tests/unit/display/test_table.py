@@ -7,11 +7,9 @@ from decimal import Decimal
 import pyte
 import pytest
 
-from dpsql.display.layout import Layout
-from dpsql.display.screen import Screen, supports_color
-from dpsql.display.table import print_table, render_table
-from dpsql.display.text import escape_text, display_width
-from dpsql.figures import CellError
+from dpsql.amounts import CellError
+from dpsql.interfaces.display.table import print_table, render_table
+from dpsql.interfaces.display.terminal import Layout, Screen, display_width, escape_text, supports_color
 
 
 def bar(value, half):
@@ -32,48 +30,62 @@ HALVES = [(None, 102, 10.2), (None, 102, 12.6), (None, 102, 134.0)]
 
 
 def test_numbers_right_text_left():
-    assert table(["name", "n"], [("a", 1), ("long name", 12345)]) == """
+    assert (
+        table(["name", "n"], [("a", 1), ("long name", 12345)])
+        == """
  name      │     n
 ───────────┼───────
  a         │     1
  long name │ 12345
 """
+    )
 
 
 def test_a_number_shows_the_digits_that_its_noise_leaves():
     """Two digits of the error, and the value to the same place; points and ± stand below each other."""
-    assert table(WARDS, VISITS, HALVES) == """
+    assert (
+        table(WARDS, VISITS, HALVES)
+        == """
  ward       │     visits │ average_cost
 ────────────┼────────────┼──────────────
  emergency  │ 8980 ± 110 │    425 ±  11
  cardiology │ 6850 ± 110 │   1023 ±  14
  maternity  │  -20 ± 110 │   1130 ± 140
 """
+    )
 
 
 def test_all_digits():
-    assert table(WARDS, VISITS, HALVES, digits="all") == """
+    assert (
+        table(WARDS, VISITS, HALVES, digits="all")
+        == """
  ward       │     visits │  average_cost
 ────────────┼────────────┼───────────────
  emergency  │ 8981 ± 102 │  425.3  ±  11
  cardiology │ 6853 ± 102 │ 1023.44 ±  13
  maternity  │  -21 ± 102 │ 1129.5  ± 134
 """
+    )
 
 
 def test_without_bars_the_digits_stay_few():
-    assert table(WARDS, VISITS, HALVES, errors=False) == """
+    assert (
+        table(WARDS, VISITS, HALVES, errors=False)
+        == """
  ward       │ visits │ average_cost
 ────────────┼────────┼──────────────
  emergency  │   8980 │          425
  cardiology │   6850 │         1023
  maternity  │    -20 │         1130
 """
+    )
 
 
 def test_points_stand_below_each_other():
     rows = [("a", 0.12345), ("b", 12.3456), ("c", 999.5), ("d", None)]
-    assert table(["k", "x"], rows, [(None, 0.0123), (None, 0.2), (None, 20.0), (None, None)]) == """
+    assert (
+        table(["k", "x"], rows, [(None, 0.0123), (None, 0.2), (None, 20.0), (None, None)])
+        == """
  k │                 x
 ───┼───────────────────
  a │    0.123 ±  0.013
@@ -81,20 +93,26 @@ def test_points_stand_below_each_other():
  c │ 1000     ± 21
  d │ NULL
 """
+    )
 
 
 def test_numbers_without_noise_are_told_in_full():
     rows = [(1 / 3, Decimal("2.50"), 123456789012345678), (2.0, Decimal("10.00"), 1)]
-    assert table(["double", "decimal", "whole"], rows) == """
+    assert (
+        table(["double", "decimal", "whole"], rows)
+        == """
              double │ decimal │              whole
 ────────────────────┼─────────┼────────────────────
  0.3333333333333333 │    2.50 │ 123456789012345678
  2                  │   10.00 │                  1
 """
+    )
 
 
 def test_one_line_for_each_value():
-    assert table(WARDS, VISITS[:2], HALVES[:2], expanded="on") == """
+    assert (
+        table(WARDS, VISITS[:2], HALVES[:2], expanded="on")
+        == """
 ─[ RECORD 1 ]─┬────────────
  ward         │ emergency
  visits       │ 8980 ± 110
@@ -104,39 +122,52 @@ def test_one_line_for_each_value():
  visits       │ 6850 ± 110
  average_cost │ 1023 ± 14
 """
+    )
 
 
 def test_in_ascii():
-    assert table(["wård", "n"], [("Zürich", 8981)], [(None, 102)], plain=True) == """
+    assert (
+        table(["wård", "n"], [("Zürich", 8981)], [(None, 102)], plain=True)
+        == """
  w\\xe5rd   |            n
 -----------+--------------
  Z\\xfcrich | 8980 +/- 110
 """
-    assert table(["n"], [(8981,)], [(102,)], plain=True, expanded="on") == """
+    )
+    assert (
+        table(["n"], [(8981,)], [(102,)], plain=True, expanded="on")
+        == """
 -[ RECORD 1 ]-+--------------
  n            | 8980 +/- 110
 """
+    )
 
 
 LONG = [("a very long description of it", "short", 8981), ("b", "also rather long text", 51)]
 
 
 def test_a_narrow_terminal_cuts_texts_and_no_number():
-    assert table(["description", "note", "n"], LONG, [(None, None, 102)] * 2, width=44) == """
+    assert (
+        table(["description", "note", "n"], LONG, [(None, None, 102)] * 2, width=44)
+        == """
  description   │ note          │          n
 ───────────────┼───────────────┼────────────
  a very long … │ short         │ 8980 ± 110
  b             │ also rather … │   50 ± 110
 """
+    )
 
 
 def test_the_widest_text_is_cut_first():
-    assert table(["description", "note", "n"], LONG, width=55) == """
+    assert (
+        table(["description", "note", "n"], LONG, width=55)
+        == """
  description            │ note                  │    n
 ────────────────────────┼───────────────────────┼──────
  a very long descripti… │ short                 │ 8981
  b                      │ also rather long text │   51
 """
+    )
 
 
 @pytest.mark.parametrize("width", range(20, 80))
@@ -150,12 +181,15 @@ def test_what_fits_is_not_wider_than_the_terminal(width):
 def test_what_cannot_be_cut_is_expanded_or_left_to_the_pager():
     wide = table(["description", "note", "n"], LONG, width=24)
     assert wide == table(["description", "note", "n"], LONG)  # nothing is cut where cutting does not help
-    assert table(["description", "note", "n"], LONG[:1], width=24, expanded="auto") == """
+    assert (
+        table(["description", "note", "n"], LONG[:1], width=24, expanded="auto")
+        == """
 ─[ RECORD 1 ]─┬─────────
  description  │ a very long description of it
  note         │ short
  n            │ 8981
 """
+    )
     assert table(["description", "note", "n"], LONG, width=70, expanded="auto").startswith("\n description")
 
 

@@ -17,8 +17,8 @@ import pytest
 from dpsql.engines.base import ENGINE_FAILED, ENGINE_FAILED_HINT
 from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.errors import EngineFailed, InternalError, OperationalError
+from dpsql.schema.locations import MEMORY_URL
 from dpsql.schema.model import EngineTable, Files
-from dpsql.schema.places import MEMORY_URL
 
 
 @pytest.fixture
@@ -224,7 +224,9 @@ def test_only_one_select_runs(engine, sql):
 def test_the_file_is_not_written(folder):
     before = (folder / "clinic.duckdb").stat()
     first, second = (DuckDBEngine(f"duckdb:///{folder / 'clinic.duckdb'}") for _ in range(2))
-    assert first.execute_public("SELECT count(*) FROM visits", {}) == second.execute_public("SELECT count(*) FROM visits", {})
+    assert first.execute_public("SELECT count(*) FROM visits", {}) == second.execute_public(
+        "SELECT count(*) FROM visits", {}
+    )
     first.close()
     second.close()
     assert (folder / "clinic.duckdb").stat().st_mtime_ns == before.st_mtime_ns

@@ -6,10 +6,10 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-from dpsql.functions.calendar import PART_RANGES, TRUNCATIONS, part_bounds, truncate_datetime, truncated_domain
-from dpsql.plan.expr import Call, Literal
+from dpsql.compiler.functions.calendar import PART_RANGES, TRUNCATIONS, part_bounds, truncate_datetime, truncated_domain
+from dpsql.compiler.plan.expressions import Call, Literal
+from dpsql.compiler.render.expressions import render_expr
 from dpsql.schema.domain import Domain, to_number
-from dpsql.sql.render_expr import render_expr
 from dpsql.types import DATE, TEXT, TIMESTAMP, TIMESTAMPTZ
 
 MOMENTS = [

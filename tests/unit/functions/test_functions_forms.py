@@ -8,12 +8,12 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-from dpsql.compile import compile_query
+from dpsql.compiler.compile import compile_query
+from dpsql.compiler.functions.table import FUNCTIONS
+from dpsql.compiler.settings import Settings
 from dpsql.engines.duckdb import duckdb_type_name
 from dpsql.errors import Error
-from dpsql.functions.table import FUNCTIONS
 from dpsql.schema.model import Resolved
-from dpsql.settings import Settings
 
 SETTINGS = Settings(Fraction(1), Fraction(1, 10**6), 3, 3)
 BESIDE = (

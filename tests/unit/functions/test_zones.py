@@ -8,9 +8,8 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 
+from dpsql.compiler.functions.time_zones import MAX_OFFSET_HOURS, UTC_NAMES, ZONE_OFFSETS, find_zone_name, suggest_zones
 from dpsql.errors import Unsupported
-from dpsql.functions.zone_names import ZONE_OFFSETS
-from dpsql.functions.zones import MAX_OFFSET_HOURS, UTC_NAMES, suggest_zones, find_zone_name
 from dpsql.schema.domain import to_number
 from dpsql.types import TIMESTAMP, TIMESTAMPTZ
 from tests.support.expressions import bound, claimed

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.dataset import open_dataset
 from dpsql.errors import (
     AccessDenied,
     BudgetExceeded,
@@ -22,8 +21,10 @@ from dpsql.errors import (
     QueryCanceled,
     Unsupported,
 )
-from dpsql.interactive import interaction, named
-from dpsql.session import Session, StatementHandle
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.mechanisms import interaction
+from dpsql.session.mechanisms import registry as named
+from dpsql.session.session import Session, StatementHandle
 from dpsql.types import BIGINT, DOUBLE, TEXT
 from tests.support.running import PATIENCE, House, gated_house, in_thread, until
 from tests.support.shop import SCHEMA, Silence, open_shop

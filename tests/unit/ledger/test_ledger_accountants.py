@@ -15,16 +15,15 @@ from dp_accounting.pld import privacy_loss_distribution as plds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsql.ledger import curves
-from dpsql.ledger.accountants import ACCOUNTANTS, HistoryCharge, ChargeHistory, NotComputed, report_accountants
-from dpsql.ledger.checker import UnreadableRecord, recompute_loss
-from dpsql.privacy.accounting import epsilon_to_rho
-from dpsql.privacy.choice import UnitContribution, Rank, calibrate_picks_by_rho
+from dpsql.ledger import accountants as curves
+from dpsql.ledger.accountants import ACCOUNTANTS, ChargeHistory, HistoryCharge, NotComputed, report_accountants
+from dpsql.ledger.loss_checker.checker import UnreadableRecord, recompute_loss
+from dpsql.privacy.audit_record import NoisedColumns, write_release_record
+from dpsql.privacy.exponential import Rank, UnitContribution, calibrate_picks_by_rho
 from dpsql.privacy.filters import NO_CUMULATIVE_LOSS, FilterLimits, admit_charge, cost_of
-from dpsql.privacy.loss import Loss
-from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism, Sensitivity, calibrate_laplace
-from dpsql.privacy.records import NoisedColumns, write_release_record
-from dpsql.privacy.selection import calibrate_selection_by_rho
+from dpsql.privacy.loss import Loss, epsilon_to_rho
+from dpsql.privacy.noise import Gaussian, Laplace, Mechanism, Sensitivity, calibrate_laplace
+from dpsql.privacy.partition_selection import calibrate_selection_by_rho
 
 EPSILON, DELTA = F(1), F(1, 10**6)
 COUNT = Sensitivity(1, 1, 1)
@@ -101,7 +100,11 @@ def test_the_union_filter_grants_the_best_valid_column(one: HistoryCharge, grant
     """With all of delta for the conversion, as in the table: nothing is selected there."""
     limits = FilterLimits(EPSILON, epsilon_to_rho(EPSILON, DELTA), F(0))
     lost = recompute_loss(one.records[0])
-    cost, spent, count = cost_of(Loss(lost.epsilon, lost.rho, lost.delta), one.epsilon or F(0), one.delta), NO_CUMULATIVE_LOSS, 0
+    cost, spent, count = (
+        cost_of(Loss(lost.epsilon, lost.rho, lost.delta), one.epsilon or F(0), one.delta),
+        NO_CUMULATIVE_LOSS,
+        0,
+    )
     while (after := admit_charge(limits, spent, cost)) is not None:
         spent, count = after, count + 1
     assert count == granted
@@ -181,7 +184,9 @@ def test_without_a_delta_only_sums_are_left() -> None:
 
 def test_an_empty_history_lost_nothing() -> None:
     assert {verdict.epsilon for verdict in report_accountants([], DELTA)} == {0.0}
-    assert {verdict.epsilon for verdict in report_accountants([HistoryCharge(F(0), F(0), ('{"mechanisms":1}',))], DELTA)} == {0.0}
+    assert {
+        verdict.epsilon for verdict in report_accountants([HistoryCharge(F(0), F(0), ('{"mechanisms":1}',))], DELTA)
+    } == {0.0}
 
 
 def test_unknown_mechanisms_are_not_reported_on() -> None:

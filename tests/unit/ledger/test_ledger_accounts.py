@@ -13,11 +13,10 @@ from functools import partial
 import pytest
 
 from dpsql.errors import AccessDenied, BudgetExceeded, IntegrityError, InternalError, OperationalError
-from dpsql.ledger.base import Account, ReleaseRequest, Binding, EntryKind, ChargedStatement
-from dpsql.ledger.books import SqlLedger
-from dpsql.privacy.accounting import epsilon_to_rho
+from dpsql.ledger.base import Account, Binding, ChargedStatement, EntryKind, ReleaseRequest
+from dpsql.ledger.ledger import SqlLedger
 from dpsql.privacy.filters import Composition
-from dpsql.privacy.loss import Loss, round_down
+from dpsql.privacy.loss import Loss, epsilon_to_rho, round_down
 from tests.support.ledgers import Shelf, charges
 
 BINDING = Binding("patients.patient_id", "add_remove", 1)
@@ -110,7 +109,7 @@ class TestPolicies:
         everyone = {account.name: account for account in (UNI, TEAM, ANA, DATASET)} | {limited.name: limited}
         ledger = make(*(everyone[n] for n in ("uni", "team", "ana")), dataset=everyone["dataset"])
         large = ChargedStatement("SELECT", **{name: Fraction(2, 10**9)})
-        with pytest.raises(BudgetExceeded, match='may ask for at most 1e-9') as refusal:
+        with pytest.raises(BudgetExceeded, match="may ask for at most 1e-9") as refusal:
             ledger.purchase(everyone["ana"], ask("p"), large, NOW)
         assert f"SET {name} = 1e-9" in str(refusal.value) and spent(ledger, everyone["ana"], UNI) == [0, 0]
         ledger.purchase(everyone["ana"], ask("p"), ChargedStatement("SELECT", **{name: Fraction(1, 10**9)}), NOW)
@@ -134,7 +133,10 @@ class TestPolicies:
         assert ledger.find_entitlements(ana, ask("p"), last) is not None
         for later in (last + timedelta(minutes=1), last + timedelta(days=400)):
             for plan in ("p", "q"):
-                for ask_for in (partial(ledger.purchase, ana, ask(plan), SQL), partial(ledger.find_entitlements, ana, ask(plan))):
+                for ask_for in (
+                    partial(ledger.purchase, ana, ask(plan), SQL),
+                    partial(ledger.find_entitlements, ana, ask(plan)),
+                ):
                     with pytest.raises(AccessDenied, match=f'the account "{who}" expired on 2025-01-03'):
                         ask_for(later)
 
@@ -163,7 +165,9 @@ class TestTerms:
         ledger.purchase(ANA, ask("p", "1"), SQL, NOW)
         changed = make(UNI, replace(TEAM, epsilon=TEAM.epsilon), raised, BEN, EVE)
         changed.adopt_terms(NOW, "")
-        assert changed.recorded_terms(raised) == changed.get_balance(raised).terms == ANA.terms, "what was recorded stands"
+        assert changed.recorded_terms(raised) == changed.get_balance(raised).terms == ANA.terms, (
+            "what was recorded stands"
+        )
         with pytest.raises(IntegrityError, match='changes the budget of "ana" from') as refusal:
             changed.purchase(raised, ask("q"), SQL, NOW)
         assert "dpsql account grant SCHEMA ana" in str(refusal.value)
@@ -182,7 +186,11 @@ class TestTerms:
         with pytest.raises(BudgetExceeded):
             changed.purchase(lowered, ask("q"), SQL, NOW)
         changed.adopt_terms(NOW, "")
-        assert [entry.kind for entry in changed.list_entries("ana")] == [EntryKind.OPENED, EntryKind.CHARGE, EntryKind.CHANGED]
+        assert [entry.kind for entry in changed.list_entries("ana")] == [
+            EntryKind.OPENED,
+            EntryKind.CHARGE,
+            EntryKind.CHANGED,
+        ]
         with pytest.raises(IntegrityError):
             ledger.purchase(ANA, ask("r"), SQL, NOW)  # the schema of before: a raise, now
 
@@ -311,7 +319,10 @@ class TestQuotes:
         assert (ledger.quote_releases(BEN, ask("p")), quote.is_paid, quote.loss) == ((quote,), False, laplace("1/8"))
         (own,) = ledger.quote_releases(ANA, ask("p"))
         assert own.is_paid and own.receipt == charges(ledger, ANA)[0].receipt
-        assert not ledger.quote_releases(ANA, ask("p", "1/4"))[0].is_paid or ledger.quote_releases(ANA, ask("p", "1/4"))[0].receipt
+        assert (
+            not ledger.quote_releases(ANA, ask("p", "1/4"))[0].is_paid
+            or ledger.quote_releases(ANA, ask("p", "1/4"))[0].receipt
+        )
 
     def test_write_nothing(self, ledger: SqlLedger) -> None:
         ledger.quote_releases(ANA, ask("p"))

@@ -10,18 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsql.ledger.accounts import Balance
-from dpsql.ledger.audit import run_audit, parse_receipt
-from dpsql.ledger.base import Account, ReleaseRequest, Binding, Receipt, ChargedStatement
-from dpsql.ledger.books import SqlLedger
-from dpsql.ledger.budget import balance_of
-from dpsql.ledger.how_many import MAX_COUNTED
+from dpsql.ledger.account import Balance
+from dpsql.ledger.audit import parse_receipt, run_audit
+from dpsql.ledger.base import Account, Binding, ChargedStatement, Receipt, ReleaseRequest
+from dpsql.ledger.budget import MAX_COUNTED, balance_of
+from dpsql.ledger.ledger import SqlLedger
 from dpsql.ledger.open import open_ledger
-from dpsql.ledger.standing import history_rows, count_more_like, summarize_account, usual_cost, report_history
+from dpsql.ledger.summary import count_more_like, history_rows, report_history, summarize_account, usual_cost
+from dpsql.privacy.audit_record import NoisedColumns, write_release_record
 from dpsql.privacy.filters import NO_CUMULATIVE_LOSS, Composition, admit_charge
 from dpsql.privacy.loss import Loss
-from dpsql.privacy.mechanisms import Sensitivity, calibrate_gaussian, calibrate_laplace, noise_loss
-from dpsql.privacy.records import NoisedColumns, write_release_record
+from dpsql.privacy.noise import Sensitivity, calibrate_gaussian, calibrate_laplace, noise_loss
 
 DATASET = Account("dataset", F(8), F(1, 10**6))
 ANA = Account("ana", F(4), F(1, 10**7))
@@ -46,7 +45,10 @@ def ledger(tmp_path: Path) -> SqlLedger:
 
 def test_charges_that_their_mechanisms_bear_out(ledger: SqlLedger) -> None:
     found = run_audit(ledger)
-    assert found.is_clean and [(c.account, c.entries, c.losses) for c in found.chains] == [("ana", 2, 2), ("dataset", 2, 2)]
+    assert found.is_clean and [(c.account, c.entries, c.losses) for c in found.chains] == [
+        ("ana", 2, 2),
+        ("dataset", 2, 2),
+    ]
 
 
 @pytest.mark.parametrize("right", RIGHT, ids=["laplace", "gaussian"])

@@ -10,8 +10,8 @@ from fractions import Fraction
 import pytest
 
 from dpsql.errors import AccountSuspended, BudgetExceeded, InternalError, StaleData
-from dpsql.ledger.base import Account, ReleaseRequest, Binding, ChargedStatement
-from dpsql.ledger.books import SqlLedger
+from dpsql.ledger.base import Account, Binding, ChargedStatement, ReleaseRequest
+from dpsql.ledger.ledger import SqlLedger
 from dpsql.privacy.filters import limits_for_budget
 from dpsql.privacy.loss import Loss
 from tests.support.ledgers import Shelf, charges
@@ -84,7 +84,9 @@ def test_two_runs_of_one_charge_deliver_one_body(ledger: SqlLedger) -> None:
     (claim,) = ledger.purchase(ANA, [ask("p", laplace("1/10"))], ChargedStatement("SELECT 1"), NOW)
     bodies = [bytes([i]) * 1000 for i in range(8)]
     delivered: list[bytes] = []
-    threads = [threading.Thread(target=lambda b=b: delivered.append(ledger.store_body(claim.release, b))) for b in bodies]
+    threads = [
+        threading.Thread(target=lambda b=b: delivered.append(ledger.store_body(claim.release, b))) for b in bodies
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

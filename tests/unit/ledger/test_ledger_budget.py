@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.figures import format_rounded_down, format_rounded_up
+from dpsql.amounts import format_rounded_down, format_rounded_up
 from dpsql.ledger.base import Account, ChargedStatement
-from dpsql.ledger.budget import balance_of, conversion_delta, budget_exceeded_error, shared_budget_error
-from dpsql.privacy.accounting import rho_to_epsilon, epsilon_to_rho
+from dpsql.ledger.budget import balance_of, budget_exceeded_error, conversion_delta, shared_budget_error
 from dpsql.privacy.filters import NO_CUMULATIVE_LOSS, Composition, Cost, CumulativeLoss, admit_charge, cost_of
-from dpsql.privacy.loss import Loss, round_down, sum_losses
+from dpsql.privacy.loss import Loss, epsilon_to_rho, rho_to_epsilon, round_down, sum_losses
 
 ANA = Account("ana", Fraction(2), Fraction(1, 10**8))
 PURE = Account("pure", Fraction(2), Fraction(0))
@@ -69,7 +68,9 @@ class TestBalance:
         assert balance_of(ANA, spent, 1).fraction_left == Fraction(1, 4)
 
     def test_never_below_nothing(self) -> None:
-        lowered = balance_of(Account("ana", Fraction(1, 100), Fraction(0)), CumulativeLoss(None, Fraction(1), Fraction(0)), 1)
+        lowered = balance_of(
+            Account("ana", Fraction(1, 100), Fraction(0)), CumulativeLoss(None, Fraction(1), Fraction(0)), 1
+        )
         assert lowered.left_epsilon == lowered.fraction_left == 0
 
     def test_for_people(self) -> None:
@@ -166,7 +167,10 @@ def test_the_proposed_epsilon_is_nearly_the_largest(left: Fraction, account: Acc
     hint = budget_exceeded_error(account, spent, query.cost, query.statement, 1).hint
     assert hint is not None
     setting = re.search(r"SET epsilon = ([0-9.e-]+)\. ", hint)
-    assert setting is None or admit_charge(most, spent, replace(query, epsilon=Fraction(setting[1]) * 102 / 100).cost) is None
+    assert (
+        setting is None
+        or admit_charge(most, spent, replace(query, epsilon=Fraction(setting[1]) * 102 / 100).cost) is None
+    )
     assert setting is not None or admit_charge(most, spent, replace(query, epsilon=Fraction(1, 10**6)).cost) is None
 
 
@@ -181,7 +185,9 @@ def test_what_refuses_is_named() -> None:
     rho = budget_exceeded_error(ANA, gone, cost_of(Loss(None, most.rho, Fraction(0))), statement, 1)
     assert 'asks for epsilon 2, which is 100 % of the budget of "ana", and 0 % is left' in rho.message
     assert rho.hint is not None and "SET" not in rho.hint and "is free" in rho.hint
-    impure = budget_exceeded_error(PURE, NO_CUMULATIVE_LOSS, cost_of(Loss(None, Fraction(1, 100), Fraction(0))), statement, 1)
+    impure = budget_exceeded_error(
+        PURE, NO_CUMULATIVE_LOSS, cost_of(Loss(None, Fraction(1, 100), Fraction(0))), statement, 1
+    )
     assert "has a delta of 0" in impure.message
 
 

@@ -11,10 +11,19 @@ import psycopg
 import pytest
 
 from dpsql.errors import IntegrityError, InternalError
-from dpsql.ledger import chain
-from dpsql.ledger.base import Account, ReleaseRequest, Binding, LedgerEntry, LedgerFinding, EntryKind, ChargedStatement, AccountTerms
-from dpsql.ledger.books import SqlLedger
-from dpsql.ledger.units import from_units, to_units
+from dpsql.ledger import hash_chain as chain
+from dpsql.ledger.base import (
+    Account,
+    AccountTerms,
+    Binding,
+    ChargedStatement,
+    EntryKind,
+    LedgerEntry,
+    LedgerFinding,
+    ReleaseRequest,
+)
+from dpsql.ledger.ledger import SqlLedger
+from dpsql.ledger.loss_codec import from_units, to_units
 from dpsql.privacy.filters import add_cost, cost_of
 from dpsql.privacy.loss import LOSS_DENOMINATOR, Loss
 from tests.support.ledgers import Shelf, charges
@@ -36,7 +45,10 @@ def ledger(shelf: Shelf) -> SqlLedger:
     ledger = shelf.open(BINDING, DATASET)
     ledger.register_version("files", "facts")
     for i in range(4):
-        asked = [ReleaseRequest(f"p{i}", 1, loss("1/10"), (Fraction(1),)), ReleaseRequest(f"q{i}", 1, loss("1/5"), (Fraction(1),))]
+        asked = [
+            ReleaseRequest(f"p{i}", 1, loss("1/10"), (Fraction(1),)),
+            ReleaseRequest(f"q{i}", 1, loss("1/5"), (Fraction(1),)),
+        ]
         ledger.purchase(ANA, asked, ChargedStatement(f"SELECT {i}"), NOW + timedelta(seconds=i))
     for plan in ("p0", "own"):
         ledger.purchase(BEN, [ReleaseRequest(plan, 1, loss("1/10"), (Fraction(1),))], ChargedStatement(plan), NOW)
@@ -85,7 +97,7 @@ EDITS: dict[str, tuple[str, ...]] = {
     "time": (edited(3, "2025-01-02", "2024-01-02"),),
     "budget": (edited(3, '"terms":["4"', '"terms":["40"'),),
     "loss": (edited(3, '"charges":[["p1",1,"1', '"charges":[["p1",1,"'),),
-    "sum": ("UPDATE entry SET content = replace(content, '\"spent\":[\"', '\"spent\":[\"1') WHERE number = 5",),
+    "sum": ('UPDATE entry SET content = replace(content, \'"spent":["\', \'"spent":["1\') WHERE number = 5',),
     "nonce": (edited(3, '"nonce":"', '"nonce":"00'),),
     "not a number": (edited(3, '"spent":["', '"spent":["none'),),
     "not JSON": ("UPDATE entry SET content = 'x' WHERE account = 'ana' AND number = 3",),
@@ -181,7 +193,13 @@ def forge(ledger: SqlLedger, **changes: object) -> None:
         db.execute("INSERT INTO payment VALUES (?, 'ana', 6)", release)
         cost = cost_of(charge.loss)
         entry = replace(
-            last, number=6, charges=(charge,), cost=cost, spent=add_cost(head.spent, cost), previous=head.hash, **changes
+            last,
+            number=6,
+            charges=(charge,),
+            cost=cost,
+            spent=add_cost(head.spent, cost),
+            previous=head.hash,
+            **changes,
         )
         chain.append_entry(db, entry)
 
@@ -223,7 +241,9 @@ def test_a_budget_that_was_passed_shows(ledger: SqlLedger) -> None:
         ((release,),) = db.execute("SELECT id FROM release WHERE plan = 'own'")
         db.execute("INSERT INTO payment VALUES (?, 'ana', 7)", release)
         cost = cost_of(charge.loss)
-        entry = replace(last, number=7, charges=(charge,), cost=cost, spent=add_cost(head.spent, cost), terms=head.terms)
+        entry = replace(
+            last, number=7, charges=(charge,), cost=cost, spent=add_cost(head.spent, cost), terms=head.terms
+        )
         chain.append_entry(db, replace(entry, previous=head.hash))
     assert [str(finding) for finding in ledger.verify_chains()] == ['"ana" 7: it passes the budget']
 

@@ -16,33 +16,44 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from dpsql.calibrate import CalibratedPlan, NoiseKind
-from dpsql.compile import Settings, compile_query
-from dpsql.ledger import checker, series
-from dpsql.ledger.checker import LossFigures, UnreadableRecord, covers_loss, exceeds_loss, recompute_loss
-from dpsql.ledger.series import discrete_gaussian_tail, discrete_laplace_tail, truncated_laplace_tail
-from dpsql.privacy import selection as selections
-from dpsql.privacy.choice import UnitContribution, ExtremeTarget, ChangedElements, Rank, picks_loss, calibrate_picks_by_epsilon, calibrate_picks_by_rho
-from dpsql.privacy.loss import Loss, LossTooSmall, sum_losses
-from dpsql.privacy.mechanisms import (
-    Sensitivity,
-    calibrate_gaussian,
-    calibrate_laplace,
-    noise_loss,
-    scale_from_square,
+from dpsql.compiler.calibrate.calibrate import CalibratedPlan, NoiseKind
+from dpsql.compiler.compile import Settings, compile_query
+from dpsql.ledger.loss_checker import checker
+from dpsql.ledger.loss_checker import checker as series
+from dpsql.ledger.loss_checker.checker import (
+    LossFigures,
+    UnreadableRecord,
+    covers_loss,
+    discrete_gaussian_tail,
+    discrete_laplace_tail,
+    exceeds_loss,
+    recompute_loss,
+    truncated_laplace_tail,
 )
-from dpsql.privacy.records import NoisedColumns, write_release_record
-from dpsql.privacy.scores import (
-    PosteriorDraws,
+from dpsql.privacy import partition_selection as selections
+from dpsql.privacy.audit_record import NoisedColumns, write_release_record
+from dpsql.privacy.exponential import (
+    ChangedElements,
+    ExtremeTarget,
+    Rank,
+    UnitContribution,
+    calibrate_picks_by_epsilon,
+    calibrate_picks_by_rho,
+    picks_loss,
+)
+from dpsql.privacy.loss import Loss, LossTooSmall, sum_losses
+from dpsql.privacy.noise import Sensitivity, calibrate_gaussian, calibrate_laplace, noise_loss, scale_from_square
+from dpsql.privacy.partition_selection import KeyReach, Selection
+from dpsql.privacy.score_selection import (
     CellMoves,
+    PosteriorDraws,
     Ranking,
     Scores,
     calibrate_scale_by_epsilon,
     calibrate_scale_by_rho,
-    score_loss,
     penalty_span,
+    score_loss,
 )
-from dpsql.privacy.selection import KeyReach, Selection
 from dpsql.schema.model import Resolved
 from tests.support import checking
 
@@ -180,10 +191,17 @@ def test_picks(
         caught(charged, edited(record, "picks", rank, to=lambda pick: {**pick, "target": "max", "at": "7"}))
 
 
-@given(st.one_of(st.just(Rank(F(1, 2))), st.booleans().map(ExtremeTarget)), st.builds(ChangedElements, sizes, sizes, relations), rhos)
+@given(
+    st.one_of(st.just(Rank(F(1, 2))), st.booleans().map(ExtremeTarget)),
+    st.builds(ChangedElements, sizes, sizes, relations),
+    rhos,
+)
 def test_picks_among_blocks(target: Rank | ExtremeTarget, weights: ChangedElements, rho: F) -> None:
     """Elements that only take other values; under change_one that of another unit as well."""
-    for picks in (calibrate_picks_by_rho((target,), weights, 100, rho), calibrate_picks_by_epsilon((target,), weights, 100, rho)):
+    for picks in (
+        calibrate_picks_by_rho((target,), weights, 100, rho),
+        calibrate_picks_by_epsilon((target,), weights, 100, rho),
+    ):
         charged, record = picks_loss(picks, weights), write_release_record([], None, picks, weights)
         agree(charged, record)
         caught(charged, edited(record, "weights", "groups", to=more(1)))
@@ -398,7 +416,9 @@ def test_no_way_to_spread_keys_shows_more(kind: str, l0: int, k: int) -> None:
     scale, limit = F(2), 9
     record = {"kind": kind, "scale": "2", "limit": "9", "l0": str(l0), "group_size": str(k), "change_one": False}
     lost = recompute_loss(json.dumps({"mechanisms": 1, "selection": record}))
-    tail = {"laplace": discrete_laplace_tail, "gaussian": discrete_gaussian_tail}.get(kind, lambda s, m: truncated_laplace_tail(s, limit, m))
+    tail = {"laplace": discrete_laplace_tail, "gaussian": discrete_gaussian_tail}.get(
+        kind, lambda s, m: truncated_laplace_tail(s, limit, m)
+    )
     worst = max(sum((tail(scale, limit - v + 1) for v in way), F(0)) for way in moves(k * l0, k))
     assert close(lost.delta, float(min(F(1), worst)))
 

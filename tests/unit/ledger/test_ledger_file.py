@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import IntegrityError, OperationalError, SchemaError
-from dpsql.ledger.base import Account, ReleaseRequest, Binding, ChargedStatement
-from dpsql.ledger.books import SqlLedger
+from dpsql.ledger.base import Account, Binding, ChargedStatement, ReleaseRequest
+from dpsql.ledger.ledger import SqlLedger
 from dpsql.ledger.open import open_ledger
 from dpsql.ledger.sqlite import path_from_url
 from dpsql.privacy.loss import Loss
@@ -115,7 +115,7 @@ def test_many_open_a_new_ledger_at_once(tmp_path: Path) -> None:
     "other", [Binding("users.id", "add_remove", 1), Binding("row", "change_one", 1), Binding("row", "add_remove", 2)]
 )
 def test_another_binding_is_refused(path: Path, other: Binding) -> None:
-    with pytest.raises(IntegrityError, match="was made for unit \"row\"") as refusal:
+    with pytest.raises(IntegrityError, match='was made for unit "row"') as refusal:
         open_ledger(f"sqlite://{path}", other, DATASET)
     assert refusal.value.hint is not None and "new ledger" in refusal.value.hint
 

@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.ledger.base import Account, ReleaseRequest, Binding, ChargedStatement
-from dpsql.ledger.books import SqlLedger
+from dpsql.ledger.base import Account, Binding, ChargedStatement, ReleaseRequest
+from dpsql.ledger.ledger import SqlLedger
 from dpsql.privacy.loss import Loss
 from tests.support.ledgers import Shelf, charges
 

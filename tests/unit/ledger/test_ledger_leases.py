@@ -10,8 +10,8 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.ledger.base import Account, ReleaseRequest, Binding, RunLease, ChargedStatement
-from dpsql.ledger.books import SqlLedger
+from dpsql.ledger.base import Account, Binding, ChargedStatement, ReleaseRequest, RunLease
+from dpsql.ledger.ledger import SqlLedger
 from dpsql.privacy.loss import Loss
 from tests.support.ledgers import Shelf
 

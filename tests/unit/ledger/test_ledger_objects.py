@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 
 from dpsql.errors import InternalError, ProgrammingError
-from dpsql.ledger.base import Account, ReleaseRequest, Binding, CreatedObject, ChargedStatement
-from dpsql.ledger.books import SqlLedger
-from dpsql.ledger.database import EARLIER_FORMAT, LEDGER_FORMAT
+from dpsql.ledger.backend import EARLIER_FORMAT, LEDGER_FORMAT
+from dpsql.ledger.base import Account, Binding, ChargedStatement, CreatedObject, ReleaseRequest
+from dpsql.ledger.ledger import SqlLedger
 from dpsql.privacy.loss import Loss
 from tests.support.ledgers import Shelf, raw
 

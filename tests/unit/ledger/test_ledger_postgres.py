@@ -19,12 +19,11 @@ import psycopg
 import pytest
 
 from dpsql.errors import Error, IntegrityError, OperationalError, SchemaError
-from dpsql.ledger import postgres_pool
+from dpsql.ledger import postgres as postgres_pool
+from dpsql.ledger.backend import LEDGER_FORMAT
 from dpsql.ledger.base import Account, Binding
-from dpsql.ledger.database import LEDGER_FORMAT
 from dpsql.ledger.open import open_ledger
-from dpsql.ledger.postgres import PostgresDatabase, open_postgres
-from dpsql.ledger.postgres_url import parse_ledger_url
+from dpsql.ledger.postgres import PostgresDatabase, open_postgres, parse_ledger_url
 from tests.support.postgres import SETTINGS, Server, find_binaries, start
 
 BINDING = Binding("row", "add_remove", 1)

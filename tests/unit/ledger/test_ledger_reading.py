@@ -10,9 +10,9 @@ from fractions import Fraction
 import pytest
 
 from dpsql.errors import IntegrityError, InternalError
-from dpsql.ledger.base import Account, ReleaseRequest, Binding, ChargedStatement
-from dpsql.ledger.books import SqlLedger
-from dpsql.ledger.database import Transaction
+from dpsql.ledger.backend import Transaction
+from dpsql.ledger.base import Account, Binding, ChargedStatement, ReleaseRequest
+from dpsql.ledger.ledger import SqlLedger
 from dpsql.privacy.loss import Loss
 from tests.support.ledgers import Shelf
 

@@ -9,10 +9,10 @@ import pytest
 
 from dpsql.errors import IntegrityError, InternalError
 from dpsql.ledger.audit import run_audit
-from dpsql.ledger.base import Account, ReleaseRequest, Binding, ChargedStatement
-from dpsql.ledger.books import SqlLedger
-from dpsql.privacy.records import write_sparse_vector_record
-from dpsql.privacy.threshold import calibrate_above_threshold
+from dpsql.ledger.base import Account, Binding, ChargedStatement, ReleaseRequest
+from dpsql.ledger.ledger import SqlLedger
+from dpsql.privacy.audit_record import write_sparse_vector_record
+from dpsql.privacy.sparse_vector import calibrate_above_threshold
 from tests.support.ledgers import Shelf, charges
 
 BINDING = Binding("patients.patient_id", "add_remove", 1)
@@ -53,7 +53,13 @@ def test_answers_are_stored_in_turn_and_once(ledger: SqlLedger) -> None:
     for number in (1, 3, 5):
         with pytest.raises(IntegrityError, match="another process"):
             ledger.store_answer(release, number, b"said otherwise")
-    assert [ledger.read_answer(release, number) for number in (1, 2, 3, 4, 5)] == [b"said 1", b"said 2", b"said 3", None, None]
+    assert [ledger.read_answer(release, number) for number in (1, 2, 3, 4, 5)] == [
+        b"said 1",
+        b"said 2",
+        b"said 3",
+        None,
+        None,
+    ]
     other = begin(ledger)
     assert ledger.store_answer(other, 1, b"its own") == b"its own" and ledger.read_answer(release, 1) == b"said 1"
 

@@ -11,7 +11,7 @@ import pytest
 
 import dpsql
 from dpsql.errors import BudgetExceeded, Error, InvalidSyntax, UnboundedValues, UnknownTable
-from dpsql.session import Session
+from dpsql.session.session import Session
 from tests.support.shop import open_shop
 
 SCHEMAS = Path(__file__).parents[3] / "schemas"

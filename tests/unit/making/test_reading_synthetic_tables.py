@@ -14,14 +14,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpsql.compiler.plan.steps import Axis, Bins
 from dpsql.errors import Error
-from dpsql.objects.tables import is_null_code
-from dpsql.objects.within import BinSampler, sample_to_array, shrink_codes, build_bin_sampler
-from dpsql.plan.stages import Axis, Bins
-from dpsql.post import children as apart
-from dpsql.post import sandbox
-from dpsql.post.arrays import ArrayTable, DictionaryColumn, NumericColumn
-from dpsql.post.tables import bin_to_value
+from dpsql.session.artifacts.synthetic_table import (
+    BinSampler,
+    build_bin_sampler,
+    is_null_code,
+    sample_to_array,
+    shrink_codes,
+)
+from dpsql.session.postprocess import sandbox
+from dpsql.session.postprocess import worker_pool as apart
+from dpsql.session.postprocess.arrays import ArrayTable, DictionaryColumn, NumericColumn
+from dpsql.session.postprocess.release_tables import bin_to_value
 from dpsql.types import (
     BIGINT,
     BOOLEAN,
@@ -132,7 +137,9 @@ def test_a_column_is_what_each_cell_is(
 )
 def test_codes_are_places_in_values(type_: Type, values: tuple[Any, ...]) -> None:
     codes = np.arange(5000) % len(values)
-    assert read(type_, DictionaryColumn(shrink_codes(codes, len(values)), values)) == [values[code] for code in codes.tolist()]
+    assert read(type_, DictionaryColumn(shrink_codes(codes, len(values)), values)) == [
+        values[code] for code in codes.tolist()
+    ]
 
 
 def test_a_table_without_rows() -> None:

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 import dpsql
-from dpsql.dbapi.connection import Connection
+from dpsql.compiler.parse.parameters import inline_parameters
+from dpsql.compiler.parse.parser import tokenize
+from dpsql.compiler.plan.steps import Axis, Bins
 from dpsql.errors import (
     BudgetExceeded,
     DataError,
@@ -23,12 +25,10 @@ from dpsql.errors import (
     UnknownTable,
     Unsupported,
 )
+from dpsql.interfaces.dbapi.connection import Connection
 from dpsql.ledger.audit import run_audit
-from dpsql.objects.within import build_bin_sampler
-from dpsql.plan.stages import Axis, Bins
-from dpsql.session import Session
-from dpsql.sql.parameters import inline_parameters
-from dpsql.sql.parse import tokenize
+from dpsql.session.artifacts.synthetic_table import build_bin_sampler
+from dpsql.session.session import Session
 from dpsql.types import DOUBLE, INTEGER
 from tests.support.shop import open_shop
 
@@ -159,7 +159,9 @@ def test_values_of_a_bin_reach_the_bounds() -> None:
     assert within is not None
     assert within.firsts == (0, 5, 15, 25, 0) and within.widths == (5, 10, 10, 9, 1)
     assert within.value_at(3, 8, bins) == 33
-    assert build_bin_sampler(Axis("x", INTEGER, None, Bins(1, 4, F(1), INTEGER, True), False), (F(1), F(4)), None) is None
+    assert (
+        build_bin_sampler(Axis("x", INTEGER, None, Bins(1, 4, F(1), INTEGER, True), False), (F(1), F(4)), None) is None
+    )
     fine = build_bin_sampler(Axis("x", DOUBLE, None, Bins(0, 1, F(1), DOUBLE, False), False), (F(0), F(1)), None)
     assert fine is not None and fine.widths == (512, 513)
 
@@ -277,8 +279,8 @@ def test_what_was_paid_for_is_made_again_when_nothing_is_left(ana: Connection) -
 
 def test_more_released_values_than_a_method_takes(quiet: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are paid for by then: fewer are used, or the other method."""
-    monkeypatch.setattr("dpsql.making.synthetic.MAX_VALUES", 2)
-    monkeypatch.setattr("dpsql.privacy.mwem.MAX_CELLS", 3)
+    monkeypatch.setattr("dpsql.session.artifacts.create_synthetic_table.MAX_VALUES", 2)
+    monkeypatch.setattr("dpsql.privacy.synthetic.mwem.MAX_CELLS", 3)
     made = quiet.execute("CREATE SYNTHETIC TABLE o AS SELECT city, kind FROM orders WITH (epsilon = 1000)")
     _, first, second, scaled, _ = made.notices
     assert first.startswith('"city" has ') and "the first 2 are used" in first
@@ -366,7 +368,7 @@ def test_bounds_hold_where_private_rows_are_joined(quiet: Session, sql: str) -> 
 
 def test_a_name_that_another_session_took_meanwhile(ana: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     rows(ana, LIKE.format("people"))
-    monkeypatch.setattr("dpsql.making.commands._find_existing", lambda queries, command: None)
+    monkeypatch.setattr("dpsql.session.artifacts.create._find_existing", lambda queries, command: None)
     with pytest.raises(ProgrammingError, match="already exists") as caught:
         rows(ana, LIKE.format("people").replace("0.5", "0.25"))
     assert "with another name" in str(caught.value.hint) and "charged" in str(caught.value.detail)

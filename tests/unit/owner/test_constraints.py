@@ -4,7 +4,7 @@ from fractions import Fraction as F
 
 import pytest
 
-from dpsql.owner.constraints import ColumnConstraints, read_constraints
+from dpsql.owner.draft.columns import ColumnConstraints, read_constraints
 
 NOTHING = ColumnConstraints()
 

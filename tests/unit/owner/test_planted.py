@@ -11,13 +11,13 @@ import duckdb
 import pytest
 
 import dpsql
-from dpsql.cli.run import main
-from dpsql.engines.structure import IntrospectedColumn, IntrospectedTable, ForeignKeyReference
-from dpsql.owner.check import check_schema
-from dpsql.owner.draft import DraftOptions
-from dpsql.owner.init import draft_schema, find_sources
-from dpsql.owner.relate import find_candidates, second_unit_columns
-from dpsql.owner.report import ColumnReport, SchemaFinding
+from dpsql.interfaces.cli.main import main
+from dpsql.owner.check.check import check_schema
+from dpsql.owner.check.report import ColumnReport, SchemaFinding
+from dpsql.owner.draft.draft import DraftOptions
+from dpsql.owner.draft.init import draft_schema, find_sources
+from dpsql.owner.draft.relationships import find_candidates, second_unit_columns
+from dpsql.owner.introspect.tables import ForeignKeyReference, IntrospectedColumn, IntrospectedTable
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import EngineTable
 from dpsql.types import BIGINT

@@ -7,19 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsql import types as t
-from dpsql.engines.measure import ColumnFacts
-from dpsql.owner.proposals import (
+from dpsql.owner.draft.suggestions import (
     MIN_STEPS,
-    find_best_norm,
     count_clipped_units,
     count_lost_rows,
-    round_up,
-    norms_to_show,
-    round_outward,
-    propose_bounds,
+    find_best_norm,
     histogram_quantile,
+    norms_to_show,
+    propose_bounds,
+    round_outward,
+    round_up,
     step_below,
 )
+from dpsql.owner.introspect.statistics import ColumnFacts
 
 NUMBERS = st.fractions(-(10**9), 10**9, max_denominator=1000)
 HISTOGRAMS = st.dictionaries(st.integers(1, 300), st.integers(1, 50), min_size=1)
@@ -98,4 +98,8 @@ def test_the_best_norm_is_better_than_those_beside_it(histogram, noise):
 
 def test_more_noise_asks_for_a_smaller_norm():
     histogram = {1: 900, 5: 90, 50: 10}
-    assert find_best_norm(histogram, 1.0) == 50 and find_best_norm(histogram, 60.0) == 5 and find_best_norm(histogram, 200.0) == 1
+    assert (
+        find_best_norm(histogram, 1.0) == 50
+        and find_best_norm(histogram, 60.0) == 5
+        and find_best_norm(histogram, 200.0) == 1
+    )

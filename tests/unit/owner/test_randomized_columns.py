@@ -7,9 +7,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.cli.run import main
-from dpsql.owner.check import check_schema
-from dpsql.owner.report import Severity
+from dpsql.interfaces.cli.main import main
+from dpsql.owner.check.check import check_schema
+from dpsql.owner.check.report import Severity
 
 SCHEMA = """
 dpsql: 1

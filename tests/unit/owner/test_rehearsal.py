@@ -3,13 +3,13 @@
 import duckdb
 import pytest
 
-from dpsql.dataset import open_dataset
-from dpsql.engines.structure import introspect_csv
 from dpsql.errors import OperationalError
-from dpsql.owner.rehearsal import open_dry_run
+from dpsql.owner.check.dry_run import open_dry_run
+from dpsql.owner.introspect.tables import introspect_csv
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Contributions, Files
-from dpsql.session import Session
+from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.session import Session
 
 SCHEMA = """
 dpsql: 1

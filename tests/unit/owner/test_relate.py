@@ -2,8 +2,8 @@
 
 import pytest
 
-from dpsql.engines.structure import IntrospectedColumn, IntrospectedTable, ForeignKeyReference
-from dpsql.owner.relate import make_candidate, find_candidates, key_column_of, second_unit_columns
+from dpsql.owner.draft.relationships import find_candidates, key_column_of, make_candidate, second_unit_columns
+from dpsql.owner.introspect.tables import ForeignKeyReference, IntrospectedColumn, IntrospectedTable
 from dpsql.schema.model import EngineTable
 from dpsql.types import BIGINT, DOUBLE, INTEGER, TEXT
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from dpsql.base.scram import make_verifier_text
 from dpsql.errors import AccessDenied, Error, InterfaceError, InternalError, OperationalError, SchemaError
 from dpsql.owner import users as room
-from dpsql.owner.users import add_user, set_user_password, generate_password, remove_user, find_user, list_users
-from dpsql.passwords import make_verifier_text
+from dpsql.owner.users import add_user, find_user, generate_password, list_users, remove_user, set_user_password
 from dpsql.schema import edit
 from dpsql.schema.fingerprint import hash_schema
 from dpsql.schema.load import load_schema

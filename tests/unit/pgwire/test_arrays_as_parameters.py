@@ -4,10 +4,10 @@ from decimal import Decimal
 
 import pytest
 
-from dpsql.pgwire.conversation import ProtocolHandler
-from dpsql.pgwire.encode import make_encoder
-from dpsql.pgwire.messages import Bind, Describe, Execute, Parse, Sync
-from dpsql.pgwire.wire_types import TYPES_BY_NAME
+from dpsql.interfaces.pgwire.backend_session.handler import ProtocolHandler
+from dpsql.interfaces.pgwire.protocol.encode import make_encoder
+from dpsql.interfaces.pgwire.protocol.frontend import Bind, Describe, Execute, Parse, Sync
+from dpsql.interfaces.pgwire.protocol.types import TYPES_BY_NAME
 from tests.support.shop import open_shop
 from tests.support.talking import client, say
 

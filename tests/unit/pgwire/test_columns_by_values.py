@@ -3,9 +3,9 @@
 import pytest
 
 from dpsql.errors import DataError
-from dpsql.pgwire import results
-from dpsql.pgwire.conversation import ProtocolHandler
-from dpsql.pgwire.messages import Bind, Describe, Execute, Parse, SimpleQuery, Sync
+from dpsql.interfaces.pgwire.backend_session import results
+from dpsql.interfaces.pgwire.backend_session.handler import ProtocolHandler
+from dpsql.interfaces.pgwire.protocol.frontend import Bind, Describe, Execute, Parse, SimpleQuery, Sync
 from tests.support.shop import open_shop
 from tests.support.talking import client, say
 

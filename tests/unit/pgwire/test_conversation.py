@@ -8,12 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpsql.amounts import NO_CHARGE, CellError, Charge
 from dpsql.errors import BudgetExceeded, ProgrammingError, QueryCanceled
-from dpsql.figures import NO_CHARGE, CellError, Charge
-from dpsql.pgwire import client, held, meta, results
-from dpsql.pgwire.conversation import ProtocolHandler
-from dpsql.pgwire.frames import ProtocolViolation
-from dpsql.pgwire.messages import (
+from dpsql.interfaces.pgwire.backend_session import portals as held
+from dpsql.interfaces.pgwire.backend_session import results
+from dpsql.interfaces.pgwire.backend_session.handler import ProtocolHandler
+from dpsql.interfaces.pgwire.protocol import client_codec as client
+from dpsql.interfaces.pgwire.protocol import extension as meta
+from dpsql.interfaces.pgwire.protocol.framing import ProtocolViolation
+from dpsql.interfaces.pgwire.protocol.frontend import (
     Bind,
     Close,
     CopyData,
@@ -29,7 +32,7 @@ from dpsql.pgwire.messages import (
     Sync,
     Terminate,
 )
-from dpsql.session import StatementResult, OutputColumn, PreparedStatement, Receipt
+from dpsql.session.session import OutputColumn, PreparedStatement, Receipt, StatementResult
 from dpsql.types import BIGINT, DOUBLE, TEXT
 from tests.support.talking import read_all, say
 
@@ -269,7 +272,9 @@ def test_settings_are_told_when_they_change(session, conversation):
 
 def test_in_a_failed_transaction_nothing_runs_but_its_end(session, conversation):
     session.answers["SELECT 2"] = BudgetExceeded("no")
-    replies = say(conversation, SimpleQuery("BEGIN"), SimpleQuery("SELECT 2"), SimpleQuery("SELECT 1"), SimpleQuery("COMMIT"))
+    replies = say(
+        conversation, SimpleQuery("BEGIN"), SimpleQuery("SELECT 2"), SimpleQuery("SELECT 1"), SimpleQuery("COMMIT")
+    )
     assert session.asked == ["BEGIN", "SELECT 2", "ROLLBACK"]
     assert [one.status for one in replies if isinstance(one, client.ReadyForQuery)] == ["T", "E", "E", "I"]
     assert replies[-2] == client.CommandComplete("ROLLBACK")

@@ -2,8 +2,18 @@
 
 import pytest
 
-from dpsql.pgwire.conversation import ProtocolHandler
-from dpsql.pgwire.messages import Bind, Close, CopyDone, Describe, Execute, Flush, Parse, SimpleQuery, Sync
+from dpsql.interfaces.pgwire.backend_session.handler import ProtocolHandler
+from dpsql.interfaces.pgwire.protocol.frontend import (
+    Bind,
+    Close,
+    CopyDone,
+    Describe,
+    Execute,
+    Flush,
+    Parse,
+    SimpleQuery,
+    Sync,
+)
 from tests.support.shop import open_shop
 from tests.support.talking import Real, say, told
 
@@ -150,6 +160,7 @@ STORIES = {
     "discard": [Parse("s", ONE), Sync(), SimpleQuery("DISCARD ALL"), Bind("", "s"), Sync()],
     "warnings": [SimpleQuery("SELECT 1 AS a; COMMIT; SELECT 2 AS b")],
 }  # fmt: skip
+
 
 @pytest.fixture
 def conversation(tmp_path):

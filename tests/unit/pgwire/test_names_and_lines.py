@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import OperationalError
-from dpsql.pgwire import client, held
-from dpsql.pgwire.copying import make_line_writer
-from dpsql.pgwire.held import PortalStore, Portal, WireStatement
-from dpsql.pgwire.messages import Bind, Close, Execute, FrontendMessage, Parse, SimpleQuery, Sync
-from dpsql.pgwire.results import ResultColumns
-from dpsql.pgwire.talk import ClientSession
-from dpsql.session import OutputColumn
+from dpsql.interfaces.pgwire.backend_session import portals as held
+from dpsql.interfaces.pgwire.backend_session.copy import make_line_writer
+from dpsql.interfaces.pgwire.backend_session.portals import Portal, PortalStore, WireStatement
+from dpsql.interfaces.pgwire.backend_session.results import ResultColumns
+from dpsql.interfaces.pgwire.protocol import client_codec as client
+from dpsql.interfaces.pgwire.protocol.frontend import Bind, Close, Execute, FrontendMessage, Parse, SimpleQuery, Sync
+from dpsql.interfaces.pgwire.server.monitored_session import ClientSession
+from dpsql.session.session import OutputColumn
 from dpsql.types import parse_type
 from tests.support.shop import open_shop
 
@@ -60,7 +61,9 @@ def test_a_copy_runs_once(talk: ClientSession) -> None:
         (SimpleQuery("COMMIT"), SimpleQuery("DISCARD ALL"), SimpleQuery("BEGIN")),
     ],
 )
-def test_portals_end_with_their_statement_and_their_transaction(talk: ClientSession, between: tuple[FrontendMessage, ...]) -> None:
+def test_portals_end_with_their_statement_and_their_transaction(
+    talk: ClientSession, between: tuple[FrontendMessage, ...]
+) -> None:
     say(talk, *BOUND, *between)
     assert states(say(talk, Execute("p"), Sync())) == ["34000"]
 

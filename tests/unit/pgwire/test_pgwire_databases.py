@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.cli.hospital import make_hospital
 from dpsql.errors import Error, InterfaceError, SchemaError
-from dpsql.owner.check import check_schema
-from dpsql.pgwire.databases import ServedDatabases, ServedDatabase, open_served_database
-from dpsql.pgwire.login import _no_database_error
-from dpsql.pgwire.startup import StartupRequest
+from dpsql.interfaces.cli.demo_hospital import make_hospital
+from dpsql.interfaces.pgwire.server.databases import ServedDatabase, ServedDatabases, open_served_database
+from dpsql.interfaces.pgwire.server.login import _no_database_error
+from dpsql.interfaces.pgwire.server.startup import StartupRequest
+from dpsql.owner.check.check import check_schema
 from tests.support.served import give_passwords
 
 
@@ -47,7 +47,9 @@ def test_a_login_is_that_of_the_database_that_is_named(opened: list[ServedDataba
     assert databases.find_login("clinic", "bob").served is clinic
 
 
-def test_who_names_a_database_that_is_not_hers_proves_who_she_is_and_opens_nothing(opened: list[ServedDatabase]) -> None:
+def test_who_names_a_database_that_is_not_hers_proves_who_she_is_and_opens_nothing(
+    opened: list[ServedDatabase],
+) -> None:
     databases = ServedDatabases(opened)
     for database in ("hospital", "nothing"):
         login = databases.find_login(database, "bob")
@@ -61,7 +63,9 @@ def test_what_a_stranger_is_asked_depends_on_the_name_alone(opened: list[ServedD
     for order in (opened, opened[::-1]):
         databases = ServedDatabases(order)
         for user in ("eve", "mallory", "", "bob"):
-            asked = {databases.find_login(database, user).verifier for database in ("hospital", "clinic", "nothing", "")}
+            asked = {
+                databases.find_login(database, user).verifier for database in ("hospital", "clinic", "nothing", "")
+            }
             assert len(asked) == 1, user
         assert databases.find_login("clinic", "eve").verifier != databases.find_login("clinic", "mallory").verifier
     known = opened[1].logins.known["bob"]
@@ -85,8 +89,17 @@ def test_no_two_databases_have_one_name(opened: list[ServedDatabase]) -> None:
 def test_what_is_remembered_for_one_analyst_is_not_anothers(opened: list[ServedDatabase]) -> None:
     """That something is answered sooner would tell that someone has asked it."""
     one = opened[1]
-    assert one.get_session_cache("ana") is one.get_session_cache("ana") is one.get_session_cache("ana", "nobody") is not one.get_session_cache("bob")
-    assert one.get_session_cache("bi", "ana") is one.get_session_cache("bi", "ana") is not one.get_session_cache("bi", "bob")
+    assert (
+        one.get_session_cache("ana")
+        is one.get_session_cache("ana")
+        is one.get_session_cache("ana", "nobody")
+        is not one.get_session_cache("bob")
+    )
+    assert (
+        one.get_session_cache("bi", "ana")
+        is one.get_session_cache("bi", "ana")
+        is not one.get_session_cache("bi", "bob")
+    )
 
 
 def test_data_is_closed_behind_the_last_connection_that_uses_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from dpsql.pgwire import failures as module
-from dpsql.pgwire.failures import FORGET_AFTER_SECONDS, FREE_FAILURES, MAX_ADDRESS_DELAY_SECONDS, MAX_USER_DELAY_SECONDS, MAX_ENTRIES, MAX_WAIT_SECONDS, LoginThrottle
+from dpsql.interfaces.pgwire.server import login_throttle as module
+from dpsql.interfaces.pgwire.server.login_throttle import (
+    FORGET_AFTER_SECONDS,
+    FREE_FAILURES,
+    MAX_ADDRESS_DELAY_SECONDS,
+    MAX_ENTRIES,
+    MAX_USER_DELAY_SECONDS,
+    MAX_WAIT_SECONDS,
+    LoginThrottle,
+)
 
 
 class Clock:
@@ -62,7 +70,10 @@ def test_a_name_that_is_tried_from_many_addresses_waits_too() -> None:
     failures = LoginThrottle(clock)
     for number in range(20):
         tried(failures, clock, "ana", f"192.0.2.{number}", 1)
-    assert [failures.reserve_login("ana", f"198.51.100.{number}") for number in (1, 2)] == [MAX_USER_DELAY_SECONDS, 2 * MAX_USER_DELAY_SECONDS]
+    assert [failures.reserve_login("ana", f"198.51.100.{number}") for number in (1, 2)] == [
+        MAX_USER_DELAY_SECONDS,
+        2 * MAX_USER_DELAY_SECONDS,
+    ]
     assert failures.reserve_login("bob", "198.51.100.2") == 0.0
 
 

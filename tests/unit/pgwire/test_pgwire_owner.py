@@ -11,10 +11,17 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import InterfaceError, OperationalError
-from dpsql.pgwire.health import MAX_REQUEST_BYTES, MAX_REQUESTS, HealthEndpoint, HttpResponse, make_health_response, read_token
-from dpsql.pgwire.logs import FIELDS, EventLog, round_up_to_grid
-from dpsql.pgwire.metrics import GAUGE_HELP, AccountBudget, ServerMetrics
-from dpsql.pgwire.server import ServerOptions, check_options
+from dpsql.interfaces.pgwire.server.health_endpoint import (
+    MAX_REQUEST_BYTES,
+    MAX_REQUESTS,
+    HealthEndpoint,
+    HttpResponse,
+    make_health_response,
+    read_token,
+)
+from dpsql.interfaces.pgwire.server.logging import FIELDS, EventLog, round_up_to_grid
+from dpsql.interfaces.pgwire.server.metrics import GAUGE_HELP, AccountBudget, ServerMetrics
+from dpsql.interfaces.pgwire.server.server import ServerOptions, check_options
 
 # --- lines -----------------------------------------------------------------------------------------------------------
 

@@ -10,9 +10,19 @@ from dataclasses import replace
 
 import pytest
 
-from dpsql.passwords import Verifier, make_verifier, read_verifier
-from dpsql.pgwire.nonces import generate_cancel_key, generate_login_nonce, generate_process_id
-from dpsql.pgwire.scram import SCRAM_SHA_256_PLUS, SCRAM_SHA_256, ScramChallenge, ChannelBinding, ScramMessageError, WrongPassword, create_challenge
+from dpsql.base.scram import (
+    SCRAM_SHA_256,
+    SCRAM_SHA_256_PLUS,
+    ChannelBinding,
+    ScramChallenge,
+    ScramMessageError,
+    Verifier,
+    WrongPassword,
+    create_challenge,
+    make_verifier,
+    read_verifier,
+)
+from dpsql.interfaces.pgwire.server.login import generate_cancel_key, generate_login_nonce, generate_process_id
 
 # RFC 7677, 3.
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
@@ -23,7 +33,9 @@ PENCIL = make_verifier("pencil", SALT)
 NO_TLS, TLS = ChannelBinding(), ChannelBinding(b"\x01" * 32)
 
 
-def begun(first: str = f"n,,n=user,r={CLIENT}", mechanism: str = SCRAM_SHA_256, channel: ChannelBinding = NO_TLS) -> ScramChallenge:
+def begun(
+    first: str = f"n,,n=user,r={CLIENT}", mechanism: str = SCRAM_SHA_256, channel: ChannelBinding = NO_TLS
+) -> ScramChallenge:
     return create_challenge(mechanism, first, channel, PENCIL, True, SERVER)
 
 
@@ -92,8 +104,12 @@ def test_every_byte_of_the_stored_key_counts() -> None:
 
 
 def test_no_two_nonces_and_keys_are_the_same() -> None:
-    assert len({generate_login_nonce() for _ in range(100)}) == 100 and len(base64.b64decode(generate_login_nonce())) >= 18
-    assert len({generate_cancel_key() for _ in range(100)}) > 95 and len({generate_process_id() for _ in range(100)}) > 95
+    assert (
+        len({generate_login_nonce() for _ in range(100)}) == 100 and len(base64.b64decode(generate_login_nonce())) >= 18
+    )
+    assert (
+        len({generate_cancel_key() for _ in range(100)}) > 95 and len({generate_process_id() for _ in range(100)}) > 95
+    )
 
 
 @pytest.mark.parametrize("size", [0, 1, 31, 33, 64])

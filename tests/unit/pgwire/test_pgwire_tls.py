@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import OperationalError
-from dpsql.pgwire.tls import ALPN_PROTOCOL, Certificate, TlsConnection, hash_certificate, load_certificate
+from dpsql.interfaces.pgwire.server.stream import (
+    ALPN_PROTOCOL,
+    Certificate,
+    TlsConnection,
+    hash_certificate,
+    load_certificate,
+)
 from tests.support.needed import program
 from tests.support.served import make_certificate
 
@@ -68,7 +74,11 @@ def test_bytes_come_through_in_any_parts(made: Path, certificate: Certificate, s
 
 
 def test_the_protocol_is_agreed_on(made: Path, certificate: Certificate) -> None:
-    for offered, agreed in (((ALPN_PROTOCOL,), ALPN_PROTOCOL), (("http/1.1", ALPN_PROTOCOL), ALPN_PROTOCOL), ((), None)):
+    for offered, agreed in (
+        ((ALPN_PROTOCOL,), ALPN_PROTOCOL),
+        (("http/1.1", ALPN_PROTOCOL), ALPN_PROTOCOL),
+        ((), None),
+    ):
         server = TlsConnection(certificate)
         Client(made, *offered).shake(server)
         assert server.alpn == agreed

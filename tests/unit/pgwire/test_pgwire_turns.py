@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from dpsql.pgwire.turns import FairScheduler
+from dpsql.interfaces.pgwire.server.scheduler import FairScheduler
 
 
 def greedy(turns: FairScheduler, account: str) -> int:

@@ -6,9 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsql.pgwire import client, replies
-from dpsql.pgwire.frames import ProtocolViolation, frame_message
-from dpsql.pgwire.messages import (
+from dpsql.interfaces.pgwire.protocol import backend as replies
+from dpsql.interfaces.pgwire.protocol import client_codec as client
+from dpsql.interfaces.pgwire.protocol.framing import ProtocolViolation, frame_message
+from dpsql.interfaces.pgwire.protocol.frontend import (
+    MAX_LOGIN_BYTES,
+    MAX_MESSAGE_BYTES,
+    MAX_STARTUP_BYTES,
     MESSAGE_TYPES,
     Bind,
     CancelRequest,
@@ -19,6 +23,7 @@ from dpsql.pgwire.messages import (
     Describe,
     Execute,
     Flush,
+    FrontendDecoder,
     FunctionCall,
     GSSENCRequest,
     Parse,
@@ -29,7 +34,6 @@ from dpsql.pgwire.messages import (
     Sync,
     Terminate,
 )
-from dpsql.pgwire.protocol import MAX_LOGIN_BYTES, MAX_MESSAGE_BYTES, MAX_STARTUP_BYTES, FrontendDecoder
 from tests.support.talking import read_all, to_bytes
 
 NAMES = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=12)
@@ -83,7 +87,10 @@ def startup(body: bytes) -> bytes:
         (startup(struct.pack("!i", 80877104)), GSSENCRequest()),
         (client.encode_cancel_request(7, b"1234"), CancelRequest(7, b"1234")),
         (client.encode_cancel_request(2**32 - 1, b"x" * 32), CancelRequest(2**32 - 1, b"x" * 32)),
-        (client.encode_startup({"user": "ana", "database": "é"}), StartupMessage((3, 0), {"user": "ana", "database": "é"})),
+        (
+            client.encode_startup({"user": "ana", "database": "é"}),
+            StartupMessage((3, 0), {"user": "ana", "database": "é"}),
+        ),
         (startup(struct.pack("!i", 3 << 16 | 2) + b"user\0ana\0\0"), StartupMessage((3, 2), {"user": "ana"})),
         (startup(struct.pack("!i", 3 << 16) + b"\0"), StartupMessage((3, 0), {})),
     ],

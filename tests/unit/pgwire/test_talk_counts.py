@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.pgwire.messages import Bind, Execute, FrontendMessage, Parse, SimpleQuery, Sync
-from dpsql.pgwire.talk import ClientSession, StatementReport
+from dpsql.interfaces.pgwire.protocol.frontend import Bind, Execute, FrontendMessage, Parse, SimpleQuery, Sync
+from dpsql.interfaces.pgwire.server.monitored_session import ClientSession, StatementReport
 from tests.support.shop import open_shop
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dpsql.pgwire.telling import MAX_ERROR_BARS, format_error_bars
-from dpsql.session import StatementResult, CellError, OutputColumn
+from dpsql.interfaces.pgwire.backend_session.notices import MAX_ERROR_BARS, format_error_bars
+from dpsql.session.session import CellError, OutputColumn, StatementResult
 from dpsql.types import BIGINT, TEXT
 
 

@@ -11,13 +11,19 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from dpsql.base.intervals import interval_parts
 from dpsql.errors import Error
-from dpsql.intervals import interval_parts
-from dpsql.pgwire.decode import decode_value, from_text, decode_parameter
-from dpsql.pgwire.encode import BINARY_FORMAT, TEXT_FORMAT, make_encoder
-from dpsql.pgwire.intervals import WireInterval
-from dpsql.pgwire.wire_types import TYPES_BY_NAME, TYPES_BY_OID, WireType, column_wire_type, wire_type_of_spelling
-from dpsql.session import OutputColumn
+from dpsql.interfaces.pgwire.protocol.datetime import WireInterval
+from dpsql.interfaces.pgwire.protocol.decode import decode_parameter, decode_value, from_text
+from dpsql.interfaces.pgwire.protocol.encode import BINARY_FORMAT, TEXT_FORMAT, make_encoder
+from dpsql.interfaces.pgwire.protocol.types import (
+    TYPES_BY_NAME,
+    TYPES_BY_OID,
+    WireType,
+    column_wire_type,
+    wire_type_of_spelling,
+)
+from dpsql.session.session import OutputColumn
 from dpsql.types import Type, parse_type
 
 COMMON = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -284,9 +290,11 @@ def test_a_parameter_is_never_more_than_one_value():
     assert decode_parameter(b"'; DROP TABLE x", TYPES_BY_NAME["text"], TEXT_FORMAT) == "'; DROP TABLE x"
     assert decode_parameter(None, TYPES_BY_NAME["int4"], TEXT_FORMAT) is None
     assert decode_parameter(b"{1,2}", TYPES_BY_NAME["_int4"], TEXT_FORMAT) == "{1,2}"
-    assert decode_parameter(make_encoder(TYPES_BY_NAME["interval"], BINARY_FORMAT)(WireInterval(1, 2, 3)), TYPES_BY_NAME["interval"], BINARY_FORMAT) == (
-        WireInterval(1, 2, 3).value
-    )
+    assert decode_parameter(
+        make_encoder(TYPES_BY_NAME["interval"], BINARY_FORMAT)(WireInterval(1, 2, 3)),
+        TYPES_BY_NAME["interval"],
+        BINARY_FORMAT,
+    ) == (WireInterval(1, 2, 3).value)
     assert decode_parameter(UUID(int=5).bytes, TYPES_BY_NAME["uuid"], BINARY_FORMAT) == UUID(int=5)
 
 

@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from dpsql.plan.bundles import (
+from dpsql.compiler.plan.bundles import (
     MAX_WIDTH,
     Bundle,
     CountBundle,
@@ -14,7 +14,7 @@ from dpsql.plan.bundles import (
     SumBundle,
     VarianceBundle,
 )
-from dpsql.plan.expr import Column, Quantise
+from dpsql.compiler.plan.expressions import Column, Quantise
 from dpsql.types import BIGINT
 
 X, Y = Column("x", BIGINT), Column("y", BIGINT)

@@ -4,11 +4,33 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.plan.bundles import CountBundle, MomentBundle
-from dpsql.plan.expr import FALSE, TRUE, UID, And, Column, Compare, Literal, Quantise, join_conjuncts, split_conjuncts
-from dpsql.plan.nodes import CountUnits, Distinct, Gather, Listed, ListedRows, Norm, Sum, Weigh, node_fields, has_unit
-from dpsql.plan.relations import Field, Filter, Join, JoinKind, Named, Project, Table
-from dpsql.plan.walk import child_exprs, columns_of, node_inputs, map_expr, map_rows, walk_exprs, walk_nodes
+from dpsql.compiler.plan.aggregate import (
+    CountUnits,
+    Distinct,
+    Gather,
+    Listed,
+    ListedRows,
+    Norm,
+    Sum,
+    Weigh,
+    has_unit,
+    node_fields,
+)
+from dpsql.compiler.plan.bundles import CountBundle, MomentBundle
+from dpsql.compiler.plan.expressions import (
+    FALSE,
+    TRUE,
+    UID,
+    And,
+    Column,
+    Compare,
+    Literal,
+    Quantise,
+    join_conjuncts,
+    split_conjuncts,
+)
+from dpsql.compiler.plan.relations import Field, Filter, Join, JoinKind, Named, Project, Table
+from dpsql.compiler.plan.walk import child_exprs, columns_of, map_expr, map_rows, node_inputs, walk_exprs, walk_nodes
 from dpsql.types import BIGINT, BOOLEAN, TEXT
 
 X = Column("x", BIGINT)
@@ -100,7 +122,11 @@ def test_the_units_id_is_carried_through_every_relation() -> None:
 def test_conditions_flatten_into_parts_and_back() -> None:
     less = Compare("<", X, Literal(1, BIGINT))
     assert split_conjuncts(And((less, And((TRUE, FALSE))))) == (less, TRUE, FALSE)
-    assert join_conjuncts(()) == TRUE and join_conjuncts((less,)) == less and join_conjuncts((less, TRUE)) == And((less, TRUE))
+    assert (
+        join_conjuncts(()) == TRUE
+        and join_conjuncts((less,)) == less
+        and join_conjuncts((less, TRUE)) == And((less, TRUE))
+    )
 
 
 def test_walking_sees_every_part_once_and_mapping_rebuilds_the_same() -> None:

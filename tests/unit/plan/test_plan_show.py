@@ -8,12 +8,13 @@ from typing import get_args
 
 import pytest
 
-from dpsql.plan import expr as e
-from dpsql.plan import nodes as n
-from dpsql.plan import relations as r
-from dpsql.plan.bundles import CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
-from dpsql.plan.measures import (
+from dpsql.compiler.plan import aggregate as n
+from dpsql.compiler.plan import expressions as e
+from dpsql.compiler.plan import relations as r
+from dpsql.compiler.plan.bundles import CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
+from dpsql.compiler.plan.measures import (
     Best,
+    BlockAggregate,
     Blockwise,
     ConjugatePosterior,
     CountDistinctUnits,
@@ -29,13 +30,12 @@ from dpsql.plan.measures import (
     Posterior,
     Quantile,
     SharesPosterior,
+    Statistic,
     SumValues,
     Truth,
     VarianceValues,
 )
-from dpsql.plan.show import show_plan, show_measure
-from dpsql.plan.show_expr import show_domain, show_expr
-from dpsql.plan.statistics import BlockAggregate, Statistic
+from dpsql.compiler.plan.show import show_domain, show_expr, show_measure, show_plan
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import EngineTable, Files
 from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, TEXT, TIMESTAMP, decimal_type
@@ -81,10 +81,14 @@ def test_every_kind_of_expression_is_shown() -> None:
 
 MAD = Statistic((BlockAggregate("a1", "mad", X),), e.Column("a1", DOUBLE))
 MEASURES: list[tuple[str, Measure]] = [
-    ("dirichlet_posterior_mean:concentration=1,confidence=19/20 x",
-     SharesPosterior(X, "mean", (("concentration", Fraction(1)),), Fraction(19, 20))),
-    ("beta_posterior_low:alpha=2,confidence=9/10 x",
-     ConjugatePosterior(X, "beta", "low", (("alpha", Fraction(2)),), Fraction(9, 10))),
+    (
+        "dirichlet_posterior_mean:concentration=1,confidence=19/20 x",
+        SharesPosterior(X, "mean", (("concentration", Fraction(1)),), Fraction(19, 20)),
+    ),
+    (
+        "beta_posterior_low:alpha=2,confidence=9/10 x",
+        ConjugatePosterior(X, "beta", "low", (("alpha", Fraction(2)),), Fraction(9, 10)),
+    ),
     ("count rows", CountRows()),
     ("count x", CountValues(X)),
     ("count units", CountDistinctUnits()),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dpsql.session import Session
+from dpsql.session.session import Session
 from tests.support.shop import open_shop
 
 

@@ -18,15 +18,15 @@ from uuid import UUID
 
 import pytest
 
-from dpsql.catalog import database
-from dpsql.catalog.database import CatalogRequest
 from dpsql.errors import DataError, Error, LimitExceeded, OperationalError
-from dpsql.post import children as room
-from dpsql.post import sandbox
-from dpsql.post.children import WorkerPool
-from dpsql.post.sandbox import ReleasedTable
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Schema
+from dpsql.session.postprocess import catalog_sandbox as database
+from dpsql.session.postprocess import sandbox
+from dpsql.session.postprocess import worker_pool as room
+from dpsql.session.postprocess.catalog_sandbox import CatalogRequest
+from dpsql.session.postprocess.sandbox import ReleasedTable
+from dpsql.session.postprocess.worker_pool import WorkerPool
 from dpsql.types import BIGINT, TEXT
 
 TABLE = ReleasedTable("r1", (("n", BIGINT), ("ward", TEXT)), ([1, 2, None], ["a", None, "ü"]))
@@ -126,7 +126,9 @@ def test_a_child_that_does_not_come_back_is_ended(monkeypatch: pytest.MonkeyPatc
     (idle,) = pool._idle
     before = time.monotonic()
     with pytest.raises(OperationalError, match="took longer") as caught:
-        pool.run_query("SELECT SUM(a.x * b.x) FROM generate_series(1, 200000) a(x), generate_series(1, 200000) b(x)", [], 1)
+        pool.run_query(
+            "SELECT SUM(a.x * b.x) FROM generate_series(1, 200000) a(x), generate_series(1, 200000) b(x)", [], 1
+        )
     assert caught.value.sqlstate == "57014" and time.monotonic() - before < 5
     assert idle._process.poll() is not None
     monkeypatch.undo()

@@ -10,15 +10,21 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsql.plan.bundles import Bundle, CovarianceBundle, MomentBundle, VarianceBundle
-from dpsql.plan.expr import Column, Quantise
-from dpsql.plan.measures import PairFunction
-from dpsql.plan.recipes import Evidence, Linear, Mean, Paired, Recipe
-from dpsql.post.estimates import estimate_covariance, estimate_measure
-from dpsql.privacy.mechanisms import Gaussian
+from dpsql.compiler.plan.bundles import Bundle, CovarianceBundle, MomentBundle, VarianceBundle
+from dpsql.compiler.plan.estimators import Evidence, Linear, Mean, Paired, Recipe
+from dpsql.compiler.plan.expressions import Column, Quantise
+from dpsql.compiler.plan.measures import PairFunction
+from dpsql.compiler.rewrite.form_bundles import (
+    ArgumentSums,
+    make_mean_sums,
+    make_pair_product_sums,
+    make_total_sums,
+    make_variance_sums,
+)
+from dpsql.privacy.noise import Gaussian
 from dpsql.privacy.release import NoiseBundle as NoisyCells
 from dpsql.privacy.release import Release, ReleaseSpec
-from dpsql.rewrite.sums import ArgumentSums, make_mean_sums, make_pair_product_sums, make_variance_sums, make_total_sums
+from dpsql.session.postprocess.estimates import estimate_covariance, estimate_measure
 from dpsql.types import BIGINT, DOUBLE, decimal_type
 
 X, Y = Column("x", DOUBLE), Column("y", DOUBLE)
@@ -120,10 +126,16 @@ def test_sums_keep_their_type() -> None:
     assert estimate_measure(Linear(sums.total, BIGINT), one, ("c",)).values == [1235]
     # What noise takes past the type is its end, and no digit of 38 is rounded away.
     assert estimate_measure(Linear(sums.total, decimal_type(5, 2)), one, ("c",)).values == [Decimal("999.99")]
-    assert estimate_measure(Linear(sums.total, decimal_type(38, 34)), one, ("c",)).values == [Decimal("1234.56" + "0" * 32)]
+    assert estimate_measure(Linear(sums.total, decimal_type(38, 34)), one, ("c",)).values == [
+        Decimal("1234.56" + "0" * 32)
+    ]
     wide = replace(one, cells=(np.array([2**62 - 1]),), spec=replace(one.spec, grids=(Fraction(10) ** 12,)))
-    assert estimate_measure(Linear(sums.total, decimal_type(38, 2)), wide, ("c",)).values == [(2**62 - 1) * Decimal(10) ** 12]
-    assert estimate_measure(Linear(sums.total, BIGINT), release(sums.bundle, [[-5]]), ("c",), nonnegative=True).values == [0]
+    assert estimate_measure(Linear(sums.total, decimal_type(38, 2)), wide, ("c",)).values == [
+        (2**62 - 1) * Decimal(10) ** 12
+    ]
+    assert estimate_measure(
+        Linear(sums.total, BIGINT), release(sums.bundle, [[-5]]), ("c",), nonnegative=True
+    ).values == [0]
 
 
 # --- what is impossible ----------------------------------------------------------------------------------------------
@@ -196,7 +208,9 @@ def test_the_interval_of_a_deviation_holds_near_zero() -> None:
     exact = np.array(cells(sums.bundle, [2.0, 2.0, 2.5] * 20, []))
     sigma = Fraction(sums.bundle.row_linf)
     groups = (exact + rng.normal(0, float(sigma), (runs, 3))).round().astype(np.int64)
-    found = estimate_measure(sums.make_variance(False, True), release(sums.bundle, groups.tolist(), sigma), sums.bundle.cells)
+    found = estimate_measure(
+        sums.make_variance(False, True), release(sums.bundle, groups.tolist(), sigma), sums.bundle.cells
+    )
     truth = statistics.pstdev([2.0, 2.0, 2.5])
     inside = sum(low <= truth <= high for low, high in zip(found.low, found.high, strict=True))
     assert inside / runs > 0.93
@@ -248,6 +262,8 @@ def test_a_truth_value_needs_witnesses_beyond_the_noise() -> None:
 
 def test_a_constant_mean_has_no_error() -> None:
     recipe = Mean((("n", Fraction(1)),), (), Fraction(7), Fraction(7), Fraction(7))
-    two = Release(((1,),), (np.array([5]),), ReleaseSpec((Fraction(1),), (NoisyCells((0,), Gaussian(Fraction(9))),), None))
+    two = Release(
+        ((1,),), (np.array([5]),), ReleaseSpec((Fraction(1),), (NoisyCells((0,), Gaussian(Fraction(9))),), None)
+    )
     found = estimate_measure(recipe, two, ("n",))
     assert (found.values, found.stderr) == ([7.0], [0.0])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from dpsql.errors import Error
-from dpsql.session import Session
+from dpsql.session.session import Session
 from tests.support.shop import open_shop
 
 

@@ -5,10 +5,10 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.plan.relations import Field
-from dpsql.plan.stages import Hole, Shape
-from dpsql.post.holes import bind_runtime_parameters
+from dpsql.compiler.plan.relations import Field
+from dpsql.compiler.plan.steps import Hole, Shape
 from dpsql.schema.domain import Domain
+from dpsql.session.postprocess.runtime_parameters import bind_runtime_parameters
 from dpsql.types import BIGINT, DOUBLE, Type, decimal_type
 
 

@@ -8,12 +8,26 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from dpsql.plan.recipes import BetaPosterior, NormalPosterior
-from dpsql.post.latent import GridDensity, SumNoise, digamma, log_gamma, gauss_legendre_nodes, trigamma
-from dpsql.post.posterior_columns import infer_posterior, infer_proportions, posterior_column
-from dpsql.post.posteriors import NormalPrior, ProportionPosterior, infer_mean, infer_proportion
-from dpsql.privacy.mechanisms import Gaussian, Laplace
+from dpsql.compiler.plan.estimators import BetaPosterior, NormalPosterior
+from dpsql.privacy.noise import Gaussian, Laplace
 from dpsql.privacy.release import NoiseBundle, Release, ReleaseSpec
+from dpsql.session.postprocess.latent_sums import (
+    GridDensity,
+    SumNoise,
+    digamma,
+    gauss_legendre_nodes,
+    log_gamma,
+    trigamma,
+)
+from dpsql.session.postprocess.posteriors import (
+    NormalPrior,
+    ProportionPosterior,
+    infer_mean,
+    infer_posterior,
+    infer_proportion,
+    infer_proportions,
+    posterior_column,
+)
 
 NONE = SumNoise(False, 1e-9)
 F = Fraction
@@ -102,7 +116,9 @@ def test_with_noise_it_is_the_mixture(ones: float, zeros: float, scale: float, h
 
 
 def test_noise_widens_and_nothing_but_noise_is_near_the_prior():
-    widths = [float((s.high - s.low)[0]) for s in (told_share(30, 70, SumNoise(True, b)) for b in (1e-3, 1, 5, 20, 100))]
+    widths = [
+        float((s.high - s.low)[0]) for s in (told_share(30, 70, SumNoise(True, b)) for b in (1e-3, 1, 5, 20, 100))
+    ]
     assert widths == sorted(widths)
     nothing = told_share(-300, -400, SumNoise(True, 20), alpha=3, beta=5)
     assert nothing.mean[0] == pytest.approx(3 / 8, abs=0.05)
@@ -172,7 +188,9 @@ def test_the_noise_is_that_of_the_release():
     assert isinstance(found, ProportionPosterior)
     assert found.low[0] == pytest.approx(told_share(30, 70, SumNoise(True, 5.0)).low[0])
     wide = infer_posterior(recipe, release(Gaussian(F(65536 * 5)), [30, -2], [70, 40]), ("a", "b"))
-    assert isinstance(wide, ProportionPosterior) and wide.low[0] == pytest.approx(told_share(30, 70, SumNoise(False, 5.0)).low[0])
+    assert isinstance(wide, ProportionPosterior) and wide.low[0] == pytest.approx(
+        told_share(30, 70, SumNoise(False, 5.0)).low[0]
+    )
     assert posterior_column(recipe, found) == pytest.approx(found.low.tolist())
 
 

@@ -18,8 +18,8 @@ from dpsql.errors import (
     UnknownColumn,
     UnknownTable,
 )
-from dpsql.post import sandbox
-from dpsql.post.sandbox import OutputColumn, ReleasedTable, describe_query, run_query
+from dpsql.session.postprocess import sandbox
+from dpsql.session.postprocess.sandbox import OutputColumn, ReleasedTable, describe_query, run_query
 
 BY_WARD = ReleasedTable("r1", (("ward", t.TEXT), ("n", t.BIGINT)), [["a", "b", None], [3, -1, 7]])
 

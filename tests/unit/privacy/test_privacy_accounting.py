@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsql.privacy.accounting import rho_to_epsilon, epsilon_to_rho
-from dpsql.privacy.filters import NO_CUMULATIVE_LOSS, FilterLimits, CumulativeLoss, admit_charge, cost_of, limits_for_budget
-from dpsql.privacy.loss import LOSS_DENOMINATOR, Loss
+from dpsql.privacy.filters import (
+    NO_CUMULATIVE_LOSS,
+    CumulativeLoss,
+    FilterLimits,
+    admit_charge,
+    cost_of,
+    limits_for_budget,
+)
+from dpsql.privacy.loss import LOSS_DENOMINATOR, Loss, epsilon_to_rho, rho_to_epsilon
 
 MICRO = F(1, 10**6)
 

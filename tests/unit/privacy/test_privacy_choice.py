@@ -11,23 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from dpsql.exact import Exact
-from dpsql.privacy.choice import (
-    UnitContribution,
+from dpsql.privacy.exact import Exact
+from dpsql.privacy.exponential import (
     Exponential,
     ExtremeTarget,
     Pick,
     Rank,
     Target,
-    picks_loss,
-    choose_bins,
+    UnitContribution,
     bin_penalties,
     calibrate_picks_by_epsilon,
     calibrate_picks_by_rho,
+    choose_bins,
+    picks_loss,
     rank_error,
 )
 from dpsql.privacy.loss import LossTooSmall, round_down
-from dpsql.privacy.mechanisms import SCALE_GRID
+from dpsql.privacy.noise import SCALE_GRID
 from dpsql.privacy.release import BinPicks, ReleaseSpec, perturb
 from dpsql.privacy.sampling import MIN_SCALE, ExactSampler, likeliest_index
 
@@ -150,7 +150,8 @@ def p_value(chosen: np.ndarray, expected: list[Decimal]) -> float:
 
 
 @pytest.mark.parametrize(
-    ("target", "scale"), [(MEDIAN, F(2)), (Rank(F(9, 10)), F(3, 2)), (ExtremeTarget(True, 2), F(2)), (ExtremeTarget(False), F(3))]
+    ("target", "scale"),
+    [(MEDIAN, F(2)), (Rank(F(9, 10)), F(3, 2)), (ExtremeTarget(True, 2), F(2)), (ExtremeTarget(False), F(3))],
 )
 def test_bins_are_drawn_as_claimed(target: Target, scale: F) -> None:
     weights = block(1, 2, 2, 5, 5, 5, 9, 9)
@@ -201,7 +202,9 @@ contributions = st.builds(
     st.integers(1, 4),
     st.booleans(),
 )
-targets = st.builds(Rank, st.fractions(F(1, 100), F(99, 100), max_denominator=100)) | st.builds(ExtremeTarget, st.booleans())
+targets = st.builds(Rank, st.fractions(F(1, 100), F(99, 100), max_denominator=100)) | st.builds(
+    ExtremeTarget, st.booleans()
+)
 several = st.lists(targets, min_size=1, max_size=4).map(tuple)
 shares = st.fractions(F(1, 1000), F(20))
 

@@ -14,22 +14,43 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsql.calibrate import CalibratedPlan, NoiseKind
-from dpsql.compile import compile_query
-from dpsql.exact import Exact
-from dpsql.privacy import forest, mwem, objective, regression
-from dpsql.privacy.looks import MarginalMeasurer, Marginal
-from dpsql.privacy.mechanisms import Gaussian, Laplace, Mechanism
-from dpsql.privacy.moments import NoisyMoments, calibrate_moments_by_epsilon, calibrate_moments_by_rho, moment_pairs
-from dpsql.privacy.objective import ObjectivePerturbation, calibrate_objective_by_epsilon, calibrate_objective_by_rho
-from dpsql.privacy.regression import OutputPerturbation, calibrate_output_by_epsilon, calibrate_output_by_rho
+from dpsql.compiler.calibrate.calibrate import CalibratedPlan, NoiseKind
+from dpsql.compiler.compile import compile_query
+from dpsql.compiler.settings import Settings
+from dpsql.privacy.exact import Exact
+from dpsql.privacy.noise import Gaussian, Laplace, Mechanism
+from dpsql.privacy.randomized_response import RandomizedResponse
+from dpsql.privacy.regression import objective_perturbation as objective
+from dpsql.privacy.regression import output_perturbation as regression
+from dpsql.privacy.regression.noisy_moments import (
+    NoisyMoments,
+    calibrate_moments_by_epsilon,
+    calibrate_moments_by_rho,
+    moment_pairs,
+)
+from dpsql.privacy.regression.objective_perturbation import (
+    ObjectivePerturbation,
+    calibrate_objective_by_epsilon,
+    calibrate_objective_by_rho,
+)
+from dpsql.privacy.regression.output_perturbation import (
+    OutputPerturbation,
+    calibrate_output_by_epsilon,
+    calibrate_output_by_rho,
+)
 from dpsql.privacy.release import perturb
-from dpsql.privacy.response import RandomizedResponse
-from dpsql.privacy.synthesis import SynthesisMethod, Synthesis
-from dpsql.privacy.synthesis_shares import SynthesisRequest, calibrate_synthesis_by_epsilon, calibrate_synthesis_by_rho
-from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
+from dpsql.privacy.synthetic import mst as forest
+from dpsql.privacy.synthetic import mwem
+from dpsql.privacy.synthetic.measure import Marginal, MarginalMeasurer
+from dpsql.privacy.synthetic.synthesis import (
+    Synthesis,
+    SynthesisMethod,
+    SynthesisRequest,
+    calibrate_synthesis_by_epsilon,
+    calibrate_synthesis_by_rho,
+)
+from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRows
 from dpsql.schema.model import Resolved
-from dpsql.settings import Settings
 from tests.support.models import AXES, DESIGN, LINEAR_AXES, tally
 from tests.support.recording import Call, Recording
 from tests.support.tallies import tally_of
@@ -130,7 +151,9 @@ def test_answers_are_randomized_one_by_one() -> None:
 
 
 def table(method: SynthesisMethod, mass: UnitMass, pure: bool) -> Synthesis:
-    wanted = SynthesisRequest(method, Axes((0,) * 3, SIZES), mass, ((),) * 3, 50, 2 if method is SynthesisMethod.MWEM else None)
+    wanted = SynthesisRequest(
+        method, Axes((0,) * 3, SIZES), mass, ((),) * 3, 50, 2 if method is SynthesisMethod.MWEM else None
+    )
     return calibrate_synthesis_by_epsilon(wanted, F(1)) if pure else calibrate_synthesis_by_rho(wanted, F(1, 8))
 
 

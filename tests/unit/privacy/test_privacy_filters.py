@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.privacy.accounting import rho_to_epsilon, log_rounded_up, epsilon_to_rho
 from dpsql.privacy.filters import (
     NO_COST,
     NO_CUMULATIVE_LOSS,
@@ -19,12 +18,12 @@ from dpsql.privacy.filters import (
     add_cost,
     admit_charge,
     cost_of,
-    is_within_limits,
-    limits_for_budget,
     cumulative_epsilon,
     fraction_remaining,
+    is_within_limits,
+    limits_for_budget,
 )
-from dpsql.privacy.loss import Loss, round_down
+from dpsql.privacy.loss import Loss, epsilon_to_rho, log_rounded_up, rho_to_epsilon, round_down
 
 NANO = F(1, 10**9)
 
@@ -88,7 +87,9 @@ def test_a_loss_without_a_conversion_has_no_epsilon_and_is_not_paid() -> None:
     for composition in (Composition.BASIC, Composition.ADVANCED):
         most = limits_for_budget(F(8), F(1, 100), composition)
         assert admit_charge(most, NO_CUMULATIVE_LOSS, cost) is None
-        assert admit_charge(most, CumulativeLoss(None, F(0), F(0), None), laplace(F(1, 10))) is None, "and nothing after it"
+        assert admit_charge(most, CumulativeLoss(None, F(0), F(0), None), laplace(F(1, 10))) is None, (
+            "and nothing after it"
+        )
 
 
 @given(st.fractions(F(1, 1000), F(5)), st.fractions(F(1, 10**12), F(1, 1000)), st.fractions(F(0), F(2)))

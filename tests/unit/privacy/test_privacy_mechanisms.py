@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dpsql.privacy.filters import NO_CUMULATIVE_LOSS, FilterLimits, admit_charge, cost_of
 from dpsql.privacy.loss import round_down
-from dpsql.privacy.mechanisms import (
+from dpsql.privacy.noise import (
     SCALE_GRID,
     Gaussian,
     Laplace,

@@ -10,18 +10,30 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpsql.exact import Exact
-from dpsql.ledger import check_medians
-from dpsql.privacy.choice import MEDIAN, Pick
-from dpsql.privacy.ptr import NO_ANSWER, ProposeTestRelease, calibrate_propose_test_release
-from dpsql.privacy.ptr import release_tested_medians as medians_tested
-from dpsql.privacy.release import release_from_bytes, perturb, release_to_bytes
+from dpsql.ledger.loss_checker import selections as check_medians
+from dpsql.privacy.exact import Exact
+from dpsql.privacy.exponential import MEDIAN, Pick
+from dpsql.privacy.median import (
+    NO_ANSWER,
+    BlockReach,
+    ProposeTestRelease,
+    SmoothMedian,
+    calibrate_propose_test_release,
+    calibrate_smooth_median,
+    local_sensitivity,
+    release_noisy_medians,
+    smooth_sensitivity,
+)
+from dpsql.privacy.median import release_tested_medians as medians_tested
+from dpsql.privacy.release import perturb, release_from_bytes, release_to_bytes
+from dpsql.privacy.release_spec import BinPicks, ReleaseSpec
 from dpsql.privacy.sampling import ExactSampler, Integers
-from dpsql.privacy.smooth import BlockReach, SmoothMedian, calibrate_smooth_median, local_sensitivity, release_noisy_medians, smooth_sensitivity
-from dpsql.privacy.spec import BinPicks, ReleaseSpec
 
 ONE = BlockReach(1, 1)
-MECHANISMS = [calibrate_smooth_median(F(1), F(1, 1000), ONE, 9), calibrate_propose_test_release(F(1), F(1, 1000), 2, ONE)]
+MECHANISMS = [
+    calibrate_smooth_median(F(1), F(1, 1000), ONE, 9),
+    calibrate_propose_test_release(F(1), F(1, 1000), 2, ONE),
+]
 
 
 @dataclass
@@ -57,7 +69,10 @@ def test_the_scale_is_twice_the_smooth_sensitivity_over_epsilon() -> None:
 def test_the_checker_counts_every_block_that_neighbors_reach() -> None:
     """What one unit may do in each of three groups costs three times as much; the records know it as `blocks`."""
     reached = BlockReach(2, 3)
-    smooth, tested = calibrate_smooth_median(F(1), F(1, 1000), reached, 9), calibrate_propose_test_release(F(1), F(1, 1000), 5, reached)
+    smooth, tested = (
+        calibrate_smooth_median(F(1), F(1, 1000), reached, 9),
+        calibrate_propose_test_release(F(1), F(1, 1000), 5, reached),
+    )
     checked = [
         (smooth, [check_medians.SmoothMedianRecord(smooth.epsilon, smooth.rate, 2, blocks) for blocks in (1, 3)]),
         (tested, [check_medians.PtrMedianRecord(tested.epsilon, 5, tested.limit, 2, blocks) for blocks in (1, 3)]),
@@ -89,7 +104,9 @@ def test_a_release_is_stored_and_read_back(mechanism: SmoothMedian | ProposeTest
     keys = [(kind, place) for kind in "ab" for place in range(-4, 5)]
     exact = Exact(keys, [np.array([0, 0, 0, 900, 0, 0, 0, 0, 0, *[0] * 9])])
     release = perturb(exact, ReleaseSpec((F(1),), (), None, choice), ExactSampler())
-    assert release_from_bytes(release_to_bytes(release)) == release and all(-5 <= bin_ <= 4 for bin_ in release.cells[0])
+    assert release_from_bytes(release_to_bytes(release)) == release and all(
+        -5 <= bin_ <= 4 for bin_ in release.cells[0]
+    )
 
 
 def test_weighted_rows_are_no_units() -> None:

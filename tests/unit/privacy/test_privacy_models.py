@@ -9,35 +9,49 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dpsql.ledger.check_mass import read_mass
-from dpsql.ledger.check_models import noisy_moments_loss, objective_perturbation_loss, output_perturbation_loss
-from dpsql.ledger.checker import LossFigures
-from dpsql.privacy import regression as regression_room
-from dpsql.privacy import tally as tally_room
-from dpsql.privacy.decimals import ExactProblem, minimize_exactly
-from dpsql.privacy.design import CategoricalAxis, FeatureDesign, NumericAxis, sqrt_rounded_up
-from dpsql.privacy.mechanisms import Gaussian, Laplace
-from dpsql.privacy.minimiser import TOLERANCE, LogisticProblem, is_certified
-from dpsql.privacy.moments import NoisyMoments, calibrate_moments_by_epsilon, calibrate_moments_by_rho, moments_from_json
-from dpsql.privacy.objective import (
+from dpsql.base.cancellation import cancel_scope
+from dpsql.ledger.loss_checker.checker import LossFigures
+from dpsql.ledger.loss_checker.studies import (
+    noisy_moments_loss,
+    objective_perturbation_loss,
+    output_perturbation_loss,
+    read_mass,
+)
+from dpsql.privacy import weighted_rows as tally_room
+from dpsql.privacy.noise import Gaussian, Laplace
+from dpsql.privacy.regression import output_perturbation as regression_room
+from dpsql.privacy.regression.features import CategoricalAxis, FeatureDesign, NumericAxis, sqrt_rounded_up
+from dpsql.privacy.regression.logistic_solver import (
+    TOLERANCE,
+    ExactProblem,
+    LogisticProblem,
+    is_certified,
+    minimize_exactly,
+)
+from dpsql.privacy.regression.noisy_moments import (
+    NoisyMoments,
+    calibrate_moments_by_epsilon,
+    calibrate_moments_by_rho,
+    moments_from_json,
+)
+from dpsql.privacy.regression.objective_perturbation import (
     ObjectivePerturbation,
-    split_row_loss,
     calibrate_objective_by_epsilon,
     calibrate_objective_by_rho,
     objective_from_json,
+    split_row_loss,
 )
-from dpsql.privacy.regression import (
+from dpsql.privacy.regression.output_perturbation import (
     OutputPerturbation,
-    minimizer_sensitivity,
+    build_problem,
     calibrate_output_by_epsilon,
     calibrate_output_by_rho,
-    build_problem,
+    minimizer_sensitivity,
     output_from_json,
 )
-from dpsql.privacy.ridge import RidgePenalty
+from dpsql.privacy.regression.ridge import RidgePenalty
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
-from dpsql.pulse import cancel_scope
+from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRows
 from tests.support.checking import CLOSE, agree
 from tests.support.models import AXES, DESIGN, LINEAR_AXES, Silent, tally
 
@@ -156,7 +170,9 @@ def test_records_that_say_less_than_they_lose_are_not_read() -> None:
     with pytest.raises(ValueError):
         output_perturbation_loss({**ALL[0].record(), "noise": {"kind": "uniform", "scale": "1"}}, mass)
     with pytest.raises(ValueError):
-        noisy_moments_loss({"parts": "3", "squares": "4", "unit": "1", "noise": {"kind": "laplace", "scale": "1"}}, mass)
+        noisy_moments_loss(
+            {"parts": "3", "squares": "4", "unit": "1", "noise": {"kind": "laplace", "scale": "1"}}, mass
+        )
 
 
 def test_objective_perturbation_of_units_with_many_rows_is_refused() -> None:
@@ -223,7 +239,9 @@ def test_without_noise_a_linear_model_is_least_squares() -> None:
     codes = rows_of(2000)
     codes[:, 0] = np.clip(codes[:, 1] + codes[:, 2] + rng.integers(0, 2, 2000), 0, 8)
     study = calibrate_moments_by_epsilon(DESIGN, LINEAR_AXES, ROW, F(0), F(1000))
-    (cells,) = study.perform(LINEAR_AXES.to_weighted_rows((*codes.T.astype(np.int64), np.ones(2000, np.int64))), Silent())
+    (cells,) = study.perform(
+        LINEAR_AXES.to_weighted_rows((*codes.T.astype(np.int64), np.ones(2000, np.int64))), Silent()
+    )
     fit = study.released_model(cells)
     z, v = DESIGN.feature_numerators(codes[:, 1:]) / (1 << 15), codes[:, 0] / 4 - 1
     ours = z @ fit.coefficients
@@ -250,7 +268,10 @@ def test_models_are_close_where_the_budget_is_large() -> None:
     codes = rows_of(20_000)
     counts = AXES.to_weighted_rows((*codes.T, np.ones(len(codes), np.int64)))
     study = calibrate_objective_by_epsilon(DESIGN, AXES, ROW, F(1, 1000), 20_000, F(10))
-    quiet, noisy = study.released_model(study.perform(counts, Silent())[0]), study.released_model(study.perform(counts, ExactSampler())[0])
+    quiet, noisy = (
+        study.released_model(study.perform(counts, Silent())[0]),
+        study.released_model(study.perform(counts, ExactSampler())[0]),
+    )
     assert (
         np.abs(quiet.coefficients - noisy.coefficients).max()
         < 8 * study.released_model(study.perform(counts, Silent())[0]).errors.max()

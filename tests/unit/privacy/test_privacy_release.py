@@ -12,18 +12,27 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpsql.errors import IntegrityError, InternalError
-from dpsql.exact import Exact
-from dpsql.privacy.choice import Exponential, ExtremeTarget, Pick, Rank
-from dpsql.privacy.mechanisms import Gaussian, Laplace
-from dpsql.privacy.release import NoiseBundle, BinPicks, KeySelection, Release, ReleaseSpec, release_from_bytes, perturb, release_to_bytes
-from dpsql.privacy.sampling import likeliest_index
-from dpsql.privacy.selection import (
+from dpsql.privacy.exact import Exact
+from dpsql.privacy.exponential import Exponential, ExtremeTarget, Pick, Rank
+from dpsql.privacy.noise import Gaussian, Laplace
+from dpsql.privacy.partition_selection import (
     GaussianThreshold,
+    KeyReach,
     LaplaceThreshold,
     OptimalSelection,
-    KeyReach,
     WeightedGaussian,
 )
+from dpsql.privacy.release import (
+    BinPicks,
+    KeySelection,
+    NoiseBundle,
+    Release,
+    ReleaseSpec,
+    perturb,
+    release_from_bytes,
+    release_to_bytes,
+)
+from dpsql.privacy.sampling import likeliest_index
 
 ONE = F(1)
 
@@ -148,7 +157,9 @@ def test_every_column_is_in_one_bundle(bundles: tuple[tuple[int, ...], ...]) -> 
 
 def test_spec_refuses_nonsense() -> None:
     with pytest.raises(ValueError, match="exactly one bundle"):
-        ReleaseSpec((ONE,), (NoiseBundle((0,), Laplace(ONE)),), KeySelection(0, GaussianThreshold(ONE, 5, KeyReach(1)), 1))
+        ReleaseSpec(
+            (ONE,), (NoiseBundle((0,), Laplace(ONE)),), KeySelection(0, GaussianThreshold(ONE, 5, KeyReach(1)), 1)
+        )
     with pytest.raises(ValueError, match="grid"):
         ReleaseSpec((F(0),), (NoiseBundle((0,), Laplace(ONE)),))
     with pytest.raises(ValueError, match="key is selected"):
@@ -272,15 +283,30 @@ def one_key(*key: object) -> Release:
 
 def test_stored_form_is_stable() -> None:
     """Stored releases outlive versions: this text may only change together with the format number."""
-    release = one_key(None, True, 1, 1.5, Decimal("1.50"), "ä", date(2024, 2, 29), datetime(2024, 1, 2, 3, 4, 5),
-                      time(1, 2), timedelta(1, 2, 3), UUID(int=7))
+    release = one_key(
+        None,
+        True,
+        1,
+        1.5,
+        Decimal("1.50"),
+        "ä",
+        date(2024, 2, 29),
+        datetime(2024, 1, 2, 3, 4, 5),
+        time(1, 2),
+        timedelta(1, 2, 3),
+        UUID(int=7),
+    )
     assert release_to_bytes(release).decode() == (
         '{"dpsql_release":2,"grids":["1"],"bundles":[[[0],"laplace","1"]],"selection":null,"choice":null,"keys":[[null,true,'
         '["int","1"],["float","0x1.8000000000000p+0"],["decimal","1.50"],["str","ä"],["date","2024-02-29"],'
         '["datetime","2024-01-02T03:04:05"],["time","01:02:00"],["interval","1 2 3"],'
         '["uuid","00000000-0000-0000-0000-000000000007"]]],"cells":[[1]]}'
     )
-    picks = (*MEDIAN.picks, Pick(ExtremeTarget(True, 7), Exponential(F(5, 2))), Pick(ExtremeTarget(False), Exponential(ONE)))
+    picks = (
+        *MEDIAN.picks,
+        Pick(ExtremeTarget(True, 7), Exponential(F(5, 2))),
+        Pick(ExtremeTarget(False), Exponential(ONE)),
+    )
     cells = tuple(np.array([bin_], np.int64) for bin_ in (-1, 2, 0))
     chosen = Release(((),), cells, ReleaseSpec((ONE, ONE, ONE), (), None, BinPicks(picks, -1, 2, 65536)))
     assert release_to_bytes(chosen).decode() == (

@@ -12,8 +12,15 @@ import pytest
 from scipy.stats import chi2
 
 from dpsql.privacy import sampling
-from dpsql.privacy.certify import is_below_exp, laplace_magnitude, laplace_offset, pick_uniform_index, pick_weighted_index
-from dpsql.privacy.sampling import ExactSampler, likeliest_index
+from dpsql.privacy.sampling import (
+    ExactSampler,
+    is_below_exp,
+    laplace_magnitude,
+    laplace_offset,
+    likeliest_index,
+    pick_uniform_index,
+    pick_weighted_index,
+)
 
 SCALES = [F(3, 10), F(1), F(7, 2), F(1000), F(2**20) + F(1, 7), F(2**30), F(2**40)]
 WORDS = 3000

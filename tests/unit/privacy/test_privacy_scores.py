@@ -7,26 +7,26 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from dpsql.exact import Exact
-from dpsql.privacy.mechanisms import Sensitivity
-from dpsql.privacy.release import ReleaseSpec, release_from_bytes, perturb, release_to_bytes
+from dpsql.privacy.exact import Exact
+from dpsql.privacy.noise import Sensitivity
+from dpsql.privacy.release import ReleaseSpec, perturb, release_from_bytes, release_to_bytes
 from dpsql.privacy.sampling import ExactSampler, likeliest_index
-from dpsql.privacy.scores import (
+from dpsql.privacy.score_selection import (
     LIKELIHOOD_STEPS,
     SHARE_STEPS,
-    PosteriorDraws,
     CellMoves,
+    PosteriorDraws,
     Ranking,
     _is_falling_convex,
-    draw_shares,
-    posterior_penalties,
-    rank_candidates,
     calibrate_scale_by_epsilon,
     calibrate_scale_by_rho,
+    draw_shares,
+    log_penalties,
+    penalty_span,
+    posterior_penalties,
+    rank_candidates,
     score_error,
     score_loss,
-    penalty_span,
-    log_penalties,
 )
 
 ONE = F(1)

@@ -12,16 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from dpsql.privacy import selection as room
-from dpsql.privacy.accounting import rho_to_epsilon, epsilon_to_rho
-from dpsql.privacy.loss import round_down
-from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.selection import (
+from dpsql.privacy import partition_selection as room
+from dpsql.privacy.loss import epsilon_to_rho, rho_to_epsilon, round_down
+from dpsql.privacy.partition_selection import (
     WEIGHT_ONE,
     GaussianThreshold,
+    KeyReach,
     LaplaceThreshold,
     OptimalSelection,
-    KeyReach,
     Selection,
     WeightedGaussian,
     calibrate_selection_by_epsilon,
@@ -30,6 +28,7 @@ from dpsql.privacy.selection import (
     key_weight,
     units_needed,
 )
+from dpsql.privacy.sampling import ExactSampler
 
 DELTA = F(1, 10**5)
 REACHES = [KeyReach(l0, k, one) for l0 in (1, 2, 3) for k in (1, 2, 3) for one in (False, True)]
@@ -157,7 +156,9 @@ def masses(l0: int, k: int) -> Iterator[list[int]]:
         yield [m for m in mass if m]
 
 
-@pytest.mark.parametrize("reach", [KeyReach(2), KeyReach(8), KeyReach(50), KeyReach(2, 2), KeyReach(2, 2, True), KeyReach(1, 3)], ids=str)
+@pytest.mark.parametrize(
+    "reach", [KeyReach(2), KeyReach(8), KeyReach(50), KeyReach(2, 2), KeyReach(2, 2, True), KeyReach(1, 3)], ids=str
+)
 @pytest.mark.parametrize("rho", [F(1, 2), F(1, 100)])
 def test_weighted_delta(rho: F, reach: KeyReach) -> None:
     selection = room._calibrate_weighted(rho, round_down(DELTA), reach)

@@ -7,21 +7,46 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dpsql.exact import Exact
-from dpsql.ledger.checker import UnreadableRecord, recompute_loss
-from dpsql.privacy.fidelity import estimate_marginal_errors, mean_noise_size
-from dpsql.privacy.forest import combine_totals, count_edges, edges_joining_trees, project_to_simplex, candidate_edges
-from dpsql.privacy.looks import MarginalMeasurer, Marginal
-from dpsql.privacy.mechanisms import Laplace
-from dpsql.privacy.mwem import MAX_CELLS, MarginalMeasurement, fit_estimate, marginal_of, multiply_weights, uniform_estimate
-from dpsql.privacy.records import write_study_record
-from dpsql.privacy.release import ReleaseSpec, release_from_bytes, perturb, release_to_bytes
-from dpsql.privacy.rounding import draw_bin_offsets, sample_cell_rows, draw_uniforms, round_counts
+from dpsql.base.cancellation import cancel_scope
+from dpsql.ledger.loss_checker.checker import UnreadableRecord, recompute_loss
+from dpsql.privacy.audit_record import write_study_record
+from dpsql.privacy.exact import Exact
+from dpsql.privacy.noise import Laplace
+from dpsql.privacy.release import ReleaseSpec, perturb, release_from_bytes, release_to_bytes
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.privacy.synthesis import FIGURE_GRID, FITTED, MEASURED, ROW, TOTAL, SynthesisMethod, Synthesis, synthesis_from_json
-from dpsql.privacy.synthesis_shares import SynthesisRequest, default_method, calibrate_synthesis_by_epsilon, calibrate_synthesis_by_rho
-from dpsql.privacy.tally import Axes, WeightedRows, UnitMass
-from dpsql.pulse import cancel_scope
+from dpsql.privacy.synthetic.marginal_error import estimate_marginal_errors, mean_noise_size
+from dpsql.privacy.synthetic.measure import Marginal, MarginalMeasurer
+from dpsql.privacy.synthetic.mst import (
+    candidate_edges,
+    combine_totals,
+    count_edges,
+    edges_joining_trees,
+    project_to_simplex,
+)
+from dpsql.privacy.synthetic.mwem import (
+    MAX_CELLS,
+    MarginalMeasurement,
+    fit_estimate,
+    marginal_of,
+    multiply_weights,
+    uniform_estimate,
+)
+from dpsql.privacy.synthetic.sample_rows import draw_bin_offsets, draw_uniforms, round_counts, sample_cell_rows
+from dpsql.privacy.synthetic.synthesis import (
+    FIGURE_GRID,
+    FITTED,
+    MEASURED,
+    ROW,
+    TOTAL,
+    Synthesis,
+    SynthesisMethod,
+    SynthesisRequest,
+    calibrate_synthesis_by_epsilon,
+    calibrate_synthesis_by_rho,
+    default_method,
+    synthesis_from_json,
+)
+from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRows
 from tests.support.checking import agree
 from tests.support.tallies import Still, tally_of
 
@@ -55,7 +80,9 @@ def synthesis(
     most_rows: int = 100_000,
     rounds: int | None = None,
 ) -> Synthesis:
-    return calibrate_synthesis_by_epsilon(SynthesisRequest(method, Axes((0, 0, 0), SIZES), mass, widths, most_rows, rounds), epsilon)
+    return calibrate_synthesis_by_epsilon(
+        SynthesisRequest(method, Axes((0, 0, 0), SIZES), mass, widths, most_rows, rounds), epsilon
+    )
 
 
 def made(study: Synthesis, tally: WeightedRows) -> tuple[np.ndarray, dict[Marginal, tuple[int, float]]]:
@@ -79,7 +106,10 @@ def test_one_step_of_multiplicative_weights() -> None:
 
 
 def test_a_fit_meets_what_was_measured() -> None:
-    measured = [MarginalMeasurement((0,), np.array([30, 10]), 1.0), MarginalMeasurement((0, 1), np.array([[25, 5], [2, 8]]), 1.0)]
+    measured = [
+        MarginalMeasurement((0,), np.array([30, 10]), 1.0),
+        MarginalMeasurement((0, 1), np.array([[25, 5], [2, 8]]), 1.0),
+    ]
     found = fit_estimate(uniform_estimate((2, 2), 40.0), measured, 40.0)
     assert marginal_of(found, (0,)) == pytest.approx([30, 10], abs=0.5)
     assert found == pytest.approx(np.array([[25, 5], [2, 8]]), abs=0.5)
@@ -200,7 +230,9 @@ def test_a_total_that_noise_has_taken_away_bounds_no_error() -> None:
     """4,000 rows, of which noise left one: the table's own weight says nothing of how many there were."""
     noise = Laplace(F(8000))
     lost = MarginalMeasurement((0,), np.array([-8000, -3000]), 2 * 8000.0**2)
-    (figure,) = estimate_marginal_errors({(0,): np.array([1.0, 0.0])}, [(lost, noise)], [], 0.0, 0.0, mean_noise_size(noise))
+    (figure,) = estimate_marginal_errors(
+        {(0,): np.array([1.0, 0.0])}, [(lost, noise)], [], 0.0, 0.0, mean_noise_size(noise)
+    )
     assert figure.error is not None and 2 * figure.error >= 4000
 
 
@@ -238,7 +270,9 @@ def test_what_was_measured_is_told() -> None:
 
 @pytest.mark.parametrize("method", SynthesisMethod)
 def test_a_study_is_written_and_read(method: SynthesisMethod) -> None:
-    wanted = SynthesisRequest(method, Axes((0, -1, 5), SIZES), UnitMass(6, 2, False, 2, True), ((), (1, 5, 5, 5), ()), 77, 4)
+    wanted = SynthesisRequest(
+        method, Axes((0, -1, 5), SIZES), UnitMass(6, 2, False, 2, True), ((), (1, 5, 5, 5), ()), 77, 4
+    )
     for study in (calibrate_synthesis_by_epsilon(wanted, F(1, 3)), calibrate_synthesis_by_rho(wanted, F(1, 7))):
         assert synthesis_from_json(json.loads(json.dumps(study.to_json()))) == study
         assert json.loads(json.dumps(study.to_audit_record())) == study.to_audit_record()
@@ -250,9 +284,13 @@ def test_the_method_follows_from_the_domain() -> None:
 
 
 def test_one_column_needs_no_choice() -> None:
-    study = calibrate_synthesis_by_epsilon(SynthesisRequest(SynthesisMethod.MWEM, Axes((0,), (5,)), ONE_ROW, ((),), 50), F(1))
+    study = calibrate_synthesis_by_epsilon(
+        SynthesisRequest(SynthesisMethod.MWEM, Axes((0,), (5,)), ONE_ROW, ((),), 50), F(1)
+    )
     assert (study.rounds, study.choosing) == (1, None)
-    two = calibrate_synthesis_by_epsilon(SynthesisRequest(SynthesisMethod.MARGINALS, Axes((0, 0), (5, 3)), ONE_ROW, ((), ()), 50), F(1))
+    two = calibrate_synthesis_by_epsilon(
+        SynthesisRequest(SynthesisMethod.MARGINALS, Axes((0, 0), (5, 3)), ONE_ROW, ((), ()), 50), F(1)
+    )
     assert (two.rounds, two.choosing) == (1, None)
 
 
@@ -267,7 +305,13 @@ def test_looks_are_sealed() -> None:
 
 
 def test_a_study_that_does_not_fit_itself() -> None:
-    wanted = {"method": SynthesisMethod.MWEM, "axes": Axes((0,), (2,)), "mass": ONE_ROW, "total": Laplace(F(1)), "ones": None}
+    wanted = {
+        "method": SynthesisMethod.MWEM,
+        "axes": Axes((0,), (2,)),
+        "mass": ONE_ROW,
+        "total": Laplace(F(1)),
+        "ones": None,
+    }
     with pytest.raises(ValueError, match="chosen"):
         Synthesis(**wanted, pairs=Laplace(F(1)), choosing=None, rounds=2, widths=((),), most_rows=1)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="measured"):

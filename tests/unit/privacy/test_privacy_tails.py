@@ -5,7 +5,7 @@ from fractions import Fraction as F
 
 import pytest
 
-from dpsql.privacy.tails import gaussian_tail, laplace_tail, find_least_integer, truncated_tail
+from dpsql.privacy.tails import find_least_integer, gaussian_tail, laplace_tail, truncated_tail
 
 
 def summed(exponent, span: int, m: int) -> F:

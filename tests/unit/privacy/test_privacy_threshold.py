@@ -13,24 +13,24 @@ import numpy as np
 import pytest
 
 from dpsql.errors import IntegrityError, InternalError
-from dpsql.exact import Exact
-from dpsql.interactive.question import MeasuredQuestion
-from dpsql.ledger.checker import UnreadableRecord, covers_loss, recompute_loss
+from dpsql.ledger.loss_checker.checker import UnreadableRecord, covers_loss, recompute_loss
+from dpsql.privacy.audit_record import write_sparse_vector_record
+from dpsql.privacy.exact import Exact
 from dpsql.privacy.loss import LossTooSmall
-from dpsql.privacy.records import write_sparse_vector_record
 from dpsql.privacy.release import evaluate_threshold_query
-from dpsql.privacy.threshold import (
+from dpsql.privacy.sparse_vector import (
     SENSITIVITY_STEPS,
-    ThresholdQuery,
     SparseVector,
-    ThresholdAnswer,
     SparseVectorState,
+    ThresholdAnswer,
+    ThresholdQuery,
     calibrate_above_threshold,
-    thresholdout_from_sigma,
     calibrate_thresholdout,
     threshold_answer_from_bytes,
     threshold_answer_to_bytes,
+    thresholdout_from_sigma,
 )
+from dpsql.session.mechanisms.interaction import MeasuredQuestion
 from tests.support.checking import agree
 from tests.support.shop import Silence
 
@@ -78,7 +78,10 @@ def test_what_is_told_of_the_error() -> None:
 @pytest.mark.parametrize("epsilon", [F(1), F(1, 3), F(7, 1000)])
 @pytest.mark.parametrize("answers", [1, 3])
 def test_no_more_is_charged_than_was_asked_for(epsilon: F, answers: int) -> None:
-    for spec in (calibrate_above_threshold(F(1), F(1), epsilon, answers), calibrate_thresholdout(F(1), F(1), epsilon, answers)):
+    for spec in (
+        calibrate_above_threshold(F(1), F(1), epsilon, answers),
+        calibrate_thresholdout(F(1), F(1), epsilon, answers),
+    ):
         assert spec.loss.epsilon is not None and epsilon * F(999, 1000) < spec.loss.epsilon <= epsilon
 
 
@@ -128,7 +131,10 @@ def test_without_noise_it_compares() -> None:
 def test_without_noise_the_holdout_gives_its_mean_where_it_is_far_off() -> None:
     watch = SparseVectorState(thresholdout_from_sigma(F(1, 10), F(1, 100), F(1, 20), 2), Silence())
     asked = [(50, F(1, 2)), (50, F(13, 20)), (50, F(7, 20))]
-    said = [evaluate_threshold_query(one(cell), ThresholdQuery(F(1, 100), 1, mean), watch, n) for n, (cell, mean) in enumerate(asked, 1)]
+    said = [
+        evaluate_threshold_query(one(cell), ThresholdQuery(F(1, 100), 1, mean), watch, n)
+        for n, (cell, mean) in enumerate(asked, 1)
+    ]
     assert [verdict.above for verdict in said] == [False, True, True]
     assert said[0].value is None and all(abs(verdict.value - F(1, 2)) <= watch.spec.step for verdict in said[1:])
 
@@ -144,13 +150,17 @@ def test_every_question_has_its_turn_once() -> None:
         evaluate_threshold_query(one(10), COUNT, watch, 3)
 
 
-@pytest.mark.parametrize("further", [ThresholdQuery(F(1), 2), ThresholdQuery(F(2), 1), ThresholdQuery(F(-2), 1), ThresholdQuery(F(-1), 2)])
+@pytest.mark.parametrize(
+    "further", [ThresholdQuery(F(1), 2), ThresholdQuery(F(2), 1), ThresholdQuery(F(-2), 1), ThresholdQuery(F(-1), 2)]
+)
 def test_a_question_that_moves_further_is_not_judged(further: ThresholdQuery) -> None:
     watch = SparseVectorState(calibrate_above_threshold(F(10), F(1), F(1), 1), Silence())
     with pytest.raises(InternalError, match="more sensitive"):
         evaluate_threshold_query(one(1), further, watch, 1)
     assert further.sensitivity == MeasuredQuestion("", further.worth, further.l1).sensitivity == 2
-    assert watch.queries_evaluated == 0 and evaluate_threshold_query(one(11), ThresholdQuery(F(-1), 1), watch, 1) == ThresholdAnswer(False)
+    assert watch.queries_evaluated == 0 and evaluate_threshold_query(
+        one(11), ThresholdQuery(F(-1), 1), watch, 1
+    ) == ThresholdAnswer(False)
 
 
 @pytest.mark.parametrize("exact", [Exact([("f",)], [np.ones(1, np.int64)]), Exact([()], [np.ones(1, np.int64)] * 2),

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 import dpsql
-from dpsql.dbapi.address import read_address, schema_path
-from dpsql.remote.address import ServerAddress, is_server_url
-from dpsql.remote.password import match_pgpass_line, resolve_password
+from dpsql.interfaces.dbapi.url import read_address, schema_path
+from dpsql.interfaces.remote.url import ServerAddress, is_server_url, match_pgpass_line, resolve_password
 
 VARIABLES = ("PGUSER", "PGPASSWORD", "PGPASSFILE", "PGSSLMODE", "PGSSLROOTCERT", "PGCONNECT_TIMEOUT")
 
@@ -92,7 +91,11 @@ def test_the_password_is_in_no_text() -> None:
 
 
 def test_what_is_a_server() -> None:
-    assert not is_server_url("clinic.yaml") and not is_server_url("dpsql:///clinic.yaml") and not is_server_url("mysql://h/c")
+    assert (
+        not is_server_url("clinic.yaml")
+        and not is_server_url("dpsql:///clinic.yaml")
+        and not is_server_url("mysql://h/c")
+    )
     with pytest.raises(dpsql.NotSupportedError) as caught:
         schema_path("dpsql://ana:secret@h/c")
     assert "secret" not in str(caught.value)

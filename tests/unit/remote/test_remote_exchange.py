@@ -19,22 +19,21 @@ import pytest
 
 import dpsql
 from dpsql import errors
-from dpsql.figures import NO_CHARGE, CellError, Charge
-from dpsql.pgwire import client, meta, replies
-from dpsql.pgwire.encode import make_encoder
-from dpsql.pgwire.messages import Bind, Parse
-from dpsql.pgwire.protocol import FrontendDecoder
-from dpsql.pgwire.wire_types import column_wire_type
-from dpsql.remote import link as link_room
-from dpsql.remote.address import ServerAddress
-from dpsql.remote.failures import read_error
-from dpsql.remote.link import ServerConnection
-from dpsql.remote.login import LoginResult
-from dpsql.remote.session import RemoteSession
-from dpsql.remote.sockets import OpenedSocket
-from dpsql.remote.values import bind_parameters, make_row_reader
-from dpsql.session import StatementResult, OutputColumn, Receipt, StatementHandle, to_literals
-from dpsql.span import Span
+from dpsql.amounts import NO_CHARGE, CellError, Charge
+from dpsql.errors import Span
+from dpsql.interfaces.pgwire.protocol import backend as replies
+from dpsql.interfaces.pgwire.protocol import client_codec as client
+from dpsql.interfaces.pgwire.protocol import extension as meta
+from dpsql.interfaces.pgwire.protocol.encode import make_encoder
+from dpsql.interfaces.pgwire.protocol.frontend import Bind, FrontendDecoder, Parse
+from dpsql.interfaces.pgwire.protocol.types import column_wire_type
+from dpsql.interfaces.remote import connection as link_room
+from dpsql.interfaces.remote.connection import LoginResult, OpenedSocket, ServerConnection
+from dpsql.interfaces.remote.errors import read_error
+from dpsql.interfaces.remote.session import RemoteSession
+from dpsql.interfaces.remote.url import ServerAddress
+from dpsql.interfaces.remote.values import bind_parameters, make_row_reader
+from dpsql.session.session import OutputColumn, Receipt, StatementHandle, StatementResult, to_literals
 from dpsql.types import parse_type
 
 CHARGE = Charge(Fraction(1, 3), Fraction(1, 10**7), Fraction(2, 7), Fraction(0), None)
@@ -337,8 +336,9 @@ def test_a_cell_comes_back_with_its_type(type_: str, value: object) -> None:
 
 @pytest.mark.parametrize("value", [5, -(2**80), 1.5, -0.0, 1e300, 5e-324, Decimal("1E+3"), Decimal("0.000"), "x", True])
 def test_a_parameter_is_the_same_literal_on_the_server(value: object) -> None:
-    from dpsql.pgwire.decode import decode_parameter as parameter
-    from dpsql.pgwire.wire_types import TEXT_TYPE, parameter_wire_type as parameter_type
+    from dpsql.interfaces.pgwire.protocol.decode import decode_parameter as parameter
+    from dpsql.interfaces.pgwire.protocol.types import TEXT_TYPE
+    from dpsql.interfaces.pgwire.protocol.types import parameter_wire_type as parameter_type
 
     ((oid, data),) = bind_parameters([value])
     there = parameter(data, parameter_type(oid) or TEXT_TYPE, 0)

@@ -7,15 +7,22 @@ from collections.abc import Sequence
 import pytest
 
 import dpsql
+from dpsql.base import scram as server
+from dpsql.base.scram import ClientChannelBinding, ScramClient, ServerNotProven, make_verifier
 from dpsql.errors import AccessDenied
-from dpsql.passwords import make_verifier
-from dpsql.pgwire import client, meta, replies
-from dpsql.pgwire import scram as server
-from dpsql.pgwire.client import Authentication, ErrorResponse, ParameterStatus, ReadyForQuery, BackendReply
-from dpsql.pgwire.protocol import FrontendDecoder
-from dpsql.remote.address import ServerAddress
-from dpsql.remote.login import LoginResult, log_in_to_server
-from dpsql.remote.scram import ClientChannelBinding, ScramClient, ServerNotProven
+from dpsql.interfaces.pgwire.protocol import backend as replies
+from dpsql.interfaces.pgwire.protocol import client_codec as client
+from dpsql.interfaces.pgwire.protocol import extension as meta
+from dpsql.interfaces.pgwire.protocol.client_codec import (
+    Authentication,
+    BackendReply,
+    ErrorResponse,
+    ParameterStatus,
+    ReadyForQuery,
+)
+from dpsql.interfaces.pgwire.protocol.frontend import FrontendDecoder
+from dpsql.interfaces.remote.connection import LoginResult, log_in_to_server
+from dpsql.interfaces.remote.url import ServerAddress
 
 ADDRESS = ServerAddress("h", 5433, "clinic", "ana", "pencil", settings={"epsilon": "0.5", "user": "eve"})
 HELLO = ParameterStatus(meta.SERVER_STATUS, meta.encode_server_info(meta.ServerInfo("1.0", "clinic", "ana")))
@@ -32,7 +39,9 @@ def told(script: Sequence[BackendReply], address: ServerAddress = ADDRESS) -> tu
 class Real:
     """A server's side of SCRAM, as our own has it."""
 
-    def __init__(self, password: str = "pencil", lie: bytes | None = None, behind: Sequence[BackendReply] = READY) -> None:
+    def __init__(
+        self, password: str = "pencil", lie: bytes | None = None, behind: Sequence[BackendReply] = READY
+    ) -> None:
         self.sent: list[bytes] = []
         self._password, self._lie, self._behind = password, lie, iter(behind)
         self._steps = iter((self._offer, self._challenge, self._final, lambda: Authentication(0)))
@@ -54,7 +63,9 @@ class Real:
     def _challenge(self) -> BackendReply:
         _, _, first = self._body().partition(b"\0")
         verifier = make_verifier(self._password, b"salt salt")
-        self._made = server.create_challenge("SCRAM-SHA-256", first[4:].decode(), server.ChannelBinding(), verifier, True, "more")
+        self._made = server.create_challenge(
+            "SCRAM-SHA-256", first[4:].decode(), server.ChannelBinding(), verifier, True, "more"
+        )
         return Authentication(11, self._made.text.encode())
 
     def _final(self) -> BackendReply:

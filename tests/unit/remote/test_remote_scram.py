@@ -6,9 +6,8 @@ import base64
 
 import pytest
 
-from dpsql.passwords import make_verifier
-from dpsql.pgwire import scram as server
-from dpsql.remote.scram import BOUND, PLAIN, ClientChannelBinding, ScramClient, ServerNotProven
+from dpsql.base import scram as server
+from dpsql.base.scram import BOUND, PLAIN, ClientChannelBinding, ScramClient, ServerNotProven, make_verifier
 
 PASSWORD = "pencil"
 END_POINT = b"\x01" * 32
@@ -25,12 +24,16 @@ def test_the_example_of_the_rfc() -> None:
     login.check_server_signature(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")
 
 
-def exchange(password: str, client: ClientChannelBinding, there: server.ChannelBinding, mechanism: str | None = None) -> None:
+def exchange(
+    password: str, client: ClientChannelBinding, there: server.ChannelBinding, mechanism: str | None = None
+) -> None:
     chosen = mechanism or client.choose_mechanism(there.mechanisms)
     login = ScramClient(password, client, chosen, "clientnonce")
     verifier = make_verifier(PASSWORD, b"salt salt salt")
     challenge = server.create_challenge(chosen, login.first_message.decode(), there, verifier, True, "servernonce")
-    login.check_server_signature(challenge.finish_login(login.answer_challenge(challenge.text.encode()).decode()).encode())
+    login.check_server_signature(
+        challenge.finish_login(login.answer_challenge(challenge.text.encode()).decode()).encode()
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,7 +94,9 @@ def test_a_server_that_does_not_know_the_password_is_found_out(last: bytes) -> N
 
 def test_a_server_that_signs_before_it_challenged_is_found_out() -> None:
     with pytest.raises(ServerNotProven):
-        ScramClient(PASSWORD, ClientChannelBinding(), PLAIN, "abc").check_server_signature(b"v=" + base64.b64encode(b"\0" * 32))
+        ScramClient(PASSWORD, ClientChannelBinding(), PLAIN, "abc").check_server_signature(
+            b"v=" + base64.b64encode(b"\0" * 32)
+        )
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import dpsql
-from dpsql.display.screen import Screen
-from dpsql.repl.shell import Shell
+from dpsql.interfaces.display.terminal import Screen
+from dpsql.interfaces.repl.shell import Shell
 
 SCHEMAS = Path(__file__).parents[3] / "schemas"
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import dpsql
-from dpsql.repl.beneath import StatusLine, format_statement_cost
+from dpsql.interfaces.repl.status_line import StatusLine, format_statement_cost
 
 COUNT = "SELECT COUNT(*) AS n FROM patients"
 

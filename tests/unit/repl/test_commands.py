@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import InvalidSyntax
-from dpsql.repl.commands import _ALIASES, COMMANDS_BY_NAME, parse_meta_command
+from dpsql.interfaces.repl.meta_commands import _ALIASES, COMMANDS_BY_NAME, parse_meta_command
 
 TEXT = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
 

@@ -6,18 +6,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsql.catalog.names import ForeignKey, NamedColumn, NamedTable, UniqueKey, reflect_tables
-from dpsql.lex import split_tokens
-from dpsql.quoting import quote_name
-from dpsql.repl import matching, menu
-from dpsql.repl.commands import META_COMMANDS
-from dpsql.repl.complete import CompletionCandidate, CompletionNames, complete
-from dpsql.repl.naming import list_paths, unquote_name
-from dpsql.repl.words import KEYWORDS
+from dpsql.base.lexer import quote_name, split_tokens
+from dpsql.compiler.parse.parser import parse_query
+from dpsql.interfaces.repl.completion import candidates as matching
+from dpsql.interfaces.repl.completion import candidates as menu
+from dpsql.interfaces.repl.completion.candidates import list_paths, unquote_name
+from dpsql.interfaces.repl.completion.complete import CompletionCandidate, CompletionNames, complete
+from dpsql.interfaces.repl.completion.keywords import KEYWORDS
+from dpsql.interfaces.repl.meta_commands import META_COMMANDS
 from dpsql.schema.load import load_schema
-from dpsql.sql.parse import parse_query
+from dpsql.session.reflection import (
+    ForeignKey,
+    NamedColumn,
+    NamedTable,
+    UniqueKey,
+    named_functions,
+    named_settings,
+    own_functions,
+    reflect_tables,
+)
 from dpsql.types import BIGINT, TEXT
-from dpsql.vocabulary import named_functions, named_settings, own_functions
 from tests.support.typed import typed
 
 SCHEMA = Path(__file__).parents[3] / "schemas" / "clinic.yaml"
@@ -162,7 +170,7 @@ def test_declared_values(text):
 
 
 def test_values_are_quoted_right():
-    assert texts("SELECT 1 FROM \"Odd Table\" WHERE \"it's\" = |", "value") == ["'a''b'", "'c d'"]
+    assert texts('SELECT 1 FROM "Odd Table" WHERE "it\'s" = |', "value") == ["'a''b'", "'c d'"]
     assert texts("SELECT 1 FROM \"Odd Table\" WHERE \"it's\" = 'a''|", "value") == ["'a''b'"]
     assert texts('SELECT 1 FROM "Odd Table" WHERE level = |', "value") == ["1", "2"]
     assert texts("SELECT COUNT(*) FROM patients WHERE insured = |", "value") == ["FALSE", "TRUE"]
@@ -275,7 +283,9 @@ def test_settings():
 
 def test_commands():
     assert texts("\\|")[:3] == ["\\g", "\\gx", "\\e"] and len(texts("\\|")) == len(META_COMMANDS)
-    assert offered("\\d|")[0] == CompletionCandidate("\\d", 0, "\\d", "command", next(c.help for c in META_COMMANDS if c.name == "d"))
+    assert offered("\\d|")[0] == CompletionCandidate(
+        "\\d", 0, "\\d", "command", next(c.help for c in META_COMMANDS if c.name == "d")
+    )
     assert texts("SELECT 1 \\ch|") == ["\\chart"]
     assert texts("\\x |") == ["on", "off", "auto"] and texts("\\chart b|") == ["bars"] and texts("\\x on |") == []
     assert texts("\\d wa|") == ["wards"] and texts("\\set noise |") == ["auto", "laplace", "gaussian"]
@@ -357,7 +367,10 @@ def test_work_does_not_grow_with_the_schema(monkeypatch):
     assert work("SELECT t.| FROM table_7 t") == 50
     assert work("SELECT | FROM table_7 t JOIN table_8 u ON true") <= 102 + others
     assert work("SELECT column_199_4|") <= 11 + others  # of 10,000
-    assert work("SELECT col|") <= menu.MAX_CANDIDATES + others and len(offered("SELECT col|", names)) == menu.MAX_CANDIDATES
+    assert (
+        work("SELECT col|") <= menu.MAX_CANDIDATES + others
+        and len(offered("SELECT col|", names)) == menu.MAX_CANDIDATES
+    )
     assert work("SELECT 1 FROM table_0 JOIN table_1 ON |") <= 103 + others
 
 

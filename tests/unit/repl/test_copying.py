@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.dbapi.frames import Frame
 from dpsql.errors import InterfaceError, InvalidSyntax
-from dpsql.repl.copying import CopyRequest, parse_copy, write_copy
+from dpsql.interfaces.dbapi.dataframes import Frame
+from dpsql.interfaces.repl.run_meta_command import CopyRequest, parse_copy, write_copy
 from dpsql.types import BIGINT, TEXT
 from tests.support.needed import package
 

@@ -1,11 +1,10 @@
 """Colours of typed text."""
 
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.repl.highlight import HIGHLIGHT_STYLES, highlight_sql
+from dpsql.interfaces.repl.prompt import HIGHLIGHT_STYLES, highlight_sql
 from tests.support.typed import typed
 
 

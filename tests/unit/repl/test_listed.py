@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dpsql.catalog.names import ForeignKey, NamedColumn, NamedTable, UniqueKey
-from dpsql.repl.listed import format_function_list, format_table_description, format_table_list
-from dpsql.repl.view import DisplayOptions
+from dpsql.interfaces.repl.run_meta_command import format_function_list, format_table_description, format_table_list
+from dpsql.interfaces.repl.view import DisplayOptions
+from dpsql.session.reflection import ForeignKey, NamedColumn, NamedFunction, NamedTable, UniqueKey
 from dpsql.types import BIGINT, BOOLEAN, TEXT
-from dpsql.vocabulary import NamedFunction
 
 STEERS = "a\x1b[2Jb"
 VISITS = NamedTable(
@@ -41,7 +40,9 @@ def test_a_table() -> None:
 def test_names_and_values_steer_no_terminal() -> None:
     hostile = NamedTable(STEERS, "public", (NamedColumn(STEERS, TEXT, values=(STEERS,)),), comment=STEERS,
                          unique=(UniqueKey("u", (STEERS,)),), description=STEERS)  # fmt: skip
-    lines = format_table_description(hostile, DisplayOptions(), None) + format_table_list([hostile, VISITS], DisplayOptions(), None)
+    lines = format_table_description(hostile, DisplayOptions(), None) + format_table_list(
+        [hostile, VISITS], DisplayOptions(), None
+    )
     assert "\x1b" not in "".join(lines) and len([line for line in lines if "[2Jb" in line]) >= 6
 
 
@@ -49,7 +50,10 @@ def test_tables() -> None:
     view = NamedTable("recent", "view", (), description="those of this year", comment="no")
     rows = [cells(line) for line in format_table_list([VISITS, view], DisplayOptions(), None) if "│" in line]
     assert rows[0] == ["name", "kind", "comment"] and rows[2] == ["recent", "view", "those of this year"]
-    assert rows[1][:2] == ["visits", "private"] and format_table_description(view, DisplayOptions(), None)[0] == "View recent"
+    assert (
+        rows[1][:2] == ["visits", "private"]
+        and format_table_description(view, DisplayOptions(), None)[0] == "View recent"
+    )
 
 
 def test_functions_are_in_order() -> None:

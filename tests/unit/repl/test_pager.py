@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dpsql.display.screen import Screen
-from dpsql.repl import pager
+from dpsql.interfaces.display.terminal import Screen
+from dpsql.interfaces.repl import shell as pager
 
 LONG = [f"line {n}" for n in range(30)]
 

@@ -11,17 +11,10 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from dpsql.errors import (
-    Error,
-    InterfaceError,
-    InvalidParameter,
-    InvalidSyntax,
-    UnknownColumn,
-    UnknownTable,
-)
-from dpsql.repl import meta
-from dpsql.repl.commands import COMMANDS_BY_NAME, META_COMMANDS
-from dpsql.repl.meta import ShellExit
+from dpsql.errors import Error, InterfaceError, InvalidParameter, InvalidSyntax, UnknownColumn, UnknownTable
+from dpsql.interfaces.repl import run_meta_command as meta
+from dpsql.interfaces.repl.meta_commands import COMMANDS_BY_NAME, META_COMMANDS
+from dpsql.interfaces.repl.run_meta_command import ShellExit
 
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex ORDER BY sex"
 
@@ -150,14 +143,16 @@ def test_watch_is_charged_once(typed, monkeypatch):
         if next(rounds, None) is None:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpsql.repl.meta.time.sleep", sleep)
+    monkeypatch.setattr("dpsql.interfaces.repl.run_meta_command.time.sleep", sleep)
     told = typed(f"{BY_SEX} \\watch 7")
     assert told.count("charged: nothing") == 3 and charges(typed) == 1
 
 
 def test_watch_ends_rather_than_be_charged_again(typed, monkeypatch):
     connection = typed.shell.connection
-    monkeypatch.setattr("dpsql.repl.meta.time.sleep", lambda _: connection.cursor().execute("SET epsilon = 0.9"))
+    monkeypatch.setattr(
+        "dpsql.interfaces.repl.run_meta_command.time.sleep", lambda _: connection.cursor().execute("SET epsilon = 0.9")
+    )
     typed("SET epsilon = 0.1")
     told = typed(f"{BY_SEX} \\watch")
     assert "\\watch ends" in told and charges(typed) == 1

@@ -1,16 +1,18 @@
 """Typed text to statements: where one ends, and whether the last one has."""
 
-
 import pytest
 from hypothesis import given
 
-from dpsql.lex import TokenKind, split_tokens
-from dpsql.repl.statements import MetaCommandText, StatementText, is_complete, split_input
+from dpsql.base.lexer import TokenKind, split_tokens
+from dpsql.interfaces.repl.split_input import MetaCommandText, StatementText, is_complete, split_input
 from tests.support.typed import typed
 
 
 def split(text):
-    return [piece.text if isinstance(piece, MetaCommandText) else piece.sql + ";" * piece.complete for piece in split_input(text)]
+    return [
+        piece.text if isinstance(piece, MetaCommandText) else piece.sql + ";" * piece.complete
+        for piece in split_input(text)
+    ]
 
 
 @pytest.mark.parametrize(

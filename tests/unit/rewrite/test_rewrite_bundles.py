@@ -5,18 +5,18 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.analysis.sensitivity import Neighboring
-from dpsql.calibrate import NoiseKind, LossNeed, calibrate, split_loss
-from dpsql.plan.bundles import Bundle, CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
-from dpsql.plan.nodes import CountUnits, Distinct, Gather, Norm, Sum
-from dpsql.plan.recipes import Linear, Mean, Paired, Recipe, Terms, Variance
-from dpsql.plan.relations import Filter
-from dpsql.rewrite.coarsen import NOISE_SCALE_BITS, coarsen_bundles, shift_for
-from dpsql.rewrite.pipeline import RewrittenPlan, rewrite_plan
-from dpsql.rewrite.policy import ContributionPolicy
+from dpsql.compiler.analysis.sensitivity import Neighboring
+from dpsql.compiler.calibrate.calibrate import LossNeed, NoiseKind, calibrate, split_loss
+from dpsql.compiler.parse.parser import parse_query
+from dpsql.compiler.plan.aggregate import CountUnits, Distinct, Gather, Norm, Sum
+from dpsql.compiler.plan.bundles import Bundle, CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
+from dpsql.compiler.plan.estimators import Linear, Mean, Paired, Recipe, Terms, Variance
+from dpsql.compiler.plan.relations import Filter
+from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
+from dpsql.compiler.rewrite.grids import NOISE_SCALE_BITS, coarsen_bundles, shift_for
+from dpsql.compiler.rewrite.pipeline import RewrittenPlan, rewrite_plan
+from dpsql.compiler.split.split import split_query
 from dpsql.schema.model import Resolved
-from dpsql.sql.parse import parse_query
-from dpsql.sql.split import split_query
 
 
 def rewritten(aggregates: str, resolved: Resolved, table: str = "visits") -> RewrittenPlan:
@@ -107,8 +107,15 @@ def cells(values: list[int | None], bundle: Bundle, whole: int) -> dict[str, int
 
 @pytest.mark.parametrize(
     "aggregates",
-    ["COUNT(*), COUNT(paid), SUM(paid), AVG(paid)", "SUM(paid)", "COUNT(paid)", "COUNT(*)", "AVG(paid), SUM(paid)",
-     "COUNT(*), SUM(paid)", "COUNT(*), COUNT(paid), SUM(paid), AVG(paid), VAR_POP(paid)"],
+    [
+        "COUNT(*), COUNT(paid), SUM(paid), AVG(paid)",
+        "SUM(paid)",
+        "COUNT(paid)",
+        "COUNT(*)",
+        "AVG(paid), SUM(paid)",
+        "COUNT(*), SUM(paid)",
+        "COUNT(*), COUNT(paid), SUM(paid), AVG(paid), VAR_POP(paid)",
+    ],
 )
 def test_recipes_give_the_exact_answers_back(aggregates: str, clinic: Resolved) -> None:
     values = [-10_000, 250, None, 100_000, None, 0]  # paid in cents: -100 to 1000

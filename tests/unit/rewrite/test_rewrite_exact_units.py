@@ -4,12 +4,11 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.analysis.domains import derive_domains
-from dpsql.errors import UnboundedValues, Unsupported
-from dpsql.plan.expr import Arithmetic, Call, Cast, Column, Expr, Literal, Quantise
-from dpsql.plan.measures import CountRows
-from dpsql.plan.nodes import Aggregate
-from dpsql.plan.relations import (
+from dpsql.compiler.analysis.domains import derive_domains
+from dpsql.compiler.plan.aggregate import Aggregate
+from dpsql.compiler.plan.expressions import Arithmetic, Call, Cast, Column, Expr, Literal, Quantise
+from dpsql.compiler.plan.measures import CountRows
+from dpsql.compiler.plan.relations import (
     Named,
     PerUnit,
     Project,
@@ -22,7 +21,8 @@ from dpsql.plan.relations import (
     UnitMeasure,
     UnitWindow,
 )
-from dpsql.rewrite.exact_units import make_unit_aggregates_exact
+from dpsql.compiler.rewrite.make_total import make_unit_aggregates_exact
+from dpsql.errors import UnboundedValues, Unsupported
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import EngineTable
 from dpsql.types import BIGINT, DOUBLE, HUGEINT, TEXT, Type, decimal_type, sum_type

@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import pytest
 
+from dpsql.compiler.plan.expressions import Column, Quantise
+from dpsql.compiler.rewrite.grids import MAX_STEPS, STEP_BITS, quantize_arg
 from dpsql.errors import UnboundedValues
-from dpsql.plan.expr import Column, Quantise
-from dpsql.rewrite.grids import STEP_BITS, MAX_STEPS, quantize_arg
 from dpsql.schema.domain import Domain
 from dpsql.types import BIGINT, DOUBLE, INTEGER, Type, decimal_type
 

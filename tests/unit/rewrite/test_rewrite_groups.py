@@ -4,13 +4,13 @@ import datetime as dt
 
 import pytest
 
-from dpsql.plan.nodes import Aggregate, ListedRows
-from dpsql.rewrite.list_groups import MAX_CROSSED_KEYS, MAX_LISTED_KEYS, GroupPlan, list_groups
-from dpsql.rewrite.make_total import make_total
-from dpsql.rewrite.scan_tables import join_by_unit, scan_tables
+from dpsql.compiler.parse.parser import parse_query
+from dpsql.compiler.plan.aggregate import Aggregate, ListedRows
+from dpsql.compiler.rewrite.list_groups import MAX_CROSSED_KEYS, MAX_LISTED_KEYS, GroupPlan, list_groups
+from dpsql.compiler.rewrite.make_total import make_total
+from dpsql.compiler.rewrite.scan_tables import join_by_unit, scan_tables
+from dpsql.compiler.split.split import split_query
 from dpsql.schema.model import Resolved
-from dpsql.sql.parse import parse_query
-from dpsql.sql.split import split_query
 
 
 def groups(sql: str, resolved: Resolved) -> GroupPlan:

@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from dpsql.analysis.sensitivity import Neighboring, derive_sensitivity_bounds
-from dpsql.errors import LimitExceeded, UnboundedContribution
-from dpsql.plan.expr import And, Column, Compare, Literal, split_conjuncts
-from dpsql.plan.measures import CountRows
-from dpsql.plan.nodes import Aggregate, CountUnits, Gather, ListedHole, ListedRows, Norm
-from dpsql.plan.relations import (
+from dpsql.compiler.analysis.sensitivity import Neighboring, derive_sensitivity_bounds
+from dpsql.compiler.plan.aggregate import Aggregate, CountUnits, Gather, ListedHole, ListedRows, Norm
+from dpsql.compiler.plan.expressions import And, Column, Compare, Literal, split_conjuncts
+from dpsql.compiler.plan.measures import CountRows
+from dpsql.compiler.plan.relations import (
     SET_COLUMN,
     Expand,
     Field,
@@ -23,12 +22,13 @@ from dpsql.plan.relations import (
     RowsHole,
     Table,
 )
-from dpsql.plan.walk import walk_nodes
-from dpsql.rewrite.pipeline import rewrite_plan
-from dpsql.rewrite.policy import ContributionPolicy
+from dpsql.compiler.plan.walk import walk_nodes
+from dpsql.compiler.render.release import render_release
+from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
+from dpsql.compiler.rewrite.pipeline import rewrite_plan
+from dpsql.errors import LimitExceeded, UnboundedContribution
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import PublicFacts, Resolved
-from dpsql.sql.render import render_release
 from dpsql.types import BIGINT, BOOLEAN, INTEGER, TEXT
 
 POLICY = ContributionPolicy(8, 4, Norm.L2)
@@ -170,6 +170,7 @@ def test_a_hole_joined_with_an_outer_join_has_a_group_for_rows_that_met_none(cli
 
 # --- grouping sets ---------------------------------------------------------------------------------------------------
 
+
 def test_every_set_lists_its_own_groups_with_its_number(clinic: Resolved) -> None:
     sets = (frozenset({"k1", "k2"}), frozenset({"k1"}), frozenset[str]())
     gather = gathered(asked(visits(), text("v_kind"), number("v_nights"), sets=sets), clinic)
@@ -212,7 +213,12 @@ def test_a_row_that_meets_several_public_rows_cannot_select_groups(by_row: Resol
     rows = Join(events, hole(), JoinKind.INNER, Compare("<", text("page"), text("h_ward")))
     with pytest.raises(UnboundedContribution, match="its own privacy unit"):
         gathered(asked(rows, text("page")), by_row, ContributionPolicy(None, None, Norm.L2))
-    assert derive_sensitivity_bounds(gathered(asked(rows), by_row, ContributionPolicy(1, 1, Norm.L2)), RELATION)[0].sensitivity.l1 == 1000
+    assert (
+        derive_sensitivity_bounds(gathered(asked(rows), by_row, ContributionPolicy(1, 1, Norm.L2)), RELATION)[
+            0
+        ].sensitivity.l1
+        == 1000
+    )
 
 
 # --- the limit -------------------------------------------------------------------------------------------------------

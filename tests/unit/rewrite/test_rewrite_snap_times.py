@@ -10,17 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.analysis.canon import canonicalize
-from dpsql.compile import compile_query
-from dpsql.plan.expr import Compare, Literal, split_conjuncts
-from dpsql.plan.nodes import Aggregate
-from dpsql.plan.relations import Filter
-from dpsql.rewrite.snap_times import snap_times
-from dpsql.schema.model import Resolved
-from dpsql.schema.snap import Snap
-from dpsql.settings import default_settings
-from dpsql.sql.parse import parse_query
-from dpsql.sql.split import split_query
+from dpsql.compiler.analysis.canonical import canonicalize
+from dpsql.compiler.compile import compile_query
+from dpsql.compiler.parse.parser import parse_query
+from dpsql.compiler.plan.aggregate import Aggregate
+from dpsql.compiler.plan.expressions import Compare, Literal, split_conjuncts
+from dpsql.compiler.plan.relations import Filter
+from dpsql.compiler.rewrite.snap_times import snap_times
+from dpsql.compiler.settings import default_settings
+from dpsql.compiler.split.split import split_query
+from dpsql.schema.model import Resolved, Snap
 
 NOW = dt.datetime(2024, 3, 1, 12, 0, tzinfo=dt.UTC)
 HOUR = dt.timedelta(hours=1)
@@ -67,7 +66,9 @@ def test_rounding_goes_down_by_less_than_a_step_and_only_once(moment: dt.datetim
 @given(MOMENTS, st.sampled_from(SNAPS))
 def test_dates_and_aware_moments_have_the_same_grid(moment: dt.datetime, snap: Snap) -> None:
     zone = dt.timezone(dt.timedelta(hours=5))
-    assert snap.round_down(moment.replace(tzinfo=dt.UTC).astimezone(zone)) == snap.round_down(moment).replace(tzinfo=dt.UTC)
+    assert snap.round_down(moment.replace(tzinfo=dt.UTC).astimezone(zone)) == snap.round_down(moment).replace(
+        tzinfo=dt.UTC
+    )
     midnight = dt.datetime(moment.year, moment.month, moment.day)
     assert snap.round_down(moment.date()) == snap.round_down(midnight).date()
 

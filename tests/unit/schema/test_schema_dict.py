@@ -16,8 +16,7 @@ import yaml
 import dpsql
 from dpsql.errors import SchemaError
 from dpsql.schema.fingerprint import hash_schema
-from dpsql.schema.load import load_schema
-from dpsql.schema.values import schema_from_dict
+from dpsql.schema.load import load_schema, schema_from_dict
 
 WORKED = sorted((Path(__file__).parents[3] / "schemas").glob("*.yaml"))
 SMALL: dict[str, Any] = {

@@ -10,8 +10,7 @@ import pytest
 
 from dpsql.schema.fingerprint import hash_schema
 from dpsql.schema.load import load_schema
-from dpsql.schema.model import Randomized
-from dpsql.schema.snap import Snap
+from dpsql.schema.model import Randomized, Snap
 
 TEXT = """\
 dpsql: 1

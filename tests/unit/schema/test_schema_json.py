@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from dpsql.errors import SchemaError
-from dpsql.schema.jsonschema import SCHEMA_FILE, build_json_schema, render_json_schema
+from dpsql.schema.json_schema import SCHEMA_FILE, build_json_schema, render_json_schema
 from dpsql.schema.load import load_schema
 
 ROOT = Path(__file__).parents[3]
@@ -91,7 +91,7 @@ def accepts(text: str) -> bool:
 
 
 def test_the_file_is_current() -> None:
-    assert SCHEMA_FILE.read_text(encoding="utf-8") == render_json_schema(), "run: python -m dpsql.schema.jsonschema"
+    assert SCHEMA_FILE.read_text(encoding="utf-8") == render_json_schema(), "run: python -m dpsql.schema.json_schema"
 
 
 def test_it_is_a_json_schema() -> None:

@@ -13,6 +13,7 @@ import pytest
 from dpsql.errors import SchemaError
 from dpsql.schema.domain import to_number
 from dpsql.schema.load import load_schema
+from dpsql.schema.locations import MEMORY_URL, database_path
 from dpsql.schema.model import (
     Budget,
     Contributions,
@@ -25,9 +26,8 @@ from dpsql.schema.model import (
     Resolved,
     RowUnit,
     Schema,
+    Snap,
 )
-from dpsql.schema.places import MEMORY_URL, database_path
-from dpsql.schema.snap import Snap
 
 SMALL = """\
 dpsql: 1
@@ -339,7 +339,10 @@ def test_unit_paths(tmp_path: Path) -> None:
     assert people.unit == OwnUnit("id")
     assert schema.find_unit_path(people) == ()
     assert schema.find_unit_path(visits) == (ForeignUnit("person", "people", "id"),)
-    assert schema.find_unit_path(tests) == (ForeignUnit("visit", "visits", "visit"), ForeignUnit("person", "people", "id"))
+    assert schema.find_unit_path(tests) == (
+        ForeignUnit("visit", "visits", "visit"),
+        ForeignUnit("person", "people", "id"),
+    )
     assert days.public and days.is_unique("day")
     assert tests.unique == (("visit", "n"),)
 

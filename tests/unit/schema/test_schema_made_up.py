@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import SchemaError
-from dpsql.schema import made_up
+from dpsql.schema import dummy_rows as made_up
 from dpsql.schema.domain import to_number
+from dpsql.schema.dummy_rows import MAX_ROWS, make_dummy_rows
 from dpsql.schema.load import load_schema
-from dpsql.schema.made_up import MAX_ROWS, make_dummy_rows
 from dpsql.schema.model import Column, Schema, Table
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from dpsql.errors import InvalidSyntax, Unsupported
-from dpsql.span import Span
-from dpsql.sql.asked_commands import SubmitQuery, DeclareMechanismCommand, NestedStatement, ShowMechanismsCommand
-from dpsql.sql.commands import ExplainCommand, read_command
-from dpsql.sql.held_commands import DeclareCommand
-from dpsql.sql.options import Option
+from dpsql.compiler.parse.commands import ExplainCommand, read_command
+from dpsql.compiler.parse.cursor_commands import DeclareCommand
+from dpsql.compiler.parse.googlesql import Option
+from dpsql.compiler.parse.mechanism_commands import (
+    DeclareMechanismCommand,
+    NestedStatement,
+    ShowMechanismsCommand,
+    SubmitQuery,
+)
+from dpsql.errors import InvalidSyntax, Span, Unsupported
 
 Q = "SELECT COUNT(*) FROM visits WHERE ward = 'against'"
 
@@ -50,7 +54,7 @@ def test_cursors_are_declared_as_before() -> None:
 def test_a_question_keeps_its_place() -> None:
     assert asked(f"ASK busy {Q};") == SubmitQuery("busy", NestedStatement(Q, 9))
     told = SubmitQuery("B 1", NestedStatement(Q, 43), None, "1/3", True)
-    assert asked(f'ASK (FORMAT JSON, SENSITIVITY \'1/3\') "B 1" {Q}') == told
+    assert asked(f"ASK (FORMAT JSON, SENSITIVITY '1/3') \"B 1\" {Q}") == told
     assert asked("ASK busy").question is None
 
 

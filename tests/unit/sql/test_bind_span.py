@@ -8,8 +8,8 @@ import duckdb
 import pytest
 import sqlglot
 
+from dpsql.compiler.bind.datetime import seconds_to_interval
 from dpsql.errors import Error
-from dpsql.sql.bind_span import seconds_to_interval
 from tests.support.expressions import bound, computed, load
 
 COMPARED = (

@@ -7,12 +7,19 @@ from contextlib import suppress
 import pytest
 from sqlglot.tokenizer_core import TokenType
 
+from dpsql.compiler.parse.commands import read_command
+from dpsql.compiler.parse.cursor_commands import (
+    CloseCommand,
+    CopyCommand,
+    DeclareCommand,
+    ExecuteCommand,
+    FetchCommand,
+    FetchDirection,
+    PrepareCommand,
+)
+from dpsql.compiler.parse.parameters import ParameterLiteral
+from dpsql.compiler.parse.parser import split_statements
 from dpsql.errors import Error, InvalidSyntax, Unsupported
-from dpsql.sql.commands import read_command
-from dpsql.sql.copy_command import CopyCommand
-from dpsql.sql.held_commands import CloseCommand, DeclareCommand, ExecuteCommand, FetchCommand, PrepareCommand, FetchDirection
-from dpsql.sql.parameters import ParameterLiteral
-from dpsql.sql.statements import split_statements
 from dpsql.types import BIGINT, TEXT, decimal_type
 
 Q = "SELECT 1 AS x"

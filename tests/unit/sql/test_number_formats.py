@@ -6,10 +6,10 @@ import duckdb
 import pytest
 import sqlglot
 
+from dpsql.compiler.parse.dialect import AnalystDialect
+from dpsql.compiler.postprocess.postgres_semantics import render_postprocessing
+from dpsql.compiler.postprocess.to_char import parse_number_format
 from dpsql.errors import Unsupported
-from dpsql.sql.dialect import AnalystDialect
-from dpsql.sql.number_formats import parse_number_format
-from dpsql.sql.post import render_postprocessing
 
 # As the rules in PostgreSQL's manual have it.
 PRINTED = (

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from dpsql.base.intervals import Interval
+from dpsql.compiler.parse.parameters import Parameter
 from dpsql.errors import Error
-from dpsql.intervals import Interval
-from dpsql.session import Session
-from dpsql.sql.parameters import Parameter
+from dpsql.session.session import Session
 from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, INTERVAL, TEXT, TIMESTAMP, UUID, Type, decimal_type
 from tests.support.shop import open_shop
 
@@ -57,13 +57,19 @@ CASES: list[tuple[str, list[object]]] = [
     ("SET epsilon = $1", [TEXT]),
     ("SHOW epsilon", []),
     ("EXPLAIN SELECT COUNT(*) FROM orders WHERE amount > $1", ["amount"]),
-    ("CREATE SYNTHETIC TABLE o AS SELECT kind FROM orders WHERE amount > $3 WITH (epsilon = $1, method = $2, n = $4)",
-     [DOUBLE, TEXT, "amount", BIGINT]),
-    ("EXPLAIN CREATE MODEL m AS LINEAR REGRESSION ON price USING qty FROM orders WHERE amount > ? WITH (bins = ?)",
-     ["amount", BIGINT]),
+    (
+        "CREATE SYNTHETIC TABLE o AS SELECT kind FROM orders WHERE amount > $3 WITH (epsilon = $1, method = $2, n = $4)",
+        [DOUBLE, TEXT, "amount", BIGINT],
+    ),
+    (
+        "EXPLAIN CREATE MODEL m AS LINEAR REGRESSION ON price USING qty FROM orders WHERE amount > ? WITH (bins = ?)",
+        ["amount", BIGINT],
+    ),
     ("CREATE MODEL m AS LINEAR REGRESSION ON price USING qty FROM orders WHERE amount > $1", ["amount"]),
-    ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = $2, noise = $3) COUNT(*) FROM orders WHERE amount > $1",
-     ["amount", DOUBLE, TEXT]),
+    (
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = $2, noise = $3) COUNT(*) FROM orders WHERE amount > $1",
+        ["amount", DOUBLE, TEXT],
+    ),
     ("COPY (SELECT COUNT(*) FROM orders WHERE amount > $1) TO STDOUT", ["amount"]),
 ]
 

@@ -4,9 +4,11 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.errors import Error, InvalidParameter, TypeMismatch, UnboundedValues, Unsupported
-from dpsql.plan.expr import Case, Literal
-from dpsql.plan.measures import (
+from dpsql.compiler.bind.aggregates import measure_type
+from dpsql.compiler.parse.parser import parse_query
+from dpsql.compiler.plan.aggregate import Norm
+from dpsql.compiler.plan.expressions import Case, Literal
+from dpsql.compiler.plan.measures import (
     Best,
     CountDistinctUnits,
     CountRows,
@@ -25,19 +27,19 @@ from dpsql.plan.measures import (
     VarianceValues,
     container_of,
 )
-from dpsql.plan.nodes import Norm
-from dpsql.rewrite.pipeline import rewrite_plan
-from dpsql.rewrite.policy import ContributionPolicy
+from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
+from dpsql.compiler.rewrite.pipeline import rewrite_plan
+from dpsql.compiler.split.declared_range import RangeSource
+from dpsql.compiler.split.split import split_query
+from dpsql.errors import Error, InvalidParameter, TypeMismatch, UnboundedValues, Unsupported
 from dpsql.schema.model import Resolved
-from dpsql.sql.aggregates import measure_type
-from dpsql.sql.parse import parse_query
-from dpsql.sql.ranges import RangeSource
-from dpsql.sql.split import split_query
 from dpsql.types import BIGINT, BOOLEAN, DOUBLE, TEXT, TIMESTAMP, decimal_type
 
 
 def bound(aggregate: str, resolved: Resolved) -> Measure:
-    (release,) = split_query(parse_query(f"SELECT {aggregate} FROM visits"), resolved.schema, ranges=RangeSource.RELEASE).releases
+    (release,) = split_query(
+        parse_query(f"SELECT {aggregate} FROM visits"), resolved.schema, ranges=RangeSource.RELEASE
+    ).releases
     (measure,) = release.aggregate.measures
     return measure
 
@@ -83,9 +85,7 @@ def bound(aggregate: str, resolved: Resolved) -> Measure:
         ("POSTERIOR_SAMPLE(cost > 100, draws := 3)", Posterior, DOUBLE),
     ],
 )
-def test_each_spelling_has_its_measure_and_type(
-    aggregate: str, kind: type, type_: object, clinic: Resolved
-) -> None:
+def test_each_spelling_has_its_measure_and_type(aggregate: str, kind: type, type_: object, clinic: Resolved) -> None:
     measure = bound(aggregate, clinic)
     assert type(measure) is kind
     assert type_ is None or measure_type(measure) == type_

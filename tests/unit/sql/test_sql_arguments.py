@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
+from dpsql.compiler.parse.dialect import AnalystDialect, has_dropped_arguments
+from dpsql.compiler.parse.parser import parse_query
 from dpsql.errors import Error, InvalidSyntax
-from dpsql.sql.arguments import has_dropped_arguments
-from dpsql.sql.dialect import AnalystDialect
-from dpsql.sql.parse import parse_query
 
 NAMES = sorted({*AnalystDialect.Parser.FUNCTIONS, *AnalystDialect.Parser.FUNCTION_PARSERS})
 

@@ -2,22 +2,22 @@
 
 import pytest
 
-from dpsql.errors import Error, InvalidSyntax, Unsupported
-from dpsql.sql.commands import (
+from dpsql.compiler.parse.commands import (
     DescribeCommand,
     DescribeQueryCommand,
     DiscardCommand,
     ExplainCommand,
-    TransactionModesCommand,
     NoOpCommand,
     ResetCommand,
     SetCommand,
     ShowCommand,
-    TransactionStep,
     TransactionCommand,
+    TransactionModesCommand,
+    TransactionStep,
     read_command,
 )
-from dpsql.sql.held_commands import DeallocateCommand
+from dpsql.compiler.parse.cursor_commands import DeallocateCommand
+from dpsql.errors import Error, InvalidSyntax, Unsupported
 
 
 @pytest.mark.parametrize(
@@ -80,18 +80,26 @@ def test_what_only_looks_like_a_command_is_none(sql: str) -> None:
         ("SET NAMES 'UTF8'", SetCommand("client_encoding", "UTF8")),
         ("SET TIME ZONE 'UTC'", SetCommand("timezone", "UTC")),
         ("SET TIME ZONE LOCAL", SetCommand("timezone", "UTC")),
-        ("SET search_path = \"$user\", public", SetCommand("search_path", "$user, public")),
+        ('SET search_path = "$user", public', SetCommand("search_path", "$user, public")),
         ("SET extra_float_digits = -1", SetCommand("extra_float_digits", "-1")),
-        ("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY",
-         TransactionModesCommand((("transaction_isolation", "serializable"), ("transaction_read_only", "on")), session=False)),
-        ("SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE",
-         TransactionModesCommand((("transaction_read_only", "off"),), session=True)),
+        (
+            "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY",
+            TransactionModesCommand(
+                (("transaction_isolation", "serializable"), ("transaction_read_only", "on")), session=False
+            ),
+        ),
+        (
+            "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE",
+            TransactionModesCommand((("transaction_read_only", "off"),), session=True),
+        ),
         ("SET TRANSACTION NOT DEFERRABLE", TransactionModesCommand((), session=False)),
         ("SHOW TIME ZONE", ShowCommand("timezone")),
         ("SHOW TRANSACTION ISOLATION LEVEL;", ShowCommand("transaction_isolation")),
         ("SHOW COLUMNS FROM public.visits", DescribeCommand("public.visits")),
-        ("BEGIN ISOLATION LEVEL READ COMMITTED",
-         TransactionCommand(TransactionStep.BEGIN, None, (("transaction_isolation", "read committed"),))),
+        (
+            "BEGIN ISOLATION LEVEL READ COMMITTED",
+            TransactionCommand(TransactionStep.BEGIN, None, (("transaction_isolation", "read committed"),)),
+        ),
         ("START TRANSACTION", TransactionCommand(TransactionStep.START)),
         ("BEGIN WORK", TransactionCommand(TransactionStep.BEGIN)),
         ("commit transaction", TransactionCommand(TransactionStep.COMMIT)),
@@ -102,7 +110,7 @@ def test_what_only_looks_like_a_command_is_none(sql: str) -> None:
         ("RELEASE SAVEPOINT sp_1", TransactionCommand(TransactionStep.RELEASE, "sp_1")),
         ("RELEASE sp_1", TransactionCommand(TransactionStep.RELEASE, "sp_1")),
         ("ROLLBACK TO sp_1", TransactionCommand(TransactionStep.ROLLBACK_TO, "sp_1")),
-        ("ROLLBACK TO SAVEPOINT \"Sp\"", TransactionCommand(TransactionStep.ROLLBACK_TO, "sp")),
+        ('ROLLBACK TO SAVEPOINT "Sp"', TransactionCommand(TransactionStep.ROLLBACK_TO, "sp")),
         ("DISCARD ALL; -- pool", DiscardCommand()),
         ("DISCARD PLANS", NoOpCommand("DISCARD PLANS")),
         ("DEALLOCATE PREPARE p1", DeallocateCommand("p1")),

@@ -5,9 +5,9 @@ import datetime as dt
 import duckdb
 import pytest
 
+from dpsql.compiler.plan.expressions import Call, Literal
+from dpsql.compiler.render.expressions import render_expr
 from dpsql.errors import Error
-from dpsql.plan.expr import Call, Literal
-from dpsql.sql.render_expr import render_expr
 from dpsql.types import BIGINT, DATE, TEXT, TIMESTAMP, TIMESTAMPTZ
 from tests.support.expressions import bound
 

@@ -4,10 +4,10 @@ import datetime as dt
 
 import pytest
 
-from dpsql.catalog.identity import Identity
+from dpsql.compiler.catalog.identity import Identity
+from dpsql.compiler.parse.parser import parse_query
+from dpsql.compiler.split.session_functions import replace_session_functions
 from dpsql.errors import Error, InvalidParameter, Unsupported
-from dpsql.sql.environment import replace_session_functions
-from dpsql.sql.parse import parse_query
 
 NOW = dt.datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=dt.UTC)
 WHO = Identity("ana", "clinic", "1.2.3", (("TimeZone", "UTC"), ("application_name", "psql")))

@@ -10,9 +10,9 @@ import duckdb
 import pytest
 from sqlglot import exp
 
-from dpsql.sql.aggregates import is_aggregate
-from dpsql.sql.dialect import AnalystDialect
-from dpsql.sql.errorbars import ErrorBarExpressions, NoErrorBar, propagate_error
+from dpsql.compiler.bind.aggregates import is_aggregate
+from dpsql.compiler.parse.dialect import AnalystDialect
+from dpsql.compiler.split.error_bars import ErrorBarExpressions, NoErrorBar, propagate_error
 
 NAMES = ("m0", "m1", "m2")
 COVARIANCE = [[4.0, 1.0, -0.5], [1.0, 9.0, 2.0], [-0.5, 2.0, 1.0]]

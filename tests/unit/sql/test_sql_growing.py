@@ -5,11 +5,11 @@ from __future__ import annotations
 import duckdb
 import pytest
 
+from dpsql.compiler.catalog.query import parse_catalog_tree
+from dpsql.compiler.parse.parser import parse_query
+from dpsql.compiler.postprocess.postgres_semantics import render_postprocessing
+from dpsql.compiler.postprocess.size_limits import check_expansion
 from dpsql.errors import LimitExceeded
-from dpsql.sql.catalog_query import parse_catalog_tree
-from dpsql.sql.growing import check_expansion
-from dpsql.sql.parse import parse_query
-from dpsql.sql.post import render_postprocessing
 
 
 @pytest.mark.parametrize(("call", "value"), [
@@ -66,7 +66,9 @@ def test_what_doubles_with_each_level_has_few_of_them(form: str) -> None:
 def test_many_branches_beside_each_other_are_no_levels() -> None:
     branches = " ".join(f"WHEN {i} THEN {i}" for i in range(2000))
     assert render_postprocessing(parse_query(f"SELECT CASE x {branches} END FROM r"))
-    assert render_postprocessing(parse_query(f"SELECT {nested('REPLACE({}, 1, 2)', 15)}, {nested('COALESCE({}, 1)', 15)} FROM r"))
+    assert render_postprocessing(
+        parse_query(f"SELECT {nested('REPLACE({}, 1, 2)', 15)}, {nested('COALESCE({}, 1)', 15)} FROM r")
+    )
 
 
 @pytest.mark.parametrize("form", ["NULLIF({}, 2)", "CASE {} WHEN 1 THEN 2 WHEN 3 THEN 4 END", "({} BETWEEN 0 AND 1)"])

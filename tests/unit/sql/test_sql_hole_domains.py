@@ -4,9 +4,9 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.compile import compile_query
+from dpsql.compiler.compile import compile_query
+from dpsql.compiler.settings import default_settings
 from dpsql.schema.model import Resolved
-from dpsql.settings import default_settings
 
 
 @pytest.mark.parametrize(

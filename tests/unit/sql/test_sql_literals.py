@@ -8,7 +8,13 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-from dpsql.sql.literals import render_double, quote_identifier, render_literal, render_timestamp, render_text
+from dpsql.compiler.render.literals import (
+    quote_identifier,
+    render_double,
+    render_literal,
+    render_text,
+    render_timestamp,
+)
 from dpsql.types import (
     BIGINT,
     BOOLEAN,
@@ -81,4 +87,6 @@ def test_names_and_texts_are_quoted() -> None:
 
 def test_days_and_microseconds_become_moments() -> None:
     assert render_timestamp(Fraction(1), DATE) == render_literal(dt.date(1970, 1, 2), DATE)
-    assert render_timestamp(Fraction(-1), TIMESTAMP) == render_literal(dt.datetime(1969, 12, 31, 23, 59, 59, 999_999), TIMESTAMP)
+    assert render_timestamp(Fraction(-1), TIMESTAMP) == render_literal(
+        dt.datetime(1969, 12, 31, 23, 59, 59, 999_999), TIMESTAMP
+    )

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from dpsql.compiler.parse.parser import parse_query
 from dpsql.errors import DataError, InvalidSyntax, LimitExceeded
-from dpsql.session import Session
-from dpsql.sql.parse import parse_query
+from dpsql.session.session import Session
 from tests.support.shop import open_shop
 
 

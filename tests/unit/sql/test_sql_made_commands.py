@@ -2,10 +2,10 @@
 
 import pytest
 
+from dpsql.compiler.parse.commands import read_command
+from dpsql.compiler.parse.create_commands import CreateCommand, DropCommand, ShowArtifactsCommand, read_artifact_command
+from dpsql.compiler.parse.parameters import Parameter
 from dpsql.errors import Error, InvalidSyntax, ProgrammingError
-from dpsql.sql.commands import read_command
-from dpsql.sql.made_commands import CreateCommand, DropCommand, ShowArtifactsCommand, read_artifact_command
-from dpsql.sql.parameters import Parameter
 
 TABLE = "CREATE SYNTHETIC TABLE v AS SELECT sex, cost FROM visits WHERE cost > 5 WITH (epsilon = 1, method = 'mwem')"
 MODEL = "create or replace model m as logistic regression on (age > 5) using cost, CLIP(x, 0, 1) from visits with (n=9)"
@@ -51,7 +51,11 @@ def test_drop_and_show() -> None:
     shown = read_command("SHOW MODEL m (FORMAT JSON);")
     assert isinstance(shown, ShowArtifactsCommand) and (shown.kind, shown.name, shown.json) == ("model", "m", True)
     shown = read_command("show synthetic table V (format json)")
-    assert isinstance(shown, ShowArtifactsCommand) and (shown.kind, shown.name, shown.json) == ("synthetic table", "v", True)
+    assert isinstance(shown, ShowArtifactsCommand) and (shown.kind, shown.name, shown.json) == (
+        "synthetic table",
+        "v",
+        True,
+    )
     listed = read_command("show synthetic tables")
     assert isinstance(listed, ShowArtifactsCommand) and listed.name is None
 

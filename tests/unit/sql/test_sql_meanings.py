@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from dpsql.compiler.parse.parser import parse_query
+from dpsql.compiler.postprocess.postgres_semantics import render_postprocessing
 from dpsql.errors import LimitExceeded, Unsupported
-from dpsql.post import sandbox
-from dpsql.sql.parse import parse_query
-from dpsql.sql.post import render_postprocessing
+from dpsql.session.postprocess import sandbox
 
 
 def value(written: str, source: str = "") -> Any:
@@ -73,9 +73,18 @@ def test_a_double_stays_one_where_nothing_rounds_it() -> None:
 
 @pytest.mark.parametrize(
     "written",
-    ["to_char(DATE '2024-01-01', 'YYYY TZ')", "to_char(INTERVAL '1 day', 'DD')", "'infinity'::date", "'a' SIMILAR TO p",
-     "DATE '-infinity'", "x #>> p", "'a' SIMILAR TO '('",
-     "to_date('x', 'Day')", "format('%I', 'a')", "to_char(now(), 'a' || 'b')"],
+    [
+        "to_char(DATE '2024-01-01', 'YYYY TZ')",
+        "to_char(INTERVAL '1 day', 'DD')",
+        "'infinity'::date",
+        "'a' SIMILAR TO p",
+        "DATE '-infinity'",
+        "x #>> p",
+        "'a' SIMILAR TO '('",
+        "to_date('x', 'Day')",
+        "format('%I', 'a')",
+        "to_char(now(), 'a' || 'b')",
+    ],
 )
 def test_what_cannot_be_said_here_is_refused(written: str) -> None:
     with pytest.raises(Unsupported):
@@ -83,10 +92,12 @@ def test_what_cannot_be_said_here_is_refused(written: str) -> None:
 
 
 def test_writing_twice_is_writing_once() -> None:
-    tree = parse_query("SELECT x LIKE y, to_char(d, 'Mon'), x::numeric, x::varchar(2), format('%s', x), "
-                 "x SIMILAR TO 'a%', substr(x, y, z), round(x::float8), x::float8::numeric(9, 2), "
-                 "round(x::numeric, 2), extract(second FROM d), to_hex(y), date_trunc('century', d), "
-                 "x #>> '{a}' FROM t")
+    tree = parse_query(
+        "SELECT x LIKE y, to_char(d, 'Mon'), x::numeric, x::varchar(2), format('%s', x), "
+        "x SIMILAR TO 'a%', substr(x, y, z), round(x::float8), x::float8::numeric(9, 2), "
+        "round(x::numeric, 2), extract(second FROM d), to_hex(y), date_trunc('century', d), "
+        "x #>> '{a}' FROM t"
+    )
     once = render_postprocessing(tree)
     assert render_postprocessing(tree) == once
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import dpsql
-from dpsql.compile import compile_query
+from dpsql.compiler.compile import compile_query
+from dpsql.compiler.parse.literals import MAX_DIGITS, parse_exact_number
+from dpsql.compiler.settings import change_setting, default_settings
 from dpsql.errors import DataError, Error
 from dpsql.schema.model import Resolved
-from dpsql.settings import change_setting, default_settings
-from dpsql.sql.numerals import MAX_DIGITS, parse_exact_number
 
 PACKAGE = Path(dpsql.__file__).parent
 ROOMS = ("sql", "catalog", "settings.py", "state.py", "held.py", "preparing.py")
@@ -87,7 +87,9 @@ PLACES = (
 def test_no_place_writes_it_out(place: str, bomb: str, clinic: Resolved) -> None:
     started = time.process_time()
     with suppress(Error):
-        compile_query(f"SELECT {place.format(bomb)} FROM visits", clinic, default_settings(clinic.schema.privacy).statement)
+        compile_query(
+            f"SELECT {place.format(bomb)} FROM visits", clinic, default_settings(clinic.schema.privacy).statement
+        )
     assert time.process_time() - started < 2
 
 

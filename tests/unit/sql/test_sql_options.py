@@ -3,8 +3,8 @@
 import pytest
 from sqlglot import exp
 
+from dpsql.compiler.parse.parser import parse_query, parse_query_with_options
 from dpsql.errors import Error, InvalidSyntax, Unsupported
-from dpsql.sql.parse import parse_query, parse_query_with_options
 
 CLAUSE = "WITH DIFFERENTIAL_PRIVACY OPTIONS"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sqlglot
 
-from dpsql.sql.output_names import output_name
+from dpsql.compiler.bind.outputs import output_name
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from dpsql.post import sandbox
-from dpsql.sql.block_outputs import infer_source_outputs
-from dpsql.sql.outputs import infer_type
-from dpsql.sql.parse import parse_query
-from dpsql.sql.post import render_postprocessing
+from dpsql.compiler.bind.outputs import infer_type
+from dpsql.compiler.parse.parser import parse_query
+from dpsql.compiler.postprocess.postgres_semantics import render_postprocessing
+from dpsql.compiler.split.blocks import infer_source_outputs
+from dpsql.session.postprocess import sandbox
 from dpsql.types import Type
 
 DAY, TIME = "DATE '2024-03-05'", "TIMESTAMP '2024-03-05 10:00:00'"

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
+from dpsql.compiler.catalog.query import parse_catalog_tree
+from dpsql.compiler.parse.commands import ExplainCommand, SetCommand, read_command
+from dpsql.compiler.parse.parameters import Parameter, to_literal
+from dpsql.compiler.parse.parser import parse_query, tokenize
 from dpsql.errors import Error, InvalidSyntax, ProgrammingError, Unsupported
-from dpsql.sql.catalog_query import parse_catalog_tree
-from dpsql.sql.commands import ExplainCommand, SetCommand, read_command
-from dpsql.sql.parameters import Parameter, to_literal
-from dpsql.sql.parse import parse_query, tokenize
 from tests.support.needed import package
 
 
@@ -31,9 +31,10 @@ def test_a_value_holds_no_placeholder() -> None:
 
 def test_an_operator_may_follow_at_once() -> None:
     """PostgreSQL's JSON has operators that begin with a question mark, and sqlglot reads them first."""
-    assert parse_query("SELECT ?::date, a LIKE ?||'%'", ["2020-01-01", "x"]).sql() == parse_query(
-        "SELECT '2020-01-01'::date, a LIKE 'x'||'%'"
-    ).sql()
+    assert (
+        parse_query("SELECT ?::date, a LIKE ?||'%'", ["2020-01-01", "x"]).sql()
+        == parse_query("SELECT '2020-01-01'::date, a LIKE 'x'||'%'").sql()
+    )
 
 
 def test_quoted_texts_and_names_hold_no_placeholder() -> None:

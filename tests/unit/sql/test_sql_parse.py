@@ -8,11 +8,11 @@ from decimal import Decimal
 import pytest
 from sqlglot import exp
 
+from dpsql.compiler.parse.commands import read_command
+from dpsql.compiler.parse.parser import MAX_CHARACTERS, MAX_TOKENS, parse_query
+from dpsql.compiler.split.split import split_query
 from dpsql.errors import Error, InvalidSyntax, LimitExceeded, ProgrammingError, Unsupported
 from dpsql.schema.model import Resolved
-from dpsql.sql.commands import read_command
-from dpsql.sql.parse import MAX_CHARACTERS, MAX_TOKENS, parse_query
-from dpsql.sql.split import split_query
 
 NOW = dt.datetime(2024, 1, 1)
 

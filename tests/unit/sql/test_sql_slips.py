@@ -2,12 +2,11 @@
 
 import pytest
 
+from dpsql.compiler.parse.parser import REFUSED_STATEMENTS, parse_query
+from dpsql.compiler.parse.syntax_errors import refuse_null_comparisons
+from dpsql.compiler.split.split import split_query
 from dpsql.errors import InvalidSyntax, UnknownColumn, Unsupported
 from dpsql.schema.model import Resolved
-from dpsql.sql.parse import parse_query
-from dpsql.sql.refused import REFUSED_STATEMENTS
-from dpsql.sql.slips import refuse_null_comparisons
-from dpsql.sql.split import split_query
 
 
 @pytest.mark.parametrize(

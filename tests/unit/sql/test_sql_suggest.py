@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from dpsql import settings
-from dpsql.compile import compile_query
+from dpsql.compiler import settings
+from dpsql.compiler.compile import compile_query
+from dpsql.compiler.parse.commands import read_command
+from dpsql.compiler.parse.create_commands import CreateCommand
+from dpsql.compiler.parse.parser import REFUSED_STATEMENTS, refuse_statement
+from dpsql.compiler.rewrite.weighted_rows import ColumnCoding
+from dpsql.compiler.weighted_rows import compile_study, compile_weighted_rows
 from dpsql.errors import NotPrivate, Unsupported
-from dpsql.rewrite.tally import ColumnCoding
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Resolved
-from dpsql.sql.commands import read_command
-from dpsql.sql.made_commands import CreateCommand
-from dpsql.sql.refused import REFUSED_STATEMENTS, refuse_statement
-from dpsql.studying import compile_study, compile_weighted_rows
 from tests.support.studies import counts
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -105,7 +105,9 @@ def test_who_wants_some_rows_is_offered_synthetic_ones(path: Path) -> None:
         if said:
             command = read_command(proposal.removesuffix("."))
             assert isinstance(command, CreateCommand)
-            rows = compile_weighted_rows(proposal, command.query, data, settings.default_settings(data.schema.privacy).statement)
+            rows = compile_weighted_rows(
+                proposal, command.query, data, settings.default_settings(data.schema.privacy).statement
+            )
             assert not rows.unknown_columns
             compile_study(rows, ColumnCoding(16, {}, nulls=True), counts)
             offered += 1

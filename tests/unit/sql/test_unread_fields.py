@@ -7,11 +7,11 @@ from itertools import islice
 import pytest
 from sqlglot import exp
 
+from dpsql.compiler.parse.parser import parse_query
+from dpsql.compiler.postprocess.postgres_semantics import render_postprocessing
+from dpsql.compiler.split.split import split_query
 from dpsql.errors import Error
 from dpsql.schema.model import Resolved
-from dpsql.sql.parse import parse_query
-from dpsql.sql.post import render_postprocessing
-from dpsql.sql.split import split_query
 
 QUERIES = (
     """

@@ -11,15 +11,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsql.engines.scratch import InMemoryEngine
-from dpsql.privacy import selection
+from dpsql.engines.in_memory import InMemoryEngine
+from dpsql.privacy import partition_selection as selection
+from dpsql.privacy.partition_selection import WEIGHT_ONE
 from dpsql.privacy.sampling import ExactSampler, Integers
-from dpsql.privacy.selection import WEIGHT_ONE
 from dpsql.privacy.tails import gaussian_tail
-from dpsql.verify.audit import AuditResult, audit_template
-from dpsql.verify.judge import LossBound
-from dpsql.verify.report import Counterexample, VerifyReport, TrialCounts
-from dpsql.verify.templates import TEMPLATES, Template
+from dpsql.verify.audit import TEMPLATES, AuditResult, Template, audit_template
+from dpsql.verify.epsilon_bound import LossBound
+from dpsql.verify.report import Counterexample, TrialCounts, VerifyReport
 
 BY_NAME = {template.name: template for template in TEMPLATES}
 SAMPLES = 16_000
@@ -65,7 +64,9 @@ def test_names_are_templates_of_their_own() -> None:
 
 
 def report(**changes: object) -> VerifyReport:
-    audited = AuditResult("one count", 100, (LossBound("epsilon at delta 0", 0.9, 1.0),), (LossBound("epsilon", 1.9, 1.0),))
+    audited = AuditResult(
+        "one count", 100, (LossBound("epsilon at delta 0", 0.9, 1.0),), (LossBound("epsilon", 1.9, 1.0),)
+    )
     trials = TrialCounts(100, 120, Counter(answered=80, refused=20), Counter({"joins": 3}), Counter({"no": 20}))
     made = VerifyReport(None, 7, trials, (), (audited,), 2.0, 3.0)
     return replace(made, **changes)  # type: ignore[arg-type]
@@ -74,7 +75,11 @@ def report(**changes: object) -> VerifyReport:
 def test_a_report_that_holds() -> None:
     made = report()
     made = replace(made, trials=replace(made.trials, outcomes=Counter(answered=180, refused=20)))
-    assert made.holds and made.trials_per_second == 50.0 and made.failure_rate_bound == pytest.approx(1 - 0.05 ** (1 / 180))
+    assert (
+        made.holds
+        and made.trials_per_second == 50.0
+        and made.failure_rate_bound == pytest.approx(1 - 0.05 ** (1 / 180))
+    )
     assert "All claims held." in str(made) and "50 a second" in str(made) and "found" in str(made)
     written = json.loads(json.dumps(made.as_json()))
     assert written["holds"] is True and written["trials"]["features"]["joins"] == 3

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from dpsql.verify.draws import ChoiceStream
+from dpsql.verify.generate.choices import ChoiceStream
 
 
 def made(draws: ChoiceStream) -> list[object]:
-    return [draws.draw_below(100), draws.choice("abc"), draws.draw_bool(0.5), draws.draw_between(-5, 5), draws.sample([1, 2, 3], 2)]
+    return [
+        draws.draw_below(100),
+        draws.choice("abc"),
+        draws.draw_bool(0.5),
+        draws.draw_between(-5, 5),
+        draws.sample([1, 2, 3], 2),
+    ]
 
 
 def test_a_seed_or_a_record_gives_the_same_choices() -> None:
@@ -25,4 +31,6 @@ def test_what_the_record_lacks_is_the_simplest() -> None:
 def test_a_chance_is_what_it_says() -> None:
     draws = ChoiceStream(1)
     assert abs(sum(draws.draw_bool(0.2) for _ in range(10_000)) - 2000) < 300
-    assert not any(ChoiceStream(n).draw_bool(0.0) for n in range(100)) and all(ChoiceStream(n).draw_bool(1.0) for n in range(100))
+    assert not any(ChoiceStream(n).draw_bool(0.0) for n in range(100)) and all(
+        ChoiceStream(n).draw_bool(1.0) for n in range(100)
+    )

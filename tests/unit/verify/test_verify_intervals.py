@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy.stats import beta
 
-from dpsql.verify.intervals import probability_lower_bound, probability_upper_bound
+from dpsql.verify.epsilon_bound import probability_lower_bound, probability_upper_bound
 
 
 @pytest.mark.parametrize("alpha", [0.05, 1e-6])

@@ -10,29 +10,29 @@ from pathlib import Path
 
 import pytest
 
-from dpsql import calibrate, derivation
-from dpsql.analysis import sensitivity
-from dpsql.analysis.sensitivity import SensitivityBound
-from dpsql.compile import compile_query
-from dpsql.explain import explain
-from dpsql.plan.nodes import Gather
+from dpsql.compiler.analysis import sensitivity
+from dpsql.compiler.analysis.sensitivity import SensitivityBound
+from dpsql.compiler.calibrate import calibrate
+from dpsql.compiler.compile import compile_query
+from dpsql.compiler.plan.aggregate import Gather
+from dpsql.compiler.settings import Settings
 from dpsql.privacy.loss import Loss
-from dpsql.privacy.mechanisms import Sensitivity
-from dpsql.privacy.studies import STUDY_READERS
+from dpsql.privacy.noise import Sensitivity
+from dpsql.privacy.study_codec import STUDY_READERS
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Neighbors
-from dpsql.settings import Settings
+from dpsql.session import reuse as derivation
+from dpsql.session.explain import explain
 from dpsql.verify import run
-from dpsql.verify.claims import ExactCells, find_undercharges, find_violations
-from dpsql.verify.draws import ChoiceStream
-from dpsql.verify.features import FEATURES, STUDY_FEATURES
-from dpsql.verify.forms import random_blockwise_query
-from dpsql.verify.neighbors import extreme_pair, random_pair
-from dpsql.verify.questions import random_query
-from dpsql.verify.report import Counterexample, VerifyReport, TrialCounts
+from dpsql.verify.coverage import FEATURES, STUDY_FEATURES
+from dpsql.verify.generate.choices import ChoiceStream
+from dpsql.verify.generate.neighbors import extreme_pair, random_pair
+from dpsql.verify.generate.queries import random_blockwise_query, random_query
+from dpsql.verify.generate.schemas import generate_from_schema, random_schema
+from dpsql.verify.invariants import ExactCells, find_undercharges, find_violations
+from dpsql.verify.report import Counterexample, TrialCounts, VerifyReport
 from dpsql.verify.run import run_batch
-from dpsql.verify.trial import TrialStatement, TrialHarness, open_harness
-from dpsql.verify.worlds import random_schema, generate_from_schema
+from dpsql.verify.trial import TrialHarness, TrialStatement, open_harness
 
 CLINIC = Path(__file__).parents[3] / "schemas" / "clinic.yaml"
 
@@ -210,7 +210,9 @@ def test_a_ledger_that_is_charged_too_little_is_found(bench: TrialHarness, monke
     bench.forget_answers()
     real = derivation.ReleaseRequest
     cheap = Loss(None, Fraction(1, 10**9), Fraction(0))
-    monkeypatch.setattr(derivation, "ReleaseRequest", lambda plan, version, loss, *rest: real(plan, version, cheap, *rest))
+    monkeypatch.setattr(
+        derivation, "ReleaseRequest", lambda plan, version, loss, *rest: real(plan, version, cheap, *rest)
+    )
     assert any(finding.startswith("charged") for finding in bench.run_trial(asked).findings)
 
 

@@ -9,17 +9,17 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.engines.scratch import InMemoryEngine, InMemoryEngineError
+from dpsql.engines.in_memory import InMemoryEngine, InMemoryEngineError
 from dpsql.schema.domain import Domain
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Column, ForeignUnit, Neighbors, OwnUnit
 from dpsql.types import Kind, Type, decimal_type
-from dpsql.verify.columns import NULL, serial_literal, engine_type_name, store_column
-from dpsql.verify.draws import ChoiceStream
-from dpsql.verify.neighbors import TableRows, random_pair
-from dpsql.verify.show import render_schema
-from dpsql.verify.witness import fill_engine
-from dpsql.verify.worlds import SCHEMA_SHAPES, GeneratedSchema, random_schema, generate_from_schema
+from dpsql.verify.generate.choices import ChoiceStream
+from dpsql.verify.generate.columns import NULL, engine_type_name, serial_literal, store_column
+from dpsql.verify.generate.neighbors import TableRows, random_pair
+from dpsql.verify.generate.schemas import SCHEMA_SHAPES, GeneratedSchema, generate_from_schema, random_schema
+from dpsql.verify.paired_engine import fill_engine
+from dpsql.verify.report import render_schema
 
 SCHEMAS = sorted((Path(__file__).parents[3] / "schemas").glob("*.yaml"))
 
@@ -78,7 +78,9 @@ def worlds() -> Iterator[tuple[GeneratedSchema, ChoiceStream]]:
             yield generate_from_schema(load_schema(path), draws), draws
 
 
-def units_of(world: GeneratedSchema, table: str, rows: TableRows, engine: InMemoryEngine) -> Counter[tuple[object, tuple[str, ...]]]:
+def units_of(
+    world: GeneratedSchema, table: str, rows: TableRows, engine: InMemoryEngine
+) -> Counter[tuple[object, tuple[str, ...]]]:
     """Each row with the unit that it belongs to, found by following the foreign keys by hand."""
     laid = world.table_named(table)
     unit = laid.table.unit

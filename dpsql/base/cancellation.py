@@ -1,0 +1,83 @@
+"""Long work in Python that a cancel or a deadline ends: the work says now and then that it is at it still.
+
+Compiling reads no clock and stays a function of its arguments (law 6): who calls it may listen to its beats, and ends
+it by raising. Nothing that it would have made is kept, and nothing was charged. A study of rows that were paid for
+beats too, for the owner's limit of time (`runs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from dpsql.errors import QueryCanceled
+
+CHECK_INTERVAL = 100
+"""Beats between two looks: some tenths of a millisecond."""
+
+
+class _CancelScope:
+    def __init__(self, check: Callable[[], object]) -> None:
+        self.check = check
+        self._beats = 0
+
+    def _tick(self) -> None:
+        self._beats += 1
+        if self._beats % CHECK_INTERVAL == 0:
+            self.check()
+
+
+_current_scope: ContextVar[_CancelScope | None] = ContextVar("listener", default=None)
+
+
+def checkpoint() -> None:
+    listener = _current_scope.get()
+    if listener is not None:
+        listener._tick()
+
+
+def check_now() -> None:
+    """At once, for who waits."""
+    listener = _current_scope.get()
+    if listener is not None:
+        listener.check()
+
+
+@contextmanager
+def cancel_scope(check: Callable[[], object]) -> Iterator[None]:
+    """What beats within ends when the check raises."""
+    check()
+    before = _current_scope.set(_CancelScope(check))
+    try:
+        yield
+    finally:
+        _current_scope.reset(before)
+
+
+# One statement under way, as its client sees it: until when it may wait, whether it was canceled, how far it is.
+
+NOT_FREE_MESSAGE = "it would be charged, and only what is free was asked for"
+
+
+@dataclass(eq=False)
+class StatementHandle:
+    """`delivered` of its `releases` are there. What is `free` may be served only what is charged to nobody.
+
+    Privacy: a release is delivered when its run is seen to have ended, and so on the grid of `min_latency`. How far the
+    engine is with a run is told nowhere: it would be a clock of the rows.
+    """
+
+    deadline: int | None = None
+    canceled: bool = False
+    releases: int = 0
+    delivered: int = 0
+    free: bool = False
+    interrupt: Callable[[], None] | None = None  # ends post-processing, which reads no private row
+
+    def check_cancellation(self, now: int, hint: str | None = None) -> None:
+        if self.canceled:
+            raise QueryCanceled("canceling statement due to user request", hint=hint)
+        if self.deadline is not None and now >= self.deadline:
+            raise QueryCanceled("canceling statement due to statement timeout", hint=hint)

@@ -1,0 +1,182 @@
+"""Literals and the types that must meet in an expression."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from decimal import Context, Decimal, InvalidOperation
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpsql.compiler.functions.calendar import convert_time
+from dpsql.compiler.functions.logical import find_common_type
+from dpsql.compiler.parse.dialect import refuse_other_args, span_of
+from dpsql.compiler.plan.expressions import Cast, Expr, Literal
+from dpsql.errors import InvalidSyntax, TypeMismatch
+from dpsql.types import BIGINT, DOUBLE, TEXT, Kind, Type, decimal_type, integer_range
+
+_WIDE_CONTEXT = Context(prec=80)
+_BOOLEAN_WORDS = {"true": True, "t": True, "yes": True, "y": True, "on": True, "1": True,
+          "false": False, "f": False, "no": False, "n": False, "off": False, "0": False}  # fmt: skip
+
+
+def bind_literal(node: exp.Expr) -> Literal:
+    refuse_other_args(node, "this", "is_string")
+    text = str(node.this)
+    if node.args.get("is_string"):
+        return Literal(text, TEXT)
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise InvalidSyntax(f'"{text}" is not a number', span=span_of(node)) from None
+    if "e" in text.lower():
+        return Literal(_require_finite(float(number), node), DOUBLE)
+    if number == number.to_integral_value() and "." not in text:
+        bigint_min, bigint_max = integer_range(BIGINT)
+        if not bigint_min <= int(number) <= bigint_max:
+            return Literal(_require_finite(float(number), node), DOUBLE)
+        return Literal(int(number), BIGINT)
+    digits = len(number.as_tuple().digits)
+    scale = -int(number.as_tuple().exponent)
+    if max(digits, scale) > 38:
+        return Literal(_require_finite(float(number), node), DOUBLE)
+    return Literal(number, decimal_type(max(digits, scale, 1), scale))
+
+
+def _require_finite(number: float, node: exp.Expr) -> float:
+    if number in (float("inf"), float("-inf")):
+        raise InvalidSyntax("the number is too large", span=span_of(node))
+    return number
+
+
+# --- types that must meet
+
+
+def coerce(expr: Expr, type_: Type, node: exp.Expr) -> Expr:
+    """The expression as the type; literals are converted here, exactly or not at all."""
+    if expr.type == type_:
+        return expr
+    if isinstance(expr, Literal):
+        converted = convert_literal(expr, type_)
+        if converted is None:
+            raise TypeMismatch(f"this value cannot be read as {type_}", span=span_of(node))
+        return converted
+    return Cast(expr, type_)
+
+
+def convert_literal(literal: Literal, type_: Type) -> Literal | None:
+    value = literal.value
+    if value is None or literal.type == type_:
+        return Literal(value, type_)
+    if isinstance(value, str):
+        return _convert_text(value.strip(), type_) if type_ != TEXT else Literal(value, TEXT)
+    if literal.type.is_number and type_.is_float:
+        return Literal(float(Fraction(value)), type_)  # type: ignore[arg-type]
+    if literal.type.is_number and type_.kind is Kind.DECIMAL:
+        scaled = Fraction(value) * 10 ** (type_.scale or 0)  # type: ignore[arg-type]
+        fits = scaled.denominator == 1 and abs(scaled) < 10 ** (type_.precision or 0)
+        return Literal(Decimal(scaled.numerator).scaleb(-(type_.scale or 0), _WIDE_CONTEXT), type_) if fits else None
+    if literal.type.is_number and type_.is_integer:
+        number = Fraction(value)  # type: ignore[arg-type]
+        type_min, type_max = integer_range(type_)
+        return Literal(int(number), type_) if number.denominator == 1 and type_min <= number <= type_max else None
+    if isinstance(value, dt.date) and type_.is_time:
+        return Literal(convert_time(value, type_), type_)
+    if isinstance(value, int) and type_ == TEXT:
+        return Literal(str(value).lower(), TEXT)
+    return None
+
+
+def _convert_text(text: str, type_: Type) -> Literal | None:
+    try:
+        match type_.kind:
+            case Kind.BOOLEAN:
+                return Literal(_BOOLEAN_WORDS[text.lower()], type_)
+            case Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT:
+                return convert_literal(Literal(int(text), BIGINT), type_)
+            case Kind.REAL | Kind.DOUBLE:
+                number = float(text)
+                return Literal(number, DOUBLE) if abs(number) < float("inf") else None
+            case Kind.DECIMAL:
+                return Literal(float(Decimal(text)), DOUBLE)
+            case Kind.DATE:
+                return Literal(dt.datetime.fromisoformat(text).date(), type_)
+            case Kind.TIMESTAMP:
+                timestamp = dt.datetime.fromisoformat(text)
+                return Literal(
+                    timestamp.astimezone(dt.UTC).replace(tzinfo=None) if timestamp.tzinfo else timestamp, type_
+                )
+            case Kind.TIMESTAMPTZ:
+                timestamp = dt.datetime.fromisoformat(text)
+                return Literal(
+                    timestamp.astimezone(dt.UTC) if timestamp.tzinfo else timestamp.replace(tzinfo=dt.UTC), type_
+                )
+            case Kind.UUID:
+                return Literal(str(uuid.UUID(text)), type_)
+            case Kind.TIME:
+                time = dt.time.fromisoformat(text)
+                return Literal(time.isoformat(), type_) if time.tzinfo is None else None
+            case _:
+                return None
+    except (ValueError, KeyError, InvalidOperation, OverflowError):  # the last: a moment that UTC's calendar has not
+        return None
+
+
+def unify_types(args: list[Expr], nodes: list[exp.Expr], what: str) -> tuple[list[Expr], Type]:
+    """All arguments as one type: untyped literals take the type of the others."""
+    typed = [arg.type for arg in args if not (isinstance(arg, Literal) and (arg.type == TEXT or arg.value is None))]
+    types = tuple(dict.fromkeys(typed)) or (TEXT,)
+    common = find_common_type(types)
+    if common is None:
+        spans = span_of(nodes[0])
+        raise TypeMismatch(
+            f"{what} of {' and '.join(str(t) for t in types)}: the types do not fit together",
+            hint="Write the literal in the column's type, or cast one side.",
+            span=spans.union(span_of(nodes[-1])) if spans else None,
+        )
+    if common.is_number:
+        args = [coerce_number_literal(arg, node) for arg, node in zip(args, nodes, strict=True)]
+        common = _common_number_type(args)
+    elif common.is_time:
+        common = _common_time_type(args, common)
+    return [coerce(arg, common, node) for arg, node in zip(args, nodes, strict=True)], common
+
+
+def _common_number_type(args: list[Expr]) -> Type:
+    """The type in which numbers are compared without an engine's implicit cast, which may overflow.
+
+    Whole numbers as they are; decimals of one type with literals that it holds exactly; else doubles.
+    """
+    columns = {arg.type for arg in args if not isinstance(arg, Literal)}
+    literals = [arg for arg in args if isinstance(arg, Literal)]
+    if len(columns) == 1:
+        (only_type,) = columns
+        if only_type.kind is Kind.DECIMAL or only_type.is_integer:
+            fitting = [convert_literal(literal, only_type) for literal in literals]
+            if None not in fitting:
+                return only_type
+    return BIGINT if all(arg.type.is_integer for arg in args) else DOUBLE
+
+
+def _common_time_type(args: list[Expr], common: Type) -> Type:
+    """The columns' own type where it holds the literals exactly: a condition on the column itself narrows it."""
+    columns = {arg.type for arg in args if not isinstance(arg, Literal)}
+    if len(columns) != 1:
+        return common
+    (own,) = columns
+    dates = [arg.value for arg in args if isinstance(arg, Literal) and isinstance(arg.value, dt.date)]
+    exact = all(convert_time(m, common) == convert_time(convert_time(m, own), common) for m in dates)
+    return own if exact else common
+
+
+def coerce_number_literal(arg: Expr, node: exp.Expr) -> Expr:
+    if isinstance(arg, Literal) and arg.value is None:
+        return Literal(None, BIGINT)
+    if not isinstance(arg, Literal) or arg.type != TEXT:
+        return arg
+    for type_ in (BIGINT, DOUBLE):
+        converted = convert_literal(arg, type_)
+        if converted is not None:
+            return converted
+    raise TypeMismatch("this text is not a number", span=span_of(node))

@@ -1,0 +1,501 @@
+"""Post-processing as the sandbox's SQL. Only releases are there, so sqlglot's own generator is good enough."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from sqlglot import ErrorLevel, exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.parsers.duckdb import DuckDBParser
+
+from dpsql.compiler.bind.outputs import infer_type
+from dpsql.compiler.functions import regex
+from dpsql.compiler.functions.date_formats import (
+    FormatPiece,
+    UnknownFormat,
+    list_format_parts,
+    parse_to_char_format,
+    render_format,
+    strptime_format,
+)
+from dpsql.compiler.parse.dialect import WRITTEN_NAME_KEY, span_of
+from dpsql.compiler.parse.function_names import FORMAT_NOTE
+from dpsql.compiler.postprocess.allowed_functions import GENERATOR_ERRORS
+from dpsql.compiler.postprocess.size_limits import limit_result_sizes
+from dpsql.compiler.postprocess.to_char import rewrite_number_formats
+from dpsql.errors import DataError, InvalidParameter, LimitExceeded, Unsupported
+from dpsql.types import BOOLEAN, INTERVAL, Kind
+
+# Functions after the noise that DuckDB has under the same name, for something else: parts of seconds, halves, places
+# in texts, patterns, digits to the base 16, paths into JSON, centuries.
+#
+#     extract(second FROM at)   keeps its fraction          substr('hello', -1, 3)   counts from before the text
+#     x SIMILAR TO 'a%'         is PostgreSQL's pattern     x #>> '{a,b}'            is a path
+
+_SECOND_UNITS = frozenset({"second", "seconds", "sec", "secs", "s"})
+_MILLISECOND_UNITS = frozenset({"millisecond", "milliseconds", "msec", "msecs", "ms"})
+_FLOAT_TYPES = (exp.DType.DOUBLE, exp.DType.FLOAT)
+_TIME_TYPES = (exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
+_SHIFTED_UNITS = ("CENTURY", "MILLENNIUM")
+
+
+def _rewrite_extract(node: exp.Expr) -> exp.Expr | None:
+    """Seconds with their fraction: a decimal, or of DATE_PART a double."""
+    unit = node.name.lower()
+    digits = 6 if unit in _SECOND_UNITS else 3 if unit in _MILLISECOND_UNITS else None
+    if digits is None:
+        inner = node.expression.unnest()
+        zoned = isinstance(inner, exp.Cast) and inner.to.this is exp.DType.TIMESTAMPTZ
+        # The generator warns of zones where the function's name does not; all is UTC.
+        return _make_call("date_part", exp.Literal.string(unit), node.expression.copy()) if zoned else None
+    micro = _make_call("date_part", exp.Literal.string("microseconds"), node.expression.copy())
+    value = exp.Div(this=micro, expression=exp.cast(exp.Literal.number(10**digits), "double"))
+    exact = exp.DataType.build("double" if node.meta.get(WRITTEN_NAME_KEY) == "date_part" else f"decimal(18, {digits})")
+    return exp.cast(value, exact)
+
+
+def _rewrite_round(node: exp.Expr) -> exp.Expr | None:
+    """A half of a double is rounded to the even number; of what is a double here only, as a quotient, it is not."""
+    inner = node.this.unnest()
+    while isinstance(inner, exp.Neg):
+        inner = inner.this.unnest()
+    is_float = isinstance(inner, exp.Cast) and inner.to.this in _FLOAT_TYPES
+    return (
+        _make_call("round_even", node.this.copy(), _number_literal(0))
+        if is_float and node.args.get("decimals") is None
+        else None
+    )
+
+
+def _rewrite_substring(node: exp.Expr) -> exp.Expr | None:
+    """Places below the first are there, and empty; a length is no direction."""
+    start, length = node.args.get("start"), node.args.get("length")
+    if start is None or (_is_literal_at_least(start, 1) and (length is None or _is_literal_at_least(length, 0))):
+        return None
+    if length is None:
+        return _case_when(exp.LT(this=exp.paren(start.copy()), expression=_number_literal(1)), node.this.copy(),
+                     _make_call("substring", node.this.copy(), start.copy()))  # fmt: skip
+    if isinstance(length, exp.Neg) and isinstance(length.this, exp.Literal):
+        raise DataError("negative substring length not allowed", span=span_of(node), sqlstate="22011")
+    end = exp.Sub(this=exp.Add(this=exp.paren(start.copy()), expression=exp.paren(length.copy())),
+                  expression=_number_literal(1))  # fmt: skip
+    cut = _make_call("substring", node.this.copy(), _number_literal(1), _make_call("greatest", end, _number_literal(0)))
+    result = _case_when(exp.LT(this=exp.paren(start.copy()), expression=_number_literal(1)), cut,
+                  _make_call("substring", node.this.copy(), start.copy(), length.copy()))  # fmt: skip
+    if _is_literal_at_least(length, 0):
+        return result
+    wrong = _make_call("error", exp.Literal.string("negative substring length not allowed"))
+    return _case_when(exp.LT(this=exp.paren(length.copy()), expression=_number_literal(0)), wrong, result)
+
+
+def _rewrite_hex(node: exp.Expr) -> exp.Expr | None:
+    """In small letters; a negative integer has 32 bits."""
+    value = node.this
+    is_integer = exp.EQ(this=_make_call("typeof", value.copy()), expression=exp.Literal.string("INTEGER"))
+    short = exp.BitwiseAnd(this=exp.cast(value.copy(), "bigint"), expression=_number_literal(0xFFFFFFFF))
+    bits = _case_when(is_integer, short, exp.cast(value.copy(), "bigint"))
+    return _make_call("lower", _make_call("to_hex", bits))
+
+
+def _rewrite_similar(node: exp.Expr) -> exp.Expr | None:
+    if isinstance(node.parent, exp.Escape):
+        return None
+    return _match_pattern(node, "\\")
+
+
+def _rewrite_escape(node: exp.Expr) -> exp.Expr | None:
+    if not isinstance(node.this, exp.SimilarTo):
+        return None
+    escape = node.expression
+    if not isinstance(escape, exp.Literal) or len(escape.name) > 1:
+        raise Unsupported("ESCAPE takes one ASCII character", span=span_of(node))
+    return _match_pattern(node.this, escape.name)
+
+
+def _match_pattern(node: exp.Expr, escape: str) -> exp.Expr:
+    written = node.expression.unnest()
+    if not isinstance(written, exp.Literal) or not written.is_string:
+        raise Unsupported("a pattern must be a literal text", span=span_of(node))
+    try:
+        pattern = regex.similar_to_regex(written.name, escape)
+        regex.check_regex(pattern)
+    except regex.MalformedRegex as error:
+        raise Unsupported(f"the pattern cannot be used: {error}", span=span_of(node)) from None
+    return _make_call("regexp_full_match", node.this.copy(), exp.Literal.string(pattern), exp.Literal.string("s"))
+
+
+def _json_path_rewriter(name: str, operator: str) -> Callable[[exp.Expr], exp.Expr | None]:
+    """`#>` and `#>>`: by a list of keys, as one text."""
+
+    def write(node: exp.Expr) -> exp.Expr | None:
+        keys = node.expression
+        plain = isinstance(keys, exp.Literal) and keys.name[:1] == "{" and keys.name[-1:] == "}"
+        if not plain or any(mark in keys.name for mark in '"\\'):
+            raise Unsupported(f"{operator} takes a list of keys as text", hint=f"For example: x {operator} '{{a,b}}'.",
+                              span=span_of(node))  # fmt: skip
+        steps = [key.strip().replace("~", "~0").replace("/", "~1") for key in keys.name[1:-1].split(",")]
+        path = "".join(f"/{step}" for step in steps)
+        return _make_call(name, exp.cast(node.this.copy(), "json"), exp.Literal.string(path))
+
+    return write
+
+
+def _rewrite_trunc(node: exp.Expr) -> exp.Expr | None:
+    """Centuries and millennia begin with their first year."""
+    unit = node.args.get("unit")
+    if not isinstance(unit, exp.Var) or unit.name.upper() not in _SHIFTED_UNITS:
+        return None
+    year = exp.Interval(this=exp.Literal.string("1"), unit=exp.var("YEAR"))
+    before = exp.Sub(this=exp.paren(node.this.copy()), expression=year)
+    began = _make_call("date_trunc", exp.Literal.string(unit.name.lower()), before)
+    return exp.Paren(this=exp.Add(this=began, expression=year.copy()))
+
+
+def check_cast_literal(cast: exp.Expr) -> None:
+    """A text that is no value of a type is told before anything is charged, as PostgreSQL does when it reads one."""
+    inner = cast.this
+    if not isinstance(inner, exp.Literal) or not inner.is_string:
+        return
+    type_, text = cast.args["to"].this, inner.name
+    if type_ in _TIME_TYPES and text.strip().lower().lstrip("+-") in ("infinity", "inf"):
+        raise Unsupported("there is no infinite date or time here", hint="Leave the bound out.", span=span_of(cast))
+    if type_ in _INTEGER_TYPES:
+        name, bits = _INTEGER_TYPES[type_]
+        if not re.fullmatch(r"\s*[+-]?\d+\s*", text, re.ASCII):
+            _refuse_cast_literal(cast, f'invalid input syntax for type {name}: "{text}"', "22P02")
+        if len(text) > 100 or not -(1 << bits) <= int(text) < 1 << bits:
+            _refuse_cast_literal(cast, f'value "{text}" is out of range for type {name}', "22003")
+    if type_ is exp.DType.UUID and not _UUID_TEXT.fullmatch(text.strip()):
+        _refuse_cast_literal(cast, f'invalid input syntax for type uuid: "{text}"', "22P02")
+
+
+def _refuse_cast_literal(cast: exp.Expr, message: str, state: str) -> None:
+    raise DataError(message, span=span_of(cast.this) or span_of(cast), sqlstate=state)
+
+
+_INTEGER_TYPES = {
+    exp.DType.SMALLINT: ("smallint", 15),
+    exp.DType.INT: ("integer", 31),
+    exp.DType.BIGINT: ("bigint", 63),
+}
+_UUID_TEXT = re.compile(r"\{?([\da-f]{4}-?){8}\}?", re.IGNORECASE | re.ASCII)
+
+
+def _is_literal_at_least(node: exp.Expr, minimum: int) -> bool:
+    return isinstance(node, exp.Literal) and node.is_int and int(node.this) >= minimum
+
+
+def _case_when(condition: exp.Expr, then: exp.Expr, otherwise: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=exp.Case().when(condition, then).else_(otherwise))
+
+
+def _number_literal(number: int) -> exp.Expr:
+    return exp.Literal.number(number)
+
+
+def _make_call(name: str, *args: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this=name, expressions=list(args))
+
+
+MORE_REWRITERS: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
+    exp.Extract: _rewrite_extract,
+    exp.Round: _rewrite_round,
+    exp.Substring: _rewrite_substring,
+    exp.Hex: _rewrite_hex,
+    exp.SimilarTo: _rewrite_similar,
+    exp.Escape: _rewrite_escape,
+    exp.JSONBExtract: _json_path_rewriter("json_extract", "#>"),
+    exp.JSONBExtractScalar: _json_path_rewriter("json_extract_string", "#>>"),
+    exp.TimestampTrunc: _rewrite_trunc,
+    exp.DateTrunc: _rewrite_trunc,
+}
+
+# CAST(x AS numeric) after the noise: PostgreSQL's numeric has as many digits as the value; DuckDB's has 18, three of
+# them behind the point.
+#
+# Whole numbers and decimals keep their digits, also those that are written out. A double stays one, as over private
+# rows; where it is rounded or cut, `ROUND(x::numeric, 2)`, or has a scale, it is a decimal. Its digits are those
+# that it is shown with, not those of the binary fraction: 1.005 is rounded to 1.01.
+
+_PLAIN_NUMBER = re.compile(r"\s*[+-]?(?:\d+(?:\.(\d*))?|\.(\d+))\s*", re.ASCII)
+MAX_DECIMAL_DIGITS = 38
+ROUNDED_SCALE = 15  # digits behind the point, of a double that is rounded: as many as a double has
+UNKNOWN_SCALE = 10
+
+
+def rewrite_plain_numeric(cast: exp.Expr) -> exp.Expr | None:
+    """What is written for a cast to numeric without a precision."""
+    inner = cast.this.unnest()
+    digits = inner.this if isinstance(inner, exp.Neg) else inner
+    if isinstance(digits, exp.Literal):
+        return _cast_literal(cast.this, digits)
+    type_ = infer_type(cast.this)
+    if type_ is None:
+        return _cast_by_text(
+            cast.this, _decimal_type(UNKNOWN_SCALE if (scale := _rounding_digits(cast)) is None else scale)
+        )
+    if type_.is_float:
+        scale = _rounding_digits(cast)
+        return exp.Paren(this=cast.this.copy()) if scale is None else _cast_by_text(cast.this, _decimal_type(scale))
+    if type_.is_integer:
+        return _cast_to_decimal(cast.this, 0)
+    return (
+        exp.Paren(this=cast.this.copy()) if type_.kind is Kind.DECIMAL else _cast_to_decimal(cast.this, UNKNOWN_SCALE)
+    )
+
+
+def rewrite_scaled_numeric(cast: exp.Expr) -> exp.Expr | None:
+    """What is written for a cast to numeric(10, 2): of a double, by its digits."""
+    if isinstance(cast.this.unnest(), exp.Literal):
+        return None
+    type_ = infer_type(cast.this)
+    return _cast_by_text(cast.this, cast.args["to"]) if type_ is not None and type_.is_float else None
+
+
+def _rounding_digits(cast: exp.Expr) -> int | None:
+    """How many digits behind the point a call around asks for; None where there is none."""
+    call = cast.parent
+    while isinstance(call, exp.Paren | exp.Neg):
+        call = call.parent
+    if not isinstance(call, exp.Round | exp.Trunc):
+        return None
+    digits = call.args.get("decimals") or exp.Literal.number(0)
+    exactly = isinstance(call, exp.Round) and isinstance(digits, exp.Literal) and digits.is_int
+    return min(int(digits.this), MAX_DECIMAL_DIGITS) if exactly else ROUNDED_SCALE
+
+
+def _cast_by_text(value: exp.Expr, decimal: exp.DataType) -> exp.Expr:
+    """By way of its text, which has all digits of a decimal too: what is a double here may be one to DuckDB."""
+    return exp.cast(exp.cast(value.copy(), "text"), decimal.copy())
+
+
+def _cast_literal(written: exp.Expr, digits: exp.Literal) -> exp.Expr | None:
+    matched = _PLAIN_NUMBER.fullmatch(digits.name)
+    if matched is None:
+        return None if digits.is_string else _cast_to_decimal(written, ROUNDED_SCALE)  # 1e-3
+    return _cast_to_decimal(written, min(len(matched[1] or matched[2] or ""), MAX_DECIMAL_DIGITS))
+
+
+def _cast_to_decimal(value: exp.Expr, scale: int) -> exp.Expr:
+    return exp.cast(value.copy(), _decimal_type(scale))
+
+
+def _decimal_type(scale: int) -> exp.DataType:
+    return exp.DataType.build(f"decimal({MAX_DECIMAL_DIGITS}, {scale})")
+
+
+# Where DuckDB reads the same text otherwise than PostgreSQL does: post-processing is written so that it means
+# PostgreSQL's.
+#
+#     to_char(day, 'Mon YYYY')  is written  strftime(day, '%b %Y')      x LIKE y    is written  x LIKE y ESCAPE '\'
+#     format('%s of %s', a, b)  is written  printf('%s of %s', …)      x::varchar(3)  is written  left(x::text, 3)
+#
+# `numerics` has casts to numeric, `meanings_more` functions of one kind each.
+#
+# What a format of dates cannot say here is refused, before anything is charged.
+
+_DUCKDB_NAMES = {"every": "bool_and", "octet_length": "strlen", "jsonb_agg": "json_group_array",
+          "json_object_agg": "json_group_object", "jsonb_object_agg": "json_group_object"}  # fmt: skip
+"""Functions that DuckDB has by another name."""
+_BOOLEAN_WORDS = {word[:length]: word in ("true", "yes", "on") for word in ("true", "false", "yes", "no", "on", "off")
+           for length in range(1 + (word[0] == "o"), len(word) + 1)} | {"1": True, "0": False}  # fmt: skip
+_CHAR_TYPES = (exp.DType.CHAR, exp.DType.NCHAR)
+_LIMITED_TEXT_TYPES = (exp.DType.VARCHAR, exp.DType.NVARCHAR, *_CHAR_TYPES)
+MAX_REWRITTEN_NODES = 10_000
+_REWRITTEN = "made"
+"""The note of a node that was written here: it is written once."""
+
+
+class _VerbatimDuckDB(DuckDB):
+    """Functions stay what they are called."""
+
+    class Parser(DuckDBParser):
+        FUNCTIONS = {}
+        FUNCTION_PARSERS = {name: parse for name, parse in DuckDBParser.FUNCTION_PARSERS.items() if name == "CAST"}
+
+
+def apply_postgres_semantics(post: exp.Query) -> None:
+    """The statement, changed in place; what is inside is changed first."""
+    for node in reversed(list(post.walk())):
+        rewrite = _REWRITERS.get(type(node))
+        rewritten = rewrite(node) if rewrite is not None and _REWRITTEN not in node.meta else None
+        if rewritten is not None:
+            _check_rewritten_size(rewritten)
+            rewritten.meta[_REWRITTEN] = True
+            node.replace(rewritten)
+
+
+def _check_rewritten_size(rewritten: exp.Expr) -> None:
+    """What is written holds an argument several times: nested, these would multiply."""
+    if sum(1 for _ in rewritten.walk()) > MAX_REWRITTEN_NODES:
+        raise LimitExceeded("calls are nested too deeply after the aggregation",
+                            hint="Name an inner call in a sub-select.")  # fmt: skip
+
+
+# --- dates as text and back ------------------------------------------------------------------------------------------
+
+
+def _rewrite_to_char(node: exp.Expr) -> exp.Expr | None:
+    if infer_type(node.this) == INTERVAL:
+        raise Unsupported("TO_CHAR of an interval is not supported",
+                          hint="CAST(x AS text), or EXTRACT(hour FROM x), of an interval x.",
+                          span=span_of(node))  # fmt: skip
+    pieces = _format_pieces(node)
+    printed = _VerbatimDuckDB().parse(render_format(pieces, "moment"))[0]
+    assert printed is not None
+    for column in list(printed.find_all(exp.Column)):
+        column.replace(node.this.copy())
+    return exp.Paren(this=printed)
+
+
+def _rewrite_to_date(node: exp.Expr) -> exp.Expr | None:
+    format_ = strptime_format(_format_pieces(node))
+    if format_ is None:
+        raise Unsupported("this format cannot be read back", hint="For example: to_date(note, 'YYYY-MM-DD').",
+                          span=span_of(node))  # fmt: skip
+    read = _call_function("strptime", node.this.copy(), exp.Literal.string(format_))
+    return exp.cast(read, "date" if isinstance(node, exp.StrToDate) else "timestamptz")
+
+
+def _format_pieces(node: exp.Expr) -> tuple[FormatPiece, ...]:
+    written = node.meta.get(FORMAT_NOTE)
+    if written is None:
+        raise Unsupported("a format must be a literal", hint="For example: to_char(at, 'YYYY-MM').", span=span_of(node))
+    try:
+        return parse_to_char_format(written)
+    except UnknownFormat as error:
+        raise Unsupported(
+            f'the format has an unknown part "{error}"',
+            hint=f'Known are {", ".join(list_format_parts())}, and FM before them; "text" stands in double quotes.',
+            span=span_of(node),
+        ) from None
+
+
+_INTERVAL_UNITS = {
+    "MON": "MONTH", "MONS": "MONTH", "YR": "YEAR", "YRS": "YEAR", "Y": "YEAR", "HR": "HOUR", "HRS": "HOUR",
+    "H": "HOUR", "MIN": "MINUTE", "MINS": "MINUTE", "M": "MINUTE", "SEC": "SECOND", "SECS": "SECOND", "S": "SECOND",
+    "D": "DAY", "W": "WEEK", "MSEC": "MILLISECOND", "MSECS": "MILLISECOND", "USEC": "MICROSECOND",
+}  # fmt: skip
+
+
+def _rewrite_interval(node: exp.Expr) -> exp.Expr | None:
+    """Units that PostgreSQL has short words for."""
+    unit = node.args.get("unit")
+    word = _INTERVAL_UNITS.get(unit.name.upper()) if isinstance(unit, exp.Var) else None
+    return exp.Interval(this=node.this.copy(), unit=exp.var(word)) if word is not None else None
+
+
+# --- texts -----------------------------------------------------------------------------------------------------------
+
+
+def _rewrite_like(node: exp.Expr) -> exp.Expr | None:
+    """A backslash in a pattern takes the next character as it is."""
+    pattern = node.expression
+    plain = isinstance(pattern, exp.Literal) and "\\" not in pattern.name
+    if plain or isinstance(node.parent, exp.Escape) or isinstance(pattern, exp.Any | exp.All | exp.Tuple | exp.Array):
+        return None
+    bare = node.copy()
+    bare.meta[_REWRITTEN] = True
+    return exp.Escape(this=bare, expression=exp.Literal.string("\\"))
+
+
+def _rewrite_format(node: exp.Expr) -> exp.Expr | None:
+    """By PostgreSQL's %s; DuckDB's own {} stay."""
+    written = node.this
+    if not isinstance(written, exp.Literal) or not written.is_string or "%" not in written.name:
+        return None
+    if re.sub("%[s%]", "", written.name).count("%"):
+        raise Unsupported("FORMAT takes %s and %%", hint="For example: format('%s of %s', ward, n).",
+                          span=span_of(node))  # fmt: skip
+    if written.name.replace("%%", "").count("%") > len(node.expressions):
+        raise InvalidParameter("too few arguments for format()", span=span_of(node))
+    texts = [exp.Coalesce(this=_cast_to_text(arg), expressions=[exp.Literal.string("")]) for arg in node.expressions]
+    return _call_function("printf", written.copy(), *texts)
+
+
+def _cast_to_text(value: exp.Expr) -> exp.Expr:
+    """As FORMAT shows it: a truth by one letter."""
+    if infer_type(value) != BOOLEAN:
+        return exp.cast(value.copy(), "text")
+    letters = exp.Case().when(exp.paren(value.copy()), exp.Literal.string("t"))
+    return letters.when(exp.Not(this=exp.paren(value.copy())), exp.Literal.string("f"))
+
+
+def _rewrite_function_name(node: exp.Expr) -> exp.Expr | None:
+    name = _DUCKDB_NAMES.get(str(node.this).lower())
+    return _call_function(name, *(arg.copy() for arg in node.expressions)) if name is not None else None
+
+
+# --- numbers and types -----------------------------------------------------------------------------------------------
+
+
+def _rewrite_cast(node: exp.Expr) -> exp.Expr | None:
+    to, inner = node.args["to"], node.this
+    is_single = to.this in _CHAR_TYPES and not to.expressions  # CHAR is CHAR(1)
+    if is_single or (to.this in _LIMITED_TEXT_TYPES and to.expressions):
+        length = exp.Literal.number(1) if is_single else to.expressions[0].this.copy()
+        return exp.Left(this=exp.cast(inner.copy(), "text"), expression=length)
+    if to.is_type(exp.DType.BOOLEAN) and isinstance(inner, exp.Literal) and inner.is_string:
+        truth = _BOOLEAN_WORDS.get(inner.name.strip().lower())
+        return None if truth is None else exp.Boolean(this=truth)
+    if to.this is exp.DType.DECIMAL and not to.expressions:
+        return rewrite_plain_numeric(node)
+    check_cast_literal(node)
+    return rewrite_scaled_numeric(node) if to.this is exp.DType.DECIMAL else None
+
+
+def _rewrite_width_bucket(node: exp.Expr) -> exp.Expr | None:
+    """0 below the first bucket, one more than there are above the last."""
+    value, low, high, count = (node.args[name] for name in ("this", "min_value", "max_value", "num_buckets"))
+    above = exp.Add(this=exp.paren(count.copy()), expression=exp.Literal.number(1))
+    part = exp.Mul(this=exp.paren(exp.Sub(this=exp.paren(value.copy()), expression=exp.paren(low.copy()))),
+                   expression=exp.paren(count.copy()))  # fmt: skip
+    width = exp.cast(exp.Sub(this=exp.paren(high.copy()), expression=exp.paren(low.copy())), "double")
+    bucket = exp.Add(this=exp.cast(exp.Floor(this=exp.Div(this=part, expression=width)), "int"),
+                    expression=exp.Literal.number(1))  # fmt: skip
+    below = exp.LT(this=exp.paren(value.copy()), expression=exp.paren(low.copy()))
+    case = exp.Case().when(below, exp.Literal.number(0))
+    case = case.when(exp.GTE(this=exp.paren(value.copy()), expression=exp.paren(high.copy())), above)
+    inside = exp.Not(this=exp.Is(this=bucket.copy(), expression=exp.Null()))
+    return exp.Paren(this=case.when(inside, bucket))
+
+
+def _call_function(name: str, *args: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this=name, expressions=list(args))
+
+
+_REWRITERS: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
+    exp.TimeToStr: _rewrite_to_char,
+    exp.StrToDate: _rewrite_to_date,
+    exp.StrToTime: _rewrite_to_date,
+    exp.Like: _rewrite_like,
+    exp.ILike: _rewrite_like,
+    exp.Format: _rewrite_format,
+    exp.Interval: _rewrite_interval,
+    exp.JSONArrayAgg: lambda node: _call_function("json_group_array", node.this.copy()),
+    exp.Anonymous: _rewrite_function_name,
+    exp.Cast: _rewrite_cast,
+    exp.WidthBucket: _rewrite_width_bucket,
+    **MORE_REWRITERS,
+}
+
+
+def render_postprocessing(post: exp.Query) -> str:
+    """What the generator cannot write is refused; by default it would be left out, with a line in a log."""
+    for series in [node for node in post.find_all(exp.ExplodingGenerateSeries) if isinstance(node.parent, exp.Explode)]:
+        series.replace(exp.GenerateSeries(**{key: value for key, value in series.args.items() if value is not None}))
+    limit_result_sizes(post)
+    rewrite_number_formats(post)
+    apply_postgres_semantics(post)
+    try:
+        return str(post.sql(dialect="duckdb", unsupported_level=ErrorLevel.RAISE))
+    except GENERATOR_ERRORS:
+        raise Unsupported(
+            "a clause after the aggregation is not supported", hint="DuckDB has no such clause for a SELECT."
+        ) from None
+
+
+def tables_read_by(post: exp.Query) -> frozenset[str]:
+    """The names of all tables that a post-processing query reads, CTEs of its own among them."""
+    return frozenset(table.name for table in post.find_all(exp.Table))

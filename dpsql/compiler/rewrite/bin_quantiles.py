@@ -1,0 +1,208 @@
+"""Turn a quantile, MIN or MAX into counts per group and bin, of which one bin will be chosen for each group.
+
+    MEDIAN(x) by k  →  rows per (k, bin), bin = x in whole steps, every group and every bin listed
+
+Bins are a key like any other, so the counts have the sensitivity of counts. A unit's weight bounds its rows per group,
+over all bins together, since the score of a bin looks at all of its group (SOUNDNESS 6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+
+from dpsql.compiler.analysis.domains import derive_domains, domain_of
+from dpsql.compiler.analysis.units import derive_unit_facts
+from dpsql.compiler.plan.aggregate import Aggregate, CountBlocks, Factor, Gather, Listed, ListedHole, ListedRange, Sum
+from dpsql.compiler.plan.bundles import CountBundle
+from dpsql.compiler.plan.expressions import UID, Call, Column, Expr, IsNull, Not, Quantise
+from dpsql.compiler.plan.measures import Blockwise, Extreme, Local, Quantile
+from dpsql.compiler.plan.relations import Field, Filter, Named, Project, Rows, row_fields
+from dpsql.compiler.plan.steps import Bins
+from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy, weigh_units
+from dpsql.compiler.rewrite.form_blocks import blocks_of
+from dpsql.compiler.rewrite.grids import declared_grids
+from dpsql.compiler.rewrite.pipeline import prepare_rows
+from dpsql.errors import TypeMismatch, UnboundedContribution, UnboundedValues, Unsupported
+from dpsql.privacy.exponential import ExtremeTarget as ExtremeTarget
+from dpsql.privacy.exponential import Rank, Target
+from dpsql.schema.domain import Domain
+from dpsql.schema.model import Resolved
+from dpsql.types import BIGINT, DOUBLE, Kind
+
+BIN_KEY = "bin"
+ROWS_CELL = "rows"
+
+MAX_CELLS = 1 << 20
+"""Groups times bins: all of them leave the engine."""
+
+MIN_BINS = 64
+MAX_QUANTILE_BINS = 1 << 14
+MAX_EXTREME_BINS = 1 << 10
+"""MIN and MAX skip rows by the logarithm of the bins, so that noise does not choose among those beyond the data."""
+
+
+@dataclass(frozen=True)
+class BinSelection:
+    """Counts per group and bin, what the bins mean, and which bins are wanted of each group."""
+
+    gather: Gather
+    bins: Bins
+    targets: tuple[Target, ...]
+    local: Local | None = None
+
+
+def bin_quantile(
+    aggregate: Aggregate,
+    measure: Quantile | Extreme,
+    listed: Listed | None,
+    resolved: Resolved,
+    policy: ContributionPolicy,
+) -> BinSelection:
+    """`listed` are the groups, known or from a hole; the aggregate has this measure alone."""
+    prepared = prepare_rows(aggregate, resolved)
+    (prepared_measure,) = prepared.measures
+    assert isinstance(prepared_measure, Quantile | Extreme)
+    arg = _to_numeric_arg(prepared_measure.arg, measure)
+    env = derive_domains(prepared.rows, policy.rows)
+    grids = declared_grids(prepared.rows)
+    declared = grids.get(prepared_measure.arg.name) if isinstance(prepared_measure.arg, Column) else None
+    max_bins = MAX_EXTREME_BINS if isinstance(measure, Extreme) else MAX_QUANTILE_BINS
+    steps = _quantize_to_bins(arg, _require_bounds(domain_of(arg, env), measure), declared, listed, max_bins)
+    names = tuple(key.name for key in prepared.keys)
+    rows = _bin_rows(prepared.rows, steps)
+    if isinstance(measure, Quantile) and measure.local is not None:
+        _require_one_value(rows, measure)
+    summed = weigh_units(rows, names, (CountBundle(ROWS_CELL, None),), policy)
+    part = Sum(summed.input, (*names, BIN_KEY), summed.bundles)
+    bin_ = Field(BIN_KEY, BIGINT)
+    factors = listed.factors if listed is not None else ()
+    all_bins = Listed((*factors, ListedRange(bin_, steps.lower, steps.upper)))
+    gather = Gather((*prepared.keys, bin_), all_bins, None, (part,))
+    discrete = isinstance(measure, Extreme) or measure.discrete or measure.arg.type.is_time
+    bins = Bins(steps.lower, steps.upper, steps.grid, measure.arg.type, discrete)
+    return BinSelection(gather, bins, _targets_of(measure), measure.local if isinstance(measure, Quantile) else None)
+
+
+def _targets_of(measure: Quantile | Extreme) -> tuple[Target, ...]:
+    if isinstance(measure, Extreme):
+        return (ExtremeTarget(measure.high),)
+    return tuple(Rank(f) if 0 < f < 1 else ExtremeTarget(f == 1) for f in measure.fractions)
+
+
+def _require_one_value(rows: Rows, measure: Quantile) -> None:
+    """Distances are counted in units, each with one value: of a unit with many rows, each would be a step."""
+    if derive_unit_facts(rows).rows != 1:
+        assert measure.local is not None
+        raise Unsupported(
+            f"a median by {measure.local.by.value} needs one value for each privacy unit",
+            hint="Aggregate per unit first: SELECT MEDIAN(v) FROM (SELECT unit, AVG(x) AS v FROM … GROUP BY unit).",
+            span=measure.span,
+        )
+
+
+def _to_numeric_arg(arg: Expr, measure: Quantile | Extreme) -> Expr:
+    """The argument as a number: days of a date, microseconds of a moment."""
+    match arg.type.kind:
+        case Kind.DATE:
+            return Call("epoch_days", (arg,), BIGINT)
+        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            return Call("epoch_us", (arg,), BIGINT)
+        case _ if arg.type.is_number:
+            return arg
+        case _:
+            raise TypeMismatch(
+                f"quantiles, MIN and MAX are for numbers and dates, not {arg.type}",
+                hint="MODE gives the most frequent value of any type.",
+                span=measure.span,
+            )
+
+
+def _require_bounds(domain: Domain, measure: Quantile | Extreme) -> Domain:
+    if domain.is_bounded:
+        return domain
+    origin = measure.arg.origin if isinstance(measure.arg, Column) else None
+    declare = f"Declare bounds for {origin} in the schema, or write" if origin else "Write"
+    raise UnboundedValues(
+        f"the values of {measure.text} have no bounds",
+        hint=f"{declare} CLIP({measure.text}, 0, 100) in its place, with bounds of your own.",
+        span=measure.span,
+    )
+
+
+def _quantize_to_bins(
+    arg: Expr, domain: Domain, declared: Fraction | None, listed: Listed | None, bins: int
+) -> Quantise:
+    """As many bins as the groups leave room for; whole numbers, and days, have one each where they fit."""
+    lower, upper = domain.bounds
+    max_bins = max_bins_for(listed, bins)
+    natural = declared or (Fraction(1) if domain.type.is_integer else None)
+    if domain.type.kind is Kind.DECIMAL:
+        natural = natural or Fraction(1, 10 ** (domain.type.scale or 0))
+    grid = natural or (Fraction(1, 1 << 200) if upper > lower else abs(lower) or Fraction(1))
+    if (upper - lower) / grid >= max_bins:
+        bin_width = (upper - lower) / (max_bins - 1) or Fraction(1)
+        grid = -(-bin_width // natural) * natural if natural is not None else bin_width
+    first_bin, last_bin = (lower / grid).__ceil__(), (upper / grid).__floor__()
+    if first_bin > last_bin:
+        first_bin = last_bin = round((lower + upper) / 2 / grid)
+    return Quantise(arg, grid, first_bin, last_bin)
+
+
+def max_bins_for(listed: Listed | None, bins: int) -> int:
+    """How many bins each group may have."""
+    groups = 1 if listed is None else max(1, prod(min(f.count, _typical_group_count(f)) for f in listed.factors))
+    return max(MIN_BINS, min(bins, MAX_CELLS // groups))
+
+
+def _typical_group_count(factor: Factor) -> int:
+    """Of groups that are not known yet, as many as most answers have; bins for the most there could be were too few."""
+    return 256 if isinstance(factor, ListedHole) else factor.count
+
+
+def _bin_rows(rows: Rows, steps: Quantise) -> Rows:
+    columns = [Named(f.name, Column(f.name, f.type)) for f in row_fields(rows) if f.name not in (UID, "x1")]
+    binned = Project(rows, (*columns, Named(BIN_KEY, steps)))
+    return Filter(binned, Not(IsNull(Column(BIN_KEY, BIGINT))))
+
+
+# Turn BLOCKWISE with combine => 'median' into counts of blocks per group and bin, of which one bin is chosen.
+#
+#     BLOCKWISE(mad(cost), 0, 5000, combine => 'median') by k  →  blocks per (k, bin), every group and every bin listed
+
+BLOCKS_CELL = "blocks"
+
+MAX_BLOCK_BINS = 1 << 12
+"""Between the bounds: a median of some hundred blocks is hardly known better."""
+
+
+def bin_block_median(
+    aggregate: Aggregate,
+    measure: Blockwise,
+    listed: Listed | None,
+    selected: bool,
+    resolved: Resolved,
+    policy: ContributionPolicy,
+) -> BinSelection:
+    """`listed` are the groups, known or from a hole that a selection fills; the aggregate has this measure alone."""
+    prepared = prepare_rows(aggregate, resolved)
+    (prepared_measure,) = prepared.measures
+    assert isinstance(prepared_measure, Blockwise)
+    names = tuple(key.name for key in prepared.keys)
+    if selected and not set(names) <= derive_unit_facts(prepared.rows).determined:
+        raise UnboundedContribution(
+            "a privacy unit may be in any number of the groups asked for, and changes a block in each of them",
+            hint="Group by keys that depend on the unit alone, or whose values are declared: BLOCKWISE has no cap.",
+            span=measure.span,
+        )
+    steps = max_bins_for(listed, MAX_BLOCK_BINS) // 2 * 2
+    part = CountBlocks(
+        prepared.rows, names, BIN_KEY, blocks_of(prepared_measure, prepared.rows, steps, policy.rows), BLOCKS_CELL
+    )
+    bin_ = Field(BIN_KEY, BIGINT)
+    factors = listed.factors if listed is not None else ()
+    all_bins = Listed((*factors, ListedRange(bin_, 0, steps)))
+    gather = Gather((*prepared.keys, bin_), all_bins, None, (part,))
+    bins = Bins(0, steps, part.blocks.grid, DOUBLE, False, measure.lower)
+    return BinSelection(gather, bins, (Rank(Fraction(1, 2)),))

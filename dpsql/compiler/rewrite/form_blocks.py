@@ -1,0 +1,105 @@
+"""Turn BLOCKWISE into a cell per group, and say how the mean of the blocks is worked out from it.
+
+    BLOCKWISE(mad(cost), 0, 5000, blocks => 100)  →  SumBlocks: 100 blocks, 0 to 5000 in 2^20 steps
+                                                     answer: 2500 + cell * grid / 100
+
+Arguments go to their integer grid first; rewriting of keys and rows is as for any other measure. A unit's weight plays
+no part: however many rows it has, it changes one block (`SumBlocks`), which it may fill alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from dpsql.compiler.analysis.domains import Domains, derive_domains, domain_of
+from dpsql.compiler.analysis.sensitivity import max_groups_reached
+from dpsql.compiler.plan.aggregate import Aggregate, CountBlocks, Gather, SumBlocks
+from dpsql.compiler.plan.estimators import BlockMean
+from dpsql.compiler.plan.expressions import Column, Expr
+from dpsql.compiler.plan.measures import (
+    CUBED_FUNCTIONS,
+    MAX_CUBED_WIDTH,
+    MAX_SQUARED_WIDTH,
+    SQUARED_FUNCTIONS,
+    VALUE_FUNCTIONS,
+    BlockAggregate,
+    Blocks,
+    Blockwise,
+    Measure,
+    Statistic,
+)
+from dpsql.compiler.plan.relations import Rows
+from dpsql.compiler.rewrite.grids import declared_grids, quantize_arg, unbounded_values_error
+from dpsql.compiler.rewrite.make_total import make_finite
+from dpsql.errors import UnboundedContribution, Unsupported
+
+BLOCK_STEPS = 1 << 20
+"""Between the bounds of a block's number: each is rounded by at most 2^-21 of the range, and so is their mean."""
+
+BLOCK_STEP_BITS = 40
+"""A range of arguments has about 2^40 steps: they are compared and added up, not multiplied by a weight."""
+
+
+def refuse_grouping_sets(aggregate: Aggregate) -> None:
+    """Grouping sets put a unit into several groups of keys that depend on it alone."""
+    blockwise = next((measure for measure in aggregate.measures if isinstance(measure, Blockwise)), None)
+    if blockwise is not None and aggregate.sets:
+        raise Unsupported(
+            "BLOCKWISE does not go with ROLLUP, CUBE and GROUPING SETS",
+            hint="Ask for each grouping set in a SELECT of its own.",
+            span=blockwise.span,
+        )
+
+
+def check_groups_reached(measure: Blockwise, part: SumBlocks | CountBlocks, gather: Gather) -> None:
+    """Refuses, with its place, what sensitivity would have no bound for."""
+    try:
+        max_groups_reached(part, gather)
+    except UnboundedContribution as error:
+        raise UnboundedContribution(error.message, hint=error.hint, span=measure.span) from None
+
+
+def sum_blocks(
+    measure: Blockwise, rows: Rows, keys: tuple[str, ...], cell: str, assume: int | None
+) -> tuple[SumBlocks, BlockMean]:
+    """The part that runs, over the release's input rows, and its answer."""
+    blocks = blocks_of(measure, rows, BLOCK_STEPS, assume)
+    lower, upper = measure.lower, measure.upper
+    part = SumBlocks(rows, keys, blocks, cell)
+    return part, BlockMean(((cell, Fraction(1, blocks.count)),), (lower + upper) / 2, lower, upper)
+
+
+def blocks_of(measure: Blockwise, rows: Rows, steps: int, assume: int | None) -> Blocks:
+    return Blocks(measure.blocks, _make_statistic_exact(measure, rows, assume), measure.lower, measure.upper, steps)
+
+
+def _make_statistic_exact(measure: Blockwise, rows: Rows, assume: int | None) -> Statistic:
+    """The statistic of numbers in whole steps, and of values that are told apart alike in every order of rows."""
+    env, grids = derive_domains(rows, assume), declared_grids(rows)
+
+    def make_exact(aggregate: BlockAggregate) -> BlockAggregate:
+        if aggregate.arg is None:
+            return aggregate
+        if aggregate.function in VALUE_FUNCTIONS:
+            return replace(aggregate, arg=make_finite(aggregate.arg))
+        grid = grids.get(aggregate.arg.name) if isinstance(aggregate.arg, Column) else None
+        _check_bounds(aggregate.arg, measure, rows, env, assume)
+        domain = domain_of(aggregate.arg, env)
+        return replace(
+            aggregate,
+            arg=quantize_arg(aggregate.arg, domain, grid, _max_steps_for(aggregate.function), fine=BLOCK_STEP_BITS),
+        )
+
+    return replace(measure.statistic, aggregates=tuple(map(make_exact, measure.statistic.aggregates)))
+
+
+def _check_bounds(arg: Expr, measure: Measure, rows: Rows, env: Domains, assume: int | None) -> None:
+    if not domain_of(arg, env).is_bounded:
+        raise unbounded_values_error(arg, measure, rows, assume)
+
+
+def _max_steps_for(function: str) -> int | None:
+    return (
+        MAX_SQUARED_WIDTH if function in SQUARED_FUNCTIONS else MAX_CUBED_WIDTH if function in CUBED_FUNCTIONS else None
+    )

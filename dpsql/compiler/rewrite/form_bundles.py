@@ -1,0 +1,457 @@
+"""Turn measures into bundles of integer cells, and say how each measure is worked out from them.
+
+Measures of one argument share its bundle (`sums`), those of one pair of arguments theirs, equal sums are computed and
+paid once, and COUNT(*) joins the first bundle that can tell it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import assert_never
+
+from dpsql.compiler.analysis.domains import Domains, derive_domains, domain_of
+from dpsql.compiler.plan.bundles import (
+    MAX_WIDTH,
+    Bundle,
+    CountBundle,
+    CovarianceBundle,
+    MomentBundle,
+    SumBundle,
+    VarianceBundle,
+    step_width,
+)
+from dpsql.compiler.plan.estimators import (
+    BetaPosterior,
+    Evidence,
+    Linear,
+    Mean,
+    Moments,
+    NormalPosterior,
+    Paired,
+    Recipe,
+    Terms,
+    Variance,
+)
+from dpsql.compiler.plan.expressions import And, Case, Column, Expr, IsNull, Literal, Not, Quantise
+from dpsql.compiler.plan.measures import (
+    Best,
+    Blockwise,
+    ConjugatePosterior,
+    CountDistinctUnits,
+    CountRows,
+    CountValues,
+    DistinctValues,
+    Extreme,
+    Frequent,
+    MeanValues,
+    Measure,
+    PairFunction,
+    PairValues,
+    Posterior,
+    Quantile,
+    SharesPosterior,
+    SumValues,
+    Truth,
+    VarianceValues,
+)
+from dpsql.compiler.plan.relations import Rows
+from dpsql.compiler.rewrite.grids import declared_grids, quantize_arg, unbounded_values_error
+from dpsql.errors import InternalError, Span, TypeMismatch
+from dpsql.types import BIGINT, sum_type
+
+# The bundle of one argument, and how its cells give the argument's count, sum, mean and variance.
+#
+#     SUM(x) alone              →  one cell, v
+#     COUNT(x) alone            →  one cell, 1 where x is not NULL
+#     COUNT(*), SUM(x), AVG(x)  →  three cells: v - lower, upper - v, and upper - lower where x is NULL
+#     VAR(x), and all of those  →  three cells of z = 2v - (lower + upper): W^2 - z^2, z^2, W z
+#
+# Every argument gets one bundle, whatever is asked of it, so that it is paid once.
+
+ROWS_CELL = "rows"
+
+
+@dataclass(frozen=True)
+class ArgumentSums:
+    """What the cells of one argument add up to; `first` and `second` are about `center`."""
+
+    bundle: Bundle
+    count: Terms  # of its values
+    first: Terms | None = None
+    second: Terms | None = None
+    center: Fraction = Fraction(0)
+    lower: Fraction = Fraction(0)
+    upper: Fraction = Fraction(0)
+    rows: Terms | None = None  # of all rows, where the cells tell
+
+    @property
+    def total(self) -> Terms:
+        assert self.first is not None
+        return combine_terms((self.first, Fraction(1)), (self.count, self.center))
+
+    @property
+    def mean(self) -> Mean:
+        assert self.first is not None
+        return Mean(self.count, self.first, self.center, self.lower, self.upper)
+
+    def make_variance(self, sample: bool, root: bool) -> Variance:
+        assert self.first is not None and self.second is not None
+        half = (self.upper - self.lower) / 2
+        return Variance(self.count, self.first, self.second, half**2, sample, root)
+
+
+def combine_terms(*parts: tuple[Terms, Fraction]) -> Terms:
+    """The sum of terms, each times a number; a cell stands there once."""
+    result: dict[str, Fraction] = {}
+    for terms, factor in parts:
+        for cell, coefficient in terms:
+            result[cell] = result.get(cell, Fraction(0)) + coefficient * factor
+    return tuple((cell, coefficient) for cell, coefficient in result.items() if coefficient)
+
+
+def cell_term(cell: str) -> Terms:
+    return ((cell, Fraction(1)),)
+
+
+def make_count_sums(arg: Expr, nullable: bool, cell: str) -> ArgumentSums:
+    """COUNT of something that is never NULL counts rows."""
+    if not nullable:
+        return ArgumentSums(CountBundle(ROWS_CELL, None), cell_term(ROWS_CELL), rows=cell_term(ROWS_CELL))
+    return ArgumentSums(CountBundle(cell, arg), cell_term(cell))
+
+
+def make_total_sums(value: Quantise, cell: str) -> ArgumentSums:
+    return ArgumentSums(
+        SumBundle(cell, value), (), cell_term(cell), lower=value.lower * value.grid, upper=value.upper * value.grid
+    )
+
+
+def make_constant_sums(value: Quantise, count: ArgumentSums) -> ArgumentSums:
+    """Every value is the same: its sum is a multiple of the count, and it has no variance."""
+    number = value.lower * value.grid
+    return ArgumentSums(count.bundle, count.count, (), (), number, number, number, count.rows)
+
+
+def make_mean_sums(
+    value: Quantise, nullable: bool, cell: str, with_rows: bool, null_as: int | None = None
+) -> ArgumentSums:
+    """With `with_rows`, rows without a value are counted too: in a cell of their own, or as `null_as` steps."""
+    missing = f"{cell}_missing" if with_rows and nullable and null_as is None else None
+    bundle = MomentBundle(f"{cell}_above", f"{cell}_below", missing, value, null_as=null_as)
+    lower, upper = value.lower * value.grid, value.upper * value.grid
+    count = combine_terms((cell_term(bundle.above) + cell_term(bundle.below), 1 / (upper - lower)))
+    rows = combine_terms((count, Fraction(1)), (cell_term(missing) if missing else (), 1 / (upper - lower)))
+    return ArgumentSums(bundle, count, cell_term(bundle.above), None, lower, lower, upper,
+                rows if with_rows or not nullable else None)  # fmt: skip
+
+
+def make_variance_sums(value: Quantise, nullable: bool, cell: str) -> ArgumentSums:
+    bundle = VarianceBundle(f"{cell}_rest", f"{cell}_square", f"{cell}_linear", value)
+    lower, upper = value.lower * value.grid, value.upper * value.grid
+    half = (upper - lower) / 2
+    count = cell_term(bundle.rest) + cell_term(bundle.square)
+    return ArgumentSums(
+        bundle,
+        count,
+        combine_terms((cell_term(bundle.linear), half)),
+        combine_terms((cell_term(bundle.square), half**2)),
+        (lower + upper) / 2,
+        lower,
+        upper,
+        None if nullable else count,
+    )
+
+
+@dataclass(frozen=True)
+class PairSums:
+    """What the cells of two arguments add up to, over the rows where both are there."""
+
+    bundle: Bundle
+    count: Terms
+    moments: tuple[Moments, Moments] | None  # in the order of the bundle; None where only the count is asked
+    product: Terms
+    rows: Terms | None
+
+
+def make_pair_count_sums(first: Expr, second: Expr, nullable: bool, cell: str) -> PairSums:
+    both = And((Not(IsNull(first)), Not(IsNull(second))))
+    count = make_count_sums(Case(((both, Literal(1, BIGINT)),), Literal(None, BIGINT), BIGINT), nullable, cell)
+    return PairSums(count.bundle, count.count, None, (), count.rows)
+
+
+def make_pair_product_sums(first: Quantise, second: Quantise, nullable: bool, cell: str) -> PairSums:
+    scales = (MAX_WIDTH // max(1, step_width(first)), MAX_WIDTH // max(1, step_width(second)))
+    names = (f"{cell}_rest", f"{cell}_aa", f"{cell}_a", f"{cell}_b", f"{cell}_bb", f"{cell}_ab")
+    bundle = CovarianceBundle(names, first, second, scales)
+    rest, aa, a, b, bb, ab = names
+    # A cell of a constant holds nothing but noise, and is not read.
+    unit_a, unit_b = (
+        bundle.max_width * value.grid / (2 * scale) if step_width(value) else Fraction(0)
+        for value, scale in zip(bundle.values, scales, strict=True)
+    )
+    count = cell_term(rest) + cell_term(aa)
+    return PairSums(
+        bundle,
+        count,
+        (_make_moments(first, a, aa, unit_a), _make_moments(second, b, bb, unit_b)),
+        combine_terms((cell_term(ab), unit_a * unit_b)),
+        None if nullable else count,
+    )
+
+
+def _make_moments(value: Quantise, linear: str, square: str, unit: Fraction) -> Moments:
+    center = (value.lower + value.upper) * value.grid / 2
+    return Moments(
+        combine_terms((cell_term(linear), unit)),
+        combine_terms((cell_term(square), unit**2)),
+        center,
+        step_width(value) * value.grid / 2,
+    )
+
+
+# What counts as true or false: truth values, and whole numbers that are known to be 0 or 1.
+
+
+def require_flag(
+    function_name: str, lower: Fraction | None, upper: Fraction | None, text: str, span: Span | None
+) -> None:
+    """Refuse numbers that may be others: they would be moved to 0 or 1, and counted for what they are not."""
+    if lower is None or upper is None or not 0 <= lower <= upper <= 1:
+        raise TypeMismatch(f"{function_name} needs truth values, or whole numbers that are 0 or 1",
+                           hint=f"For example: {function_name}({text} > 0).", span=span)  # fmt: skip
+
+
+# Posteriors as recipes over the cells of one argument: the sums that AVG and VAR have, and no others.
+#
+# Privacy: nothing else is asked of the rows, so the loss is that of AVG, or of VAR, of the same argument. How many rows
+# there are comes from the noisy cells too.
+
+ONE = Fraction(1)
+
+
+def make_posterior(measure: ConjugatePosterior, sums: ArgumentSums) -> BetaPosterior | NormalPosterior:
+    match measure.family:
+        case "beta":
+            return _make_beta_posterior(measure, sums)
+        case "normal":
+            return _make_normal_posterior(measure, sums)
+        case _:
+            assert_never(measure.family)
+
+
+def _make_beta_posterior(measure: ConjugatePosterior, sums: ArgumentSums) -> BetaPosterior:
+    require_flag("BETA_POSTERIOR", sums.lower, sums.upper, measure.text, measure.span)
+    prior = dict(measure.prior)
+    zeros = combine_terms((sums.count, ONE), (sums.total, -ONE))
+    return BetaPosterior(sums.total, zeros, prior.get("alpha", ONE), prior.get("beta", ONE), measure.confidence,
+                         measure.part)  # fmt: skip
+
+
+def _make_normal_posterior(measure: ConjugatePosterior, sums: ArgumentSums) -> NormalPosterior:
+    """Without a prior of one's own, every mean within the bounds and every variance is as likely as any other."""
+    assert sums.first is not None and sums.second is not None
+    prior, center, half = dict(measure.prior), (sums.lower + sums.upper) / 2, (sums.upper - sums.lower) / 2
+    square = combine_terms((sums.second, 1 / half**2)) if half else ()
+    return NormalPosterior(
+        rest=combine_terms((sums.count, ONE), (square, -ONE)),
+        square=square,
+        linear=combine_terms((sums.first, 1 / half)) if half else (),
+        center=center,
+        half=half,
+        prior_mean=prior.get("prior_mean", center),
+        prior_n=prior.get("prior_n", Fraction(0)),
+        prior_sd=prior.get("prior_sd"),
+        sigma=prior.get("sigma"),
+        confidence=measure.confidence,
+        part=measure.part,
+    )
+
+
+UNITS_CELL = "units"
+
+
+@dataclass(frozen=True)
+class UnitCount:
+    """Units to be counted in a cell: those with a row, or with one for which `where` holds."""
+
+    cell: str
+    where: Expr | None
+
+
+@dataclass(frozen=True)
+class DistinctSums:
+    """Bundles over the distinct values of some columns."""
+
+    columns: tuple[str, ...]
+    bundles: tuple[Bundle, ...]
+
+
+@dataclass(frozen=True)
+class FormedBundles:
+    bundles: tuple[Bundle, ...]
+    recipes: tuple[Recipe, ...]  # one per measure, in order
+    units: tuple[UnitCount, ...]
+    distinct: tuple[DistinctSums, ...]
+
+
+def form_bundles(measures: tuple[Measure, ...], node: Rows, assume: int | None) -> FormedBundles:
+    """`node` is the relation of the release's input rows, sanitised; `assume` the rows that a unit counts for."""
+    return _BundleFormer(measures, node, assume).form_all()
+
+
+_SingleArgument = CountValues | SumValues | MeanValues | VarianceValues | Truth | ConjugatePosterior
+_PairKey = tuple[Expr, Expr]
+
+
+class _BundleFormer:
+    def __init__(self, measures: tuple[Measure, ...], node: Rows, assume: int | None) -> None:
+        self._measures, self._node, self._assume = measures, node, assume
+        self._env: Domains = derive_domains(node, assume)
+        self._grids = declared_grids(node)
+        self._wants_rows = any(isinstance(m, CountRows) for m in measures)
+        self._rows: Terms | None = None
+        self._single = {m.arg: None for m in measures if isinstance(m, _SingleArgument)}
+        self._sums: dict[Expr, ArgumentSums] = {}
+        self._pairs: dict[_PairKey, PairSums] = {}
+        self._distinct: dict[tuple[Expr, ...], ArgumentSums] = {}
+        self._units: dict[Expr | None, str] = {}
+
+    def form_all(self) -> FormedBundles:
+        for number, arg in enumerate(self._single, 1):
+            self._sums[arg] = self._bundle_argument(arg, f"c{number}")
+            self._rows = self._rows or self._sums[arg].rows
+        for number, pair in enumerate({_pair_key(m): None for m in self._measures if isinstance(m, PairValues)}, 1):
+            self._pairs[pair] = self._bundle_pair(pair, f"p{number}")
+            self._rows = self._rows or self._pairs[pair].rows
+        for number, args in enumerate({m.args: None for m in self._measures if isinstance(m, DistinctValues)}, 1):
+            self._distinct[args] = self._bundle_distinct(args, f"d{number}")
+        for measure in self._measures:
+            if isinstance(measure, CountDistinctUnits) and measure.where not in self._units:
+                number = len(self._units) + 1
+                self._units[measure.where] = UNITS_CELL if measure.where is None else f"{UNITS_CELL}{number}"
+        bundles = [s.bundle for s in self._sums.values()] + [pair.bundle for pair in self._pairs.values()]
+        if self._wants_rows and self._rows is None:
+            bundles.append(CountBundle(ROWS_CELL, None))
+            self._rows = cell_term(ROWS_CELL)
+        return FormedBundles(
+            bundles=tuple(dict.fromkeys(bundles)),
+            recipes=tuple(self._make_recipe(measure) for measure in self._measures),
+            units=tuple(UnitCount(cell, where) for where, cell in self._units.items()),
+            distinct=tuple(DistinctSums(_column_names(args), (sums.bundle,)) for args, sums in self._distinct.items()),
+        )
+
+    # --- bundles -----------------------------------------------------------------------------------------------------
+
+    def _bundle_argument(self, arg: Expr, cell: str) -> ArgumentSums:
+        own_measures = [m for m in self._measures if isinstance(m, _SingleArgument) and m.arg == arg]
+        nullable = domain_of(arg, self._env).nullable
+        if all(isinstance(m, CountValues) for m in own_measures):
+            return make_count_sums(arg, nullable, cell)
+        squares = any(_needs_squares(m) for m in own_measures)
+        value = self._quantize_arg(arg, next(m for m in own_measures if not isinstance(m, CountValues)), squares)
+        if value.lower == value.upper:
+            return make_constant_sums(value, make_count_sums(arg, nullable, cell))
+        if squares:
+            return make_variance_sums(value, nullable, cell)
+        with_rows = self._wants_rows and self._rows is None
+        if all(isinstance(m, SumValues) for m in own_measures):
+            if not with_rows:
+                return make_total_sums(value, cell)
+            if nullable and value.lower <= 0 <= value.upper:
+                # A row without a value adds nothing to the sum, and is counted.
+                return make_mean_sums(value, nullable, cell, with_rows, null_as=0)
+        return make_mean_sums(value, nullable, cell, with_rows)
+
+    def _bundle_pair(self, pair: _PairKey, cell: str) -> PairSums:
+        own_measures = [m for m in self._measures if isinstance(m, PairValues) and _pair_key(m) == pair]
+        nullable = any(domain_of(arg, self._env).nullable for arg in pair)
+        if all(m.function is PairFunction.COUNT for m in own_measures):
+            return make_pair_count_sums(*pair, nullable, cell)
+        first, second = (self._quantize_arg(arg, own_measures[0], squares=True) for arg in pair)
+        return make_pair_product_sums(first, second, nullable, cell)
+
+    def _bundle_distinct(self, args: tuple[Expr, ...], cell: str) -> ArgumentSums:
+        """Distinct rows hold no NULL in their first column."""
+        own_measures = [m for m in self._measures if isinstance(m, DistinctValues) and m.args == args]
+        count = ArgumentSums(CountBundle(cell, None), cell_term(cell))
+        if all(m.function == "count" for m in own_measures):
+            return count
+        value = self._quantize_arg(args[0], next(m for m in own_measures if m.function != "count"), squares=False)
+        if value.lower == value.upper:
+            return make_constant_sums(value, count)
+        if all(m.function == "sum" for m in own_measures):
+            return make_total_sums(value, cell)
+        return make_mean_sums(value, False, cell, with_rows=False)
+
+    def _quantize_arg(self, arg: Expr, measure: Measure, squares: bool) -> Quantise:
+        domain = domain_of(arg, self._env)
+        if not (domain.is_bounded and domain.type.is_number):
+            raise unbounded_values_error(arg, measure, self._node, self._assume)
+        grid = self._grids.get(arg.name) if isinstance(arg, Column) else None
+        return quantize_arg(arg, domain, grid, MAX_WIDTH if squares else None)
+
+    # --- recipes -----------------------------------------------------------------------------------------------------
+
+    def _make_recipe(self, measure: Measure) -> Recipe:
+        match measure:
+            case CountRows():
+                assert self._rows is not None
+                return Linear(self._rows, BIGINT)
+            case CountDistinctUnits(where):
+                return Linear(cell_term(self._units[where]), BIGINT)
+            case CountValues(arg):
+                return Linear(self._sums[arg].count, BIGINT)
+            case SumValues(arg):
+                return Linear(self._sums[arg].total, sum_type(arg.type))
+            case MeanValues(arg):
+                return self._sums[arg].mean
+            case VarianceValues(arg, sample, root):
+                return self._sums[arg].make_variance(sample, root)
+            case Truth(arg, every):
+                return _make_evidence(self._sums[arg], every)
+            case PairValues():
+                return self._make_pair_recipe(measure)
+            case DistinctValues(function, args):
+                sums = self._distinct[args]
+                if function == "mean":
+                    return sums.mean
+                return Linear(sums.count, BIGINT) if function == "count" else Linear(sums.total, sum_type(args[0].type))
+            case ConjugatePosterior(arg):
+                return make_posterior(measure, self._sums[arg])
+            case Quantile() | Extreme() | Frequent() | Blockwise() | Best() | Posterior() | SharesPosterior():
+                raise InternalError("this aggregate is a release or a part of its own")
+            case _:
+                assert_never(measure)
+
+    def _make_pair_recipe(self, measure: PairValues) -> Recipe:
+        sums = self._pairs[_pair_key(measure)]
+        if measure.function is PairFunction.COUNT or sums.moments is None:
+            return Linear(sums.count, BIGINT)
+        first, second = sums.moments
+        y, x = (first, second) if _pair_key(measure)[0] == measure.y else (second, first)
+        return Paired(measure.function, sums.count, y, x, sums.product)
+
+
+def _needs_squares(measure: Measure) -> bool:
+    if isinstance(measure, ConjugatePosterior):
+        return measure.family == "normal"
+    return isinstance(measure, VarianceValues)
+
+
+def _make_evidence(sums: ArgumentSums, every: bool) -> Evidence:
+    """BOOL_AND is false where there are zeros, BOOL_OR is true where there are ones."""
+    zeros = combine_terms((sums.count, Fraction(1)), (sums.total, Fraction(-1)))
+    return Evidence(zeros if every else sums.total, sums.count, found=not every)
+
+
+def _pair_key(measure: PairValues) -> _PairKey:
+    """One bundle for CORR(a, b) and CORR(b, a)."""
+    first, second = sorted((measure.y, measure.x), key=repr)
+    return first, second
+
+
+def _column_names(args: tuple[Expr, ...]) -> tuple[str, ...]:
+    if not all(isinstance(arg, Column) for arg in args):
+        raise InternalError("distinct values are those of columns")
+    return tuple(arg.name for arg in args if isinstance(arg, Column))

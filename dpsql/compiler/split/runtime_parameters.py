@@ -1,0 +1,440 @@
+"""Sub-selects within a block over private rows that are not over private rows themselves: they become holes.
+
+A released or public sub-select in WHERE, ON, FROM or an aggregate's argument is worked out first; its values are bound
+when the release runs. A hole has a type and a domain at compile time, whatever the values (SOUNDNESS 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpsql.compiler.analysis.domains import derive_domains, domain_of
+from dpsql.compiler.bind.coercion import bind_literal
+from dpsql.compiler.bind.correlation import decorrelate
+from dpsql.compiler.bind.outputs import Output
+from dpsql.compiler.bind.scope import ColumnNamer
+from dpsql.compiler.parse.dialect import span_of
+from dpsql.compiler.plan.aggregate import Aggregate
+from dpsql.compiler.plan.expressions import UID, HoleValue
+from dpsql.compiler.plan.measures import Blockwise, Extreme, MeanValues, Measure, Quantile
+from dpsql.compiler.plan.relations import (
+    Field,
+    PublicScan,
+    PublicTable,
+    Rows,
+    RowsHole,
+    Scan,
+    ScanColumn,
+    Table,
+    UnitId,
+)
+from dpsql.compiler.plan.steps import MAX_PARAMETER_LENGTH, MAX_PARAMETER_ROWS, Shape
+from dpsql.compiler.plan.walk import map_rows
+from dpsql.compiler.split.blocks import (
+    Block,
+    BoundRuntimeParameter,
+    Environment,
+    GroupedSubSelect,
+    Ownership,
+    SplitState,
+    build_with,
+)
+from dpsql.errors import NotPrivate, Unsupported
+from dpsql.schema.domain import Domain
+from dpsql.schema.model import CREATED_SCHEMA, EngineTable, MadeTable, Schema
+from dpsql.types import TEXT, Type
+
+# The bounds of a hole's numbers: those of its source expression, by interval arithmetic (SOUNDNESS 8).
+#
+#     JOIN (SELECT ward, AVG(cost) AS m FROM visits GROUP BY ward) AS t0   →  t0.m lies within the bounds of cost
+#
+# Averages, quantiles and extremes lie within the bounds of what they are of; counts and sums with noise have none.
+#
+# Privacy: nothing here depends on values, and values are moved into these bounds before they are bound (`post/holes`). So
+# what noise and whole-number arithmetic are computed from holds, whatever was released.
+
+NumberRange = tuple[Fraction, Fraction]
+
+MAX_MAGNITUDE = 10**300
+"""Beyond this a double has no room for what is added to it."""
+
+_RANGE_PRESERVING = (exp.Paren, exp.Alias, exp.Nullif, exp.Min, exp.Max, exp.Avg, exp.Median)
+"""What gives no number beyond those that it is given."""
+
+
+def derive_source_domains(domains: tuple[Domain, ...], post: exp.Query, state: SplitState) -> tuple[Domain, ...]:
+    """The domains of a hole's columns, with bounds where the post-processing that fills it shows some."""
+    synthetic = _fully_selected_table(post, post, state)
+    if synthetic is not None and len(synthetic.columns) == len(domains):
+        return tuple(
+            _narrow_bounds(domain, column.domain) for domain, column in zip(domains, synthetic.columns, strict=True)
+        )
+    if not isinstance(post, exp.Select) or len(post.selects) != len(domains):
+        return domains
+    ranges = (_expression_range(item, post, state) if domain.type.is_number else None
+             for item, domain in zip(post.selects, domains, strict=True))  # fmt: skip
+    pairs = zip(domains, ranges, strict=True)
+    return tuple(domain if bounds is None else domain.with_bounds(*bounds) for domain, bounds in pairs)
+
+
+def _narrow_bounds(domain: Domain, source: Domain) -> Domain:
+    return domain.with_bounds(*source.bounds) if domain.type.is_number and source.is_bounded else domain
+
+
+def _expression_range(node: exp.Expr, select: exp.Select, state: SplitState) -> NumberRange | None:
+    if isinstance(node, exp.Column):
+        return _column_range(node, select, state)
+    if isinstance(node, exp.Literal):
+        return _literal_range(node)
+    if isinstance(node, _RANGE_PRESERVING):
+        return _expression_range(node.this, select, state)
+    inner = [_expression_range(part, select, state) for part in _operands_of(node)]
+    ranges = [bounds for bounds in inner if bounds is not None]
+    if not ranges or len(ranges) != len(inner):
+        return None
+    combined = _combine_ranges(node, ranges)
+    return None if combined is None or max(map(abs, combined)) > MAX_MAGNITUDE else combined
+
+
+def _literal_range(node: exp.Literal) -> NumberRange | None:
+    """As everywhere: a literal past a double's range is refused before anything is worked out from it."""
+    value = bind_literal(node).value
+    return (Fraction(value), Fraction(value)) if isinstance(value, int | float | Decimal) else None
+
+
+def _operands_of(node: exp.Expr) -> list[exp.Expr]:
+    match node:
+        case exp.Add() | exp.Sub() | exp.Mul() | exp.Div():
+            return [node.this, node.expression]
+        case exp.Neg():
+            return [node.this]
+        case exp.Round() if not isinstance(node.args.get("decimals"), exp.Neg):  # tens and hundreds move further
+            return [node.this] if isinstance(node.args.get("decimals"), exp.Literal | None) else []
+        case exp.Cast() if node.to.this in (exp.DataType.Type.DOUBLE, exp.DataType.Type.DECIMAL):
+            return [node.this]
+        case exp.Coalesce():
+            return [node.this, *node.expressions]
+        case _:
+            return []
+
+
+def _combine_ranges(node: exp.Expr, ranges: list[NumberRange]) -> NumberRange | None:
+    (low, high), (other_low, other_high) = ranges[0], ranges[-1]
+    match node:
+        case exp.Add():
+            return low + other_low, high + other_high
+        case exp.Sub():
+            return low - other_high, high - other_low
+        case exp.Mul():
+            return _range_hull([a * b for a in ranges[0] for b in ranges[1]])
+        case exp.Div():
+            return None if other_low <= 0 <= other_high else _range_hull([a / b for a in ranges[0] for b in ranges[1]])
+        case exp.Neg():
+            return -high, -low
+        case exp.Coalesce():
+            return _range_hull([end for bounds in ranges for end in bounds])
+        case _:  # rounded: to a neighbor
+            return Fraction(low.__floor__()), Fraction(high.__ceil__())
+
+
+def _range_hull(ends: list[Fraction]) -> NumberRange:
+    return min(ends), max(ends)
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+
+def _column_range(node: exp.Column, select: exp.Select, state: SplitState) -> NumberRange | None:
+    release = state.releases.get(node.table)
+    if release is None:
+        return _synthetic_column_range(node, select, state) or _subquery_column_range(node, select, state)
+    column = next((c for c in release.columns if c.name == node.name and c.kind == "value"), None)
+    if column is None:
+        return None
+    return _measure_range(release.aggregate.measures[column.place], release.aggregate, state.schema)
+
+
+def _synthetic_column_range(node: exp.Column, select: exp.Select, state: SplitState) -> NumberRange | None:
+    """A column of the only source, where that is a synthetic table: its bounds are those of what it was made of."""
+    start = select.args.get("from_")
+    if start is None or select.args.get("joins") or node.table.lower() not in ("", start.this.alias_or_name.lower()):
+        return None
+    synthetic = _find_synthetic_table(start.this, select, state)
+    column = (
+        None if synthetic is None else next((c for c in synthetic.columns if c.name.lower() == node.name.lower()), None)
+    )
+    return column.domain.bounds if column is not None and column.domain.is_bounded else None
+
+
+def _fully_selected_table(query: exp.Expr, outer: exp.Expr, state: SplitState) -> MadeTable | None:
+    """The synthetic table that a query is all columns of."""
+    if not isinstance(query, exp.Select) or [type(item) for item in query.expressions] != [exp.Star]:
+        return None
+    if any(query.expressions[0].args.values()) or query.args.get("joins") or query.args.get("from_") is None:
+        return None
+    return _find_synthetic_table(query.args["from_"].this, outer, state)
+
+
+def _find_synthetic_table(source: exp.Expr, outer: exp.Expr, state: SplitState) -> MadeTable | None:
+    """By its own name, or by that of a WITH of the query that reads all of it."""
+    if not isinstance(source, exp.Table) or source.alias_column_names:
+        return None
+    if source.args.get("joins") or source.args.get("pivots") or source.args.get("laterals"):
+        return None
+    with_ = outer.args.get("with_")
+    for part in with_.expressions if isinstance(with_, exp.With) else ():
+        if part.alias.lower() == source.name.lower():
+            return None if part.alias_column_names else _fully_selected_table(part.this, part.this, state)
+    read = next(
+        (
+            candidate
+            for candidate in state.reads.values()
+            if candidate.name == source.name and candidate.place == CREATED_SCHEMA
+        ),
+        None,
+    )
+    return (
+        None
+        if read is None
+        else next((candidate for candidate in state.schema.made if candidate.key == read.table), None)
+    )
+
+
+def _subquery_column_range(node: exp.Column, select: exp.Select, state: SplitState) -> NumberRange | None:
+    """A column of the only source, where that is a SELECT with such an item."""
+    source = select.args["from_"].this if select.args.get("from_") is not None else None
+    if select.args.get("joins") or not isinstance(source, exp.Subquery) or not isinstance(source.this, exp.Select):
+        return None
+    if source.args.get("pivots") or source.alias_column_names:
+        return None
+    items = [item for item in source.this.selects if item.alias_or_name.lower() == node.name.lower()]
+    return _expression_range(items[0], source.this, state) if len(items) == 1 else None
+
+
+def _measure_range(measure: Measure, aggregate: Aggregate, schema: Schema) -> NumberRange | None:
+    if isinstance(measure, Blockwise):
+        return measure.lower, measure.upper
+    if not isinstance(measure, MeanValues | Quantile | Extreme) or not measure.arg.type.is_number:
+        return None
+    if isinstance(measure, Quantile) and measure.is_list:
+        return None
+    domain = domain_of(measure.arg, derive_domains(_scan_declared_tables(aggregate.input, schema)))
+    return domain.bounds if domain.is_bounded else None
+
+
+def _scan_declared_tables(rows: Rows, schema: Schema) -> Rows:
+    """The relation over what the schema says of its tables: enough to know bounds, nothing that could run."""
+
+    def change(node: Rows) -> Rows:
+        if isinstance(node, Table):
+            unit = None if node.unit is None else UnitId(_scan_column(UID, UID, Domain(node.unit)))
+            columns = _scan_columns(node.table, node.columns, schema)
+            return Scan(node.table, EngineTable((node.table,)), columns, unit, False, frozenset())
+        if isinstance(node, PublicTable):
+            columns = _scan_columns(node.table, node.columns, schema)
+            return PublicScan(node.table, EngineTable((node.table,)), columns, 0, ())
+        return node
+
+    return map_rows(rows, change)
+
+
+def _scan_columns(table: str, columns: tuple[tuple[str, Field], ...], schema: Schema) -> tuple[ScanColumn, ...]:
+    return tuple(
+        _scan_column(name, field.name, _declared_domain(table, name, field.type, schema)) for name, field in columns
+    )
+
+
+def _scan_column(source: str, name: str, domain: Domain) -> ScanColumn:
+    return ScanColumn(source, name, None, domain, domain.length or 0, False)
+
+
+def _declared_domain(table: str, name: str, type_: Type, schema: Schema) -> Domain:
+    declared = schema.table(table)
+    column = None if declared is None else declared.column(name)
+    return Domain(type_) if column is None else column.domain
+
+
+def must_aggregate_error(query: exp.Expr, node: exp.Expr) -> NotPrivate:
+    """A sub-select that would give single rows to what is not private."""
+    hint = "Aggregate in it, for example: SELECT AVG(cost) FROM visits."
+    if isinstance(node.parent, exp.Exists):
+        hint = "Compare a count with a number that the noise does not reach: (SELECT COUNT(*) FROM …) > 20."
+    elif isinstance(node.parent, exp.In) or isinstance(query.parent, exp.In):
+        hint = "Group in it, so that the values are released: SELECT ward FROM visits GROUP BY ward."
+    return NotPrivate("a sub-select over private rows must aggregate them", hint=hint, span=span_of(query))
+
+
+@dataclass
+class SubqueryParameters:
+    """The holes of one release. `query` makes a block of a sub-select, `ownership` tells whose rows it gives out."""
+
+    state: SplitState
+    query: Callable[[exp.Expr, Environment], Block]
+    ownership: Callable[[exp.Expr, Environment], Ownership]
+    named: Callable[[exp.Table, Environment], Block | None]
+    found: list[BoundRuntimeParameter] = field(default_factory=list)
+    _values: dict[tuple[int, Shape], BoundRuntimeParameter] = field(default_factory=dict)
+
+    def is_owned(self, query: exp.Expr) -> bool:
+        return self.ownership(query, self.state.environment_of(query)) is Ownership.OWNED
+
+    def is_cte_or_view(self, source: exp.Table) -> bool:
+        """Whether the name means a CTE or a view, and no table."""
+        return self.named(source, self.state.environment_of(source)) is not None
+
+    def add_value(self, query: exp.Expr) -> HoleValue:
+        hole = self._bind_single_column(query, Shape.VALUE)
+        return HoleValue(hole.name, hole.domains[0])
+
+    def add_list(self, query: exp.Expr) -> tuple[str, Domain]:
+        hole = self._bind_single_column(query, Shape.LIST)
+        return hole.name, hole.domains[0]
+
+    def add_table(self, source: exp.Expr, namer: ColumnNamer, keys: int = 0) -> tuple[RowsHole, tuple[str, ...]]:
+        """The last `keys` columns, where there are some, are bound once each."""
+        block = self._block_of(source)
+        outputs = _require_outputs(block, source)
+        names = _alias_output_names(source, tuple(output.name for output in outputs))
+        columns = tuple(
+            Field(namer.reserve_name(n), _require_type(o, source)) for n, o in zip(names, outputs, strict=True)
+        )
+        unique = frozenset(column.name for column in columns[len(columns) - keys :])
+        hole = self._add_parameter(Shape.ROWS, columns, block, unique)
+        return RowsHole(hole.name, hole.columns, hole.domains, hole.most, hole.unique), names
+
+    def add_grouped_release(
+        self, select: exp.Select, is_inner: Callable[[exp.Column], bool]
+    ) -> GroupedSubSelect | None:
+        cached = self.state.grouped.get(id(select))
+        if cached is None:
+            cached = self.state.grouped[id(select)] = (select, self._decorrelate_select(select, is_inner))
+        return cached[1]
+
+    def _decorrelate_select(
+        self, select: exp.Select, is_inner: Callable[[exp.Column], bool]
+    ) -> GroupedSubSelect | None:
+        try:
+            correlated = decorrelate(select, is_inner)
+        except Unsupported:  # by something else than equalities
+            return None
+        if correlated is None:
+            return None
+        source = exp.Subquery(this=correlated.select)
+        source.parent = select.parent
+        return None if self.is_owned(correlated.select) else (source, correlated.outer)
+
+    def scratch_copy(self) -> SubqueryParameters:
+        return SubqueryParameters(self.state, self.query, self.ownership, self.named)
+
+    def _bind_single_column(self, query: exp.Expr, shape: Shape) -> BoundRuntimeParameter:
+        cached = self._values.get((id(query), shape))
+        if cached is not None:
+            return cached
+        block = self._block_of(query)
+        outputs = _require_outputs(block, query)
+        if len(outputs) != 1:
+            raise Unsupported("this sub-select must give one column", span=span_of(query))
+        columns = (Field("value", _require_type(outputs[0], query)),)
+        hole = self._values[id(query), shape] = self._add_parameter(shape, columns, block)
+        return hole
+
+    def _add_parameter(
+        self, shape: Shape, columns: tuple[Field, ...], block: Block, unique: frozenset[str] = frozenset()
+    ) -> BoundRuntimeParameter:
+        domains = derive_source_domains(
+            tuple(parameter_domain(column.type) for column in columns), block.post, self.state
+        )
+        max_rows = 1 if shape is Shape.VALUE else MAX_PARAMETER_ROWS
+        hole = BoundRuntimeParameter(f"h{len(self.found) + 1}", shape, columns, domains, max_rows, block.post, unique)
+        self.found.append(hole)
+        return hole
+
+    def _block_of(self, query: exp.Expr) -> Block:
+        """The sub-select as post-processing, with the CTEs and views that it reads; the same one whenever it is met."""
+        cached = self.state.inner.get(id(query))
+        if cached is not None:
+            return cached[1]
+        env = self.state.environment_of(query)
+        block = self.query(query, env)
+        if block.ownership is Ownership.OWNED:
+            raise must_aggregate_error(query, query)
+        block = Block(block.ownership, prepend_ctes(block.post, self.state.views | env), (), block.outputs)
+        self.state.inner[id(query)] = (query, block)
+        return block
+
+
+def parameter_domain(type_: Type) -> Domain:
+    return Domain(type_, True, length=MAX_PARAMETER_LENGTH if type_ == TEXT else None)
+
+
+def prepend_ctes(post: exp.Query, env: Environment) -> exp.Query:
+    """A post-processing query that stands alone: the released CTEs that it reads are put before it."""
+    needed = _needed_ctes(post, env)
+    if not needed:
+        return post
+    query = post.copy()
+    own = query.args.get("with_")
+    ctes = [exp.CTE(this=env[name].post.copy(), alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+            for name in env if name in needed]  # fmt: skip
+    query.set("with_", build_with(ctes + (own.expressions if own is not None else [])))
+    return query
+
+
+def _needed_ctes(query: exp.Query, env: Environment) -> set[str]:
+    names: set[str] = set()
+    waiting: list[exp.Expr] = [query]
+    while waiting:
+        for table in waiting.pop().find_all(exp.Table):
+            name = table.name.lower()
+            if not table.db and name in env and name not in names and env[name].ownership is not Ownership.OWNED:
+                names.add(name)
+                waiting.append(env[name].post)
+    return names
+
+
+def _require_outputs(block: Block, query: exp.Expr) -> tuple[Output, ...]:
+    if block.outputs is not None:
+        return block.outputs
+    if not isinstance(query, exp.Subquery | exp.Query) and query.find(exp.Column):
+        raise Unsupported(
+            "a list or series in FROM cannot read private rows",
+            hint="Write its values out.",
+            span=span_of(query),
+        )
+    if not isinstance(query, exp.Subquery | exp.Query):
+        raise Unsupported(
+            "the type of these values is not known before they are read",
+            hint="Write them out, or cast them in a sub-select: FROM (SELECT CAST(x AS INTEGER) AS x FROM …) AS t.",
+            span=span_of(query),
+        )
+    raise Unsupported(
+        "the columns of this sub-select are not known before it runs",
+        hint="Name its columns instead of *.",
+        span=span_of(query),
+    )
+
+
+def _require_type(output: Output, query: exp.Expr) -> Type:
+    if output.type is None:
+        raise Unsupported(
+            f'the type of "{output.name}" in this sub-select is not known before it runs',
+            hint=f"Cast it within the sub-select, and name it: {_cast_hint(output.name)}.",
+            span=span_of(query),
+        )
+    return output.type
+
+
+def _cast_hint(name: str) -> str:
+    return f"CAST(… AS DOUBLE PRECISION) AS {name if name.isidentifier() else 'x'}"
+
+
+def _alias_output_names(source: exp.Expr, names: tuple[str, ...]) -> tuple[str, ...]:
+    alias = source.args.get("alias")
+    columns = alias.args.get("columns") or () if isinstance(alias, exp.TableAlias) else ()
+    aliases = tuple(column.name for column in columns)
+    return aliases + names[len(aliases) :]

@@ -1,0 +1,427 @@
+"""From messages to replies, over one session. No I/O: a server gives messages in and sends bytes out.
+
+    conversation = Conversation(session)
+    send(conversation.greeting())                  # then BackendKeyData and ReadyForQuery
+    for chunk in conversation.answer(message):     # waits: on a thread, one chunk at a time
+        send(chunk)
+    conversation.cancel()                          # from another thread
+
+Laws: Parse, Bind and Describe are free and run nothing; only Query and Execute do, a portal once. What a client is told
+of an exception that is not one of ours is one fixed text. A message that breaks the protocol raises ProtocolViolation,
+and the connection is to be closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from dpsql.base.lexer import quote_name
+from dpsql.errors import InvalidSyntax, ProgrammingError, Unsupported, relocate_errors
+from dpsql.interfaces.pgwire.backend_session.copy import encode_copy_rows
+from dpsql.interfaces.pgwire.backend_session.notices import ClientNotices, ReportedSettings, error_fields
+from dpsql.interfaces.pgwire.backend_session.portals import Portal, PortalStore, WireStatement, read_wire_command
+from dpsql.interfaces.pgwire.backend_session.results import (
+    ResultColumns,
+    command_tag,
+    expand_formats,
+    join_into_chunks,
+    result_columns_of,
+)
+from dpsql.interfaces.pgwire.backend_session.session_protocol import SessionProtocol
+from dpsql.interfaces.pgwire.backend_session.transaction import TransactionState
+from dpsql.interfaces.pgwire.protocol import backend as replies
+from dpsql.interfaces.pgwire.protocol.decode import decode_parameter
+from dpsql.interfaces.pgwire.protocol.extension import StatementOptions, decode_statement_name
+from dpsql.interfaces.pgwire.protocol.framing import ProtocolViolation
+from dpsql.interfaces.pgwire.protocol.frontend import (
+    Bind,
+    Close,
+    CopyData,
+    CopyDone,
+    CopyFail,
+    Describe,
+    Execute,
+    Flush,
+    FrontendMessage,
+    FunctionCall,
+    Parse,
+    Password,
+    SimpleQuery,
+    Sync,
+    Terminate,
+)
+from dpsql.interfaces.pgwire.protocol.types import find_cast_types, parameter_wire_type, to_session_type, to_wire_type
+from dpsql.session.session import (
+    CopyCommand,
+    DeallocateCommand,
+    Parameter,
+    StatementHandle,
+    StatementResult,
+    split_statements,
+)
+
+ErrorLogger = Callable[[BaseException], None]
+"""Told of exceptions that are a bug of ours; for the owner's eyes."""
+
+
+def _ignore_error(error: BaseException) -> None:
+    pass
+
+
+class ProtocolHandler:
+    """`structured`: the client is dpsql's own and asked, by the startup parameter `_dpsql.client`, to be told figures;
+    see `meta`."""
+
+    def __init__(self, session: SessionProtocol, *, structured: bool = False, log: ErrorLogger = _ignore_error) -> None:
+        self._session = session
+        self._log = log
+        self._exchange = TransactionState(session)
+        self._held = PortalStore(structured)
+        self._notices = ClientNotices(session, structured)
+        self._reported = ReportedSettings(session)
+        self._skipping = False  # after an error in the extended protocol, until Sync
+
+    def make_greeting(self) -> bytes:
+        """After the login: what is set. The key for cancels and ReadyForQuery are to follow."""
+        return b"".join([*self._notices.write_server_info(), *self._reported.report_changes()])
+
+    @property
+    def status(self) -> str:
+        """`I` idle, `T` in a transaction, `E` in one that failed."""
+        return self._exchange.status
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        return self._exchange.progress
+
+    def cancel(self) -> None:
+        """From any thread: who asked is told 57014; what runs goes on, is stored, and stays paid."""
+        self._exchange.cancel()
+
+    def handle_message(self, message: FrontendMessage) -> Iterator[bytes]:
+        """The replies, in chunks; each is made when it is asked for."""
+        return join_into_chunks(self._dispatch_message(message))
+
+    def _dispatch_message(self, message: FrontendMessage) -> Iterator[bytes]:
+        if self._skipping and not isinstance(message, Sync | Terminate):
+            return
+        match message:
+            case SimpleQuery(sql):
+                yield from self._handle_query(sql)
+            case Sync():
+                yield from self._handle_sync()
+            case FunctionCall():
+                refused = Unsupported("functions are not called by number", hint="Call it in a SELECT.")
+                yield from self._report_error(refused, None, 0)
+                yield from self._report_ready()
+            case Parse() | Bind() | Describe() | Execute() | Close():
+                try:
+                    yield from self._handle_extended(message)
+                except ProtocolViolation:
+                    raise
+                except Exception as error:
+                    self._skipping = True
+                    yield from self._report_error(error, *self._locate_statement(message))
+            case Password():
+                raise ProtocolViolation("there is no login under way")
+            case Flush() | Terminate() | CopyData() | CopyDone() | CopyFail():
+                return  # what a copy that failed still had on its way is no matter
+
+    def _locate_statement(self, message: FrontendMessage) -> tuple[str | None, int]:
+        """The statement that a message is about, and where it began in what was parsed."""
+        statement: WireStatement | None = None
+        match message:
+            case Execute(name) | Describe("P", name) if name in self._held.portals:
+                statement = self._held.portals[name].statement
+            case Bind(_, name) | Describe("S", name):
+                statement = self._held.statements.get(name)
+        return (None, 0) if statement is None else (statement.sql, statement.offset)
+
+    # --- one text, of several statements ------------------------------------------------------------------------------
+
+    def _handle_query(self, sql: str) -> Iterator[bytes]:
+        self._held.drop_unnamed()
+        text, offset = sql, 0
+        try:
+            statements = split_statements(sql)
+            if not statements:
+                yield replies.EMPTY_QUERY
+            for text, offset in statements:  # noqa: B007  (an error is told of the one at which they stop)
+                if len(statements) > 1 and not self._exchange.failed:
+                    self._exchange.begin_implicit()
+                yield from self._execute_simple(text)
+            self._exchange.commit_implicit()
+        except Exception as error:
+            yield from self._report_error(error, text, offset)
+        self._drop_ended_portals()
+        yield from self._report_ready()
+
+    def _execute_simple(self, sql: str) -> Iterator[bytes]:
+        command = read_wire_command(sql)
+        if isinstance(command, CopyCommand):
+            yield from self._copy_out(sql, command, (), StatementOptions())
+            return
+        with self._exchange.statement_scope() as ticket:
+            answer, notices = self._run_statement(sql, (), StatementOptions(), ticket)
+            if answer.columns:
+                columns = result_columns_of(answer.columns)
+                yield columns.description
+                row = columns.make_row_encoder()
+                for values in answer.rows:
+                    self._exchange.check_canceled(ticket)
+                    yield row(values)
+            yield from notices
+            yield replies.command_complete(command_tag(answer.command, len(answer.rows)))
+
+    def _run_statement(
+        self, sql: str, parameters: tuple[Parameter, ...], options: StatementOptions, ticket: StatementHandle
+    ) -> tuple[StatementResult, Iterator[bytes]]:
+        """The answer, and what is to be told of it behind its rows."""
+        command = read_wire_command(sql)
+        if isinstance(command, DeallocateCommand):
+            answer = self._deallocate_statements(sql, command, ticket)
+        else:
+            in_transaction = self._exchange.status != "I"
+            answer = self._exchange.execute(sql, parameters, options, ticket)
+            if answer.command == "DISCARD ALL":
+                self._held.clear()
+            if not in_transaction and answer.command in ("COMMIT", "ROLLBACK"):
+                return answer, self._notices.write_warning("there is no transaction in progress", "25P01")
+            if in_transaction and answer.command in ("BEGIN", "START TRANSACTION"):
+                return answer, self._notices.write_warning(
+                    "there is already a transaction in progress", sqlstate="25001"
+                )
+        return answer, self._notices.write_answer_notices(answer, self._session.charged)
+
+    def _deallocate_statements(self, sql: str, command: DeallocateCommand, ticket: StatementHandle) -> StatementResult:
+        """Statements that were prepared by a message and by PREPARE have their names in common."""
+        if command.name is None:
+            for name in [name for name in self._held.statements if name]:
+                self._held.close_statement(name)
+        elif command.name in self._held.statements:
+            self._exchange.require_transaction_end("DEALLOCATE")
+            self._held.close_statement(command.name)
+            return StatementResult((), [], [], command="DEALLOCATE")
+        return self._exchange.execute(sql, (), StatementOptions(), ticket)
+
+    def _copy_out(
+        self, sql: str, command: CopyCommand, parameters: tuple[Parameter, ...], options: StatementOptions
+    ) -> Iterator[bytes]:
+        self._exchange.require_transaction_end("COPY")
+        with self._exchange.statement_scope(options.free) as ticket, relocate_errors(sql, command.offset):
+            answer = self._exchange.execute(command.sql, parameters, options, ticket)
+            charge = self._session.charged
+            for line in encode_copy_rows(answer.columns, answer.rows, command):
+                self._exchange.check_canceled(ticket)
+                yield line
+            yield from self._notices.write_answer_notices(answer, charge)
+            yield replies.command_complete(command_tag("COPY", len(answer.rows)))
+
+    # --- the extended protocol ----------------------------------------------------------------------------------------
+
+    def _handle_extended(self, message: Parse | Bind | Describe | Execute | Close) -> Iterator[bytes]:
+        match message:
+            case Parse():
+                self._held.check_new_statement(message.name)
+                self._held.add_statement(message.name, self._prepare_statement(message))
+                yield replies.PARSE_COMPLETE
+            case Bind():
+                self._held.add_portal(message.portal, self._bind_portal(message))
+                yield replies.BIND_COMPLETE
+            case Describe(kind, name):
+                yield from self._describe_statement(name) if kind == "S" else self._describe_portal(name)
+            case Execute(name, limit):
+                yield from self._execute_portal(self._held.get_portal(name), limit)
+            case Close(kind, name):
+                if kind == "S":
+                    self._held.close_statement(name)
+                else:
+                    self._held.portals.pop(name, None)
+                yield replies.CLOSE_COMPLETE
+
+    def _prepare_statement(self, message: Parse) -> WireStatement:
+        statements = split_statements(message.sql)
+        if len(statements) > 1:
+            raise InvalidSyntax("cannot insert multiple commands into a prepared statement")
+        if not statements:
+            return WireStatement("", 0)
+        sql, offset = statements[0]
+        command = read_wire_command(sql)
+        # dpsql's own client reads no copies: the session refuses it there, before anything is charged.
+        copy = command if isinstance(command, CopyCommand) and not self._notices.structured else None
+        client_types = [parameter_wire_type(oid) for oid in message.types]
+        with relocate_errors(message.sql, offset), relocate_errors(sql, copy.offset if copy is not None else 0):
+            prepared = self._session.prepare(
+                sql if copy is None else copy.sql,
+                [to_session_type(wire_type) for wire_type in client_types],
+                settings=self._settings_in_name(message.name),
+            )
+        command_name = prepared.command if copy is None else "COPY"
+        self._exchange.require_transaction_end(command_name)
+        cast, session_types = find_cast_types(sql), enumerate(prepared.parameters)
+        inferred = [
+            cast.get(index + 1) or to_wire_type(type_, index in prepared.arrays) for index, type_ in session_types
+        ]
+        parameter_types = tuple(
+            wire_type or (inferred[index] if index < len(inferred) else None)
+            for index, wire_type in enumerate(client_types)
+        )
+        types = tuple(
+            wire_type for wire_type in (*parameter_types, *inferred[len(parameter_types) :]) if wire_type is not None
+        )
+        columns, unknown = ((), None) if copy else (tuple(prepared.columns), prepared.unknown)
+        return WireStatement(sql, offset, types, len(inferred), columns, command_name, copy, unknown)
+
+    def _settings_in_name(self, name: str) -> dict[str, str] | None:
+        """The settings of one statement, as dpsql's own client tells them."""
+        return dict(decode_statement_name(name).settings) or None if self._notices.structured else None
+
+    def _bind_portal(self, message: Bind) -> Portal:
+        statement = self._held.get_statement(message.statement)
+        if statement.command:
+            self._exchange.require_transaction_end(statement.command)
+        parameter_count, value_count = len(statement.types), len(message.values)
+        formats = expand_formats(message.formats, value_count, "parameter formats", "{} parameters")
+        if parameter_count != value_count:
+            raise ProgrammingError(
+                f'bind message supplies {value_count} parameters, but prepared statement "{message.statement}" '
+                f"requires {parameter_count}",
+                sqlstate="08P01",
+            )
+        values = zip(message.values, statement.types, formats, strict=True)
+        parameters = tuple([decode_parameter(value, type_, format_) for value, type_, format_ in values])
+        size = sum(len(value or b"") for value in message.values) + 200
+        options, formats = (
+            decode_statement_name(message.portal) if self._notices.structured else StatementOptions(),
+            message.result_formats,
+        )
+        columns = result_columns_of(
+            statement.columns, formats if statement.unknown is None else (), bool(statement.types)
+        )
+        portal = Portal(statement, parameters[: statement.used], columns, size, options, formats=formats)
+        if statement.unknown is not None:
+            portal.columns = self._columns_for_values(portal)
+        return portal
+
+    def _columns_for_values(self, portal: Portal) -> ResultColumns:
+        """What the values say that the columns are."""
+        sql, settings = portal.statement.sql, dict(portal.wishes.settings)
+        described = self._session.describe(sql, portal.parameters, settings=settings)
+        return result_columns_of(described, portal.formats, digits_vary=True)
+
+    def _describe_statement(self, name: str) -> Iterator[bytes]:
+        statement = self._held.get_statement(name)
+        if statement.returns_rows:
+            self._exchange.require_transaction_end(statement.command)
+        if statement.unknown is not None:
+            raise statement.unknown.with_traceback(None)
+        yield replies.parameter_description([type_.oid for type_ in statement.types])
+        described = result_columns_of(statement.columns, digits_vary=bool(statement.types)).description
+        yield described if statement.columns else replies.NO_DATA
+
+    def _describe_portal(self, name: str) -> Iterator[bytes]:
+        columns = self._portal_columns(name)
+        yield columns.description if columns.names else replies.NO_DATA
+
+    def _portal_columns(self, name: str) -> ResultColumns:
+        """Of a portal; or of a cursor that was declared in SQL, since these have their names in common."""
+        if name and name not in self._held.portals:
+            with suppress(ProgrammingError):  # there is no such cursor either
+                return result_columns_of(self._session.prepare(f"FETCH FROM {quote_name(name, always=True)}").columns)
+        portal = self._held.get_portal(name)
+        if portal.statement.returns_rows:
+            self._exchange.require_transaction_end(portal.statement.command)
+        if portal.statement.has_varying_columns and portal.rows is None:
+            portal.columns = self._columns_for_values(portal)
+        return portal.columns
+
+    def _execute_portal(self, portal: Portal, limit: int) -> Iterator[bytes]:
+        statement = portal.statement
+        if not statement.command:
+            yield replies.EMPTY_QUERY
+        elif statement.copy is not None:
+            self._start_copy_once(portal)
+            yield from self._copy_out(statement.sql, statement.copy, portal.parameters, portal.wishes)
+        else:
+            yield from self._send_portal_rows(portal, limit)
+
+    def _start_copy_once(self, portal: Portal) -> None:
+        if portal.rows is not None:
+            raise ProgrammingError("the portal cannot be run again", sqlstate="55000")
+        portal.rows = ()
+
+    def _send_portal_rows(self, portal: Portal, limit: int) -> Iterator[bytes]:
+        """The portal's next rows. It runs once: what it has given out is not given again, and nothing is paid twice."""
+        statement = portal.statement
+        with self._exchange.statement_scope(portal.wishes.free) as ticket:
+            notices: Iterator[bytes] = iter(())
+            if portal.rows is None:
+                notices = self._start_portal(portal, ticket)
+            elif not statement.returns_rows:
+                raise ProgrammingError("the portal cannot be run again", sqlstate="55000")
+            rows = portal.rows or ()
+            end = min(len(rows), portal.at + limit) if limit > 0 else len(rows)
+            row = portal.columns.make_row_encoder(portal.answered)
+            sent = 0
+            while portal.at < end:
+                self._exchange.check_canceled(ticket)
+                portal.at, sent = portal.at + 1, sent + 1
+                yield row(rows[portal.at - 1])
+            yield from notices
+            if limit > 0 and sent == limit and statement.returns_rows:
+                yield replies.PORTAL_SUSPENDED
+                return
+            portal.rows = ()  # what was given out is not kept
+            portal.at = 0
+            yield replies.command_complete(command_tag(portal.command, sent))
+
+    def _start_portal(self, portal: Portal, ticket: StatementHandle) -> Iterator[bytes]:
+        statement = portal.statement
+        if not statement.returns_rows and not self._exchange.failed:
+            self._exchange.begin_implicit()  # what is set is undone if what comes with it fails
+        if statement.has_varying_columns and not self._exchange.failed:
+            self._check_column_types(portal)
+        answer, notices = self._run_statement(statement.sql, portal.parameters, portal.wishes, ticket)
+        if len(answer.columns) != len(portal.columns.names):
+            raise Unsupported("cached plan must not change result type")
+        portal.rows, portal.command, portal.answered = answer.rows, answer.command, answer.columns
+        self._held.check_open_rows()
+        return notices
+
+    def _check_column_types(self, portal: Portal) -> None:
+        """Before anything is charged: a client that was told of whole numbers cannot be given others."""
+        settings = dict(portal.wishes.settings)
+        actual_columns = self._session.describe(portal.statement.sql, portal.parameters, settings=settings)
+        if len(actual_columns) == len(portal.columns.names) and not portal.columns.can_represent(actual_columns):
+            hint = "Say of which type the parameter is: $1::double precision."
+            raise Unsupported("cached plan must not change result type", hint=hint)
+
+    def _handle_sync(self) -> Iterator[bytes]:
+        self._skipping = False
+        try:
+            self._exchange.commit_implicit()
+        except Exception as error:
+            yield from self._report_error(error, None, 0)
+        self._drop_ended_portals()
+        yield from self._report_ready()
+
+    # --- ends ---------------------------------------------------------------------------------------------------------
+
+    def _drop_ended_portals(self) -> None:
+        """They end with their transaction."""
+        if not self._session.in_transaction or self._exchange.failed:
+            self._held.close_portals()
+
+    def _report_ready(self) -> Iterator[bytes]:
+        yield from self._reported.report_changes()
+        yield replies.ready_for_query(self._exchange.status)
+
+    def _report_error(self, error: Exception, sql: str | None, offset: int) -> Iterator[bytes]:
+        charge = self._exchange.charge_of(error)
+        fields = error_fields(error, sql=sql, offset=offset, charge=charge)
+        if fields["C"] == "XX000":
+            self._log(error)
+        self._exchange.abort_transaction()
+        yield from self._notices.write_error_notice(error, charge)
+        yield replies.error_response(fields)

@@ -1,0 +1,171 @@
+"""What a client holds by name: prepared statements, and portals, which are statements with values.
+
+Law: memory is bounded, whatever a client prepares and leaves open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpsql.errors import Error, LimitExceeded, OperationalError, ProgrammingError
+from dpsql.interfaces.pgwire.backend_session.results import ResultColumns
+from dpsql.interfaces.pgwire.protocol.extension import NAME_PREFIX, StatementOptions
+from dpsql.interfaces.pgwire.protocol.types import WireType
+from dpsql.session.session import CopyCommand, DeallocateCommand, OutputColumn, Parameter, read_command
+
+MAX_STATEMENTS = 1_000
+MAX_PORTALS = 1_000
+MAX_STORED_BYTES = 64 * 1024 * 1024
+"""Of texts and values that are held."""
+MAX_OPEN_ROWS = 2_000_000
+"""Of portals that were not read to their end."""
+
+
+_BLANK = r"(?:\s++|--[^\n]*+\n|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
+_WIRE_COMMAND = re.compile(_BLANK + r"(?:copy|deallocate)\b", re.IGNORECASE)
+
+
+def read_wire_command(sql: str) -> CopyCommand | DeallocateCommand | None:
+    """The commands that are carried out here and not by the session: both are about the wire."""
+    command = read_command(sql) if _WIRE_COMMAND.match(sql) else None
+    return command if isinstance(command, CopyCommand | DeallocateCommand) else None
+
+
+@dataclass(frozen=True)
+class WireStatement:
+    """`sql` began at `offset` of what was parsed. It takes `used` of the parameters whose `types` are told.
+
+    `unknown`: why its columns are not known before its values are; there are some.
+    """
+
+    sql: str
+    offset: int
+    types: tuple[WireType, ...] = ()
+    used: int = 0
+    columns: tuple[OutputColumn, ...] = ()
+    command: str = ""  # none: an empty statement
+    copy: CopyCommand | None = None
+    unknown: Error | None = None
+
+    @property
+    def returns_rows(self) -> bool:
+        return bool(self.columns) or self.unknown is not None
+
+    @property
+    def has_varying_columns(self) -> bool:
+        """Whether its columns depend on values."""
+        return bool(self.used) and self.command == "SELECT"
+
+    @property
+    def size(self) -> int:
+        return len(self.sql) * 2 + 200
+
+
+@dataclass(eq=False)
+class Portal:
+    """`rows` are there once it was executed; those before `at` were given out."""
+
+    statement: WireStatement
+    parameters: tuple[Parameter, ...]
+    columns: ResultColumns
+    size: int
+    wishes: StatementOptions = field(default_factory=StatementOptions)
+    rows: Sequence[Sequence[Any]] | None = None
+    at: int = 0
+    command: str = ""
+    answered: tuple[OutputColumn, ...] = ()
+    formats: tuple[int, ...] = ()  # of its columns, as they were asked for
+
+    @property
+    def remaining_rows(self) -> int:
+        return 0 if self.rows is None else len(self.rows) - self.at
+
+
+class PortalStore:
+    def __init__(self, own_client: bool = False) -> None:
+        """`own`: of our own client, whose names tell what holds for one statement."""
+        self._own = own_client
+        self.statements: dict[str, WireStatement] = {}
+        self.portals: dict[str, Portal] = {}
+
+    # --- statements --------------------------------------------------------------------------------------------------
+
+    def check_new_statement(self, name: str) -> None:
+        if self._is_durable_name(name) and name in self.statements:
+            raise ProgrammingError(f'prepared statement "{name}" already exists', sqlstate="42P05")
+
+    def add_statement(self, name: str, statement: WireStatement) -> None:
+        self.check_new_statement(name)
+        others = len(self.statements) - (name in self.statements)
+        if others >= MAX_STATEMENTS:
+            raise LimitExceeded(f"there are {MAX_STATEMENTS} prepared statements already", hint="Close some of them.")
+        self._check_size(statement.size)
+        self.statements[name] = statement
+
+    def get_statement(self, name: str) -> WireStatement:
+        statement = self.statements.get(name)
+        if statement is None:
+            description = f'prepared statement "{name}"' if name else "unnamed prepared statement"
+            raise ProgrammingError(f"{description} does not exist", sqlstate="26000")
+        return statement
+
+    def close_statement(self, name: str) -> None:
+        """And the portals that were made of it."""
+        statement = self.statements.pop(name, None)
+        if statement is not None:
+            self.portals = {
+                portal_name: portal for portal_name, portal in self.portals.items() if portal.statement is not statement
+            }
+
+    # --- portals -----------------------------------------------------------------------------------------------------
+
+    def add_portal(self, name: str, portal: Portal) -> None:
+        if self._is_durable_name(name) and name in self.portals:
+            raise ProgrammingError(f'cursor "{name}" already exists', sqlstate="42P03")
+        self.portals.pop(name, None)
+        if len(self.portals) >= MAX_PORTALS:
+            raise LimitExceeded(f"there are {MAX_PORTALS} open portals already", hint="Close some of them.")
+        self._check_size(portal.size)
+        self.portals[name] = portal
+
+    def get_portal(self, name: str) -> Portal:
+        portal = self.portals.get(name)
+        if portal is None:
+            raise ProgrammingError(f'portal "{name}" does not exist', sqlstate="34000")
+        return portal
+
+    def check_open_rows(self) -> None:
+        """After a portal has got its rows."""
+        if sum(portal.remaining_rows for portal in self.portals.values()) > MAX_OPEN_ROWS:
+            raise OperationalError(
+                f"open portals hold more than {MAX_OPEN_ROWS:,} rows",
+                hint="Read or close some of them.",
+                sqlstate="53200",
+            )
+
+    def close_portals(self) -> None:
+        """A transaction has ended, and takes them along."""
+        self.portals.clear()
+
+    def drop_unnamed(self) -> None:
+        self.statements.pop("", None)
+        self.portals.pop("", None)
+
+    def clear(self) -> None:
+        self.statements.clear()
+        self.portals.clear()
+
+    def _check_size(self, added_bytes: int) -> None:
+        stored_bytes = sum(item.size for item in self.statements.values()) + sum(
+            item.size for item in self.portals.values()
+        )
+        if stored_bytes + added_bytes > MAX_STORED_BYTES:
+            raise OperationalError("prepared statements and portals hold too much", hint="Close some of them.",
+                                   sqlstate="53200")  # fmt: skip
+
+    def _is_durable_name(self, name: str) -> bool:
+        """A name that must be closed before it is used again."""
+        return bool(name) and not (self._own and name.startswith(NAME_PREFIX))

@@ -1,0 +1,412 @@
+"""One client from the first byte to the last: login, then statements in turn, until she leaves or is sent away.
+
+Law: no statement runs on the event loop, and no client is waited for on a thread: a statement runs on one of the
+pool's, what it gives is written and drained here. A client who leaves while a statement runs is detached from it, and
+the run goes on. What goes wrong unforeseen is told as one fixed text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from os import sep
+from pathlib import Path
+from time import monotonic
+from traceback import extract_tb
+from typing import TypeVar
+
+from dpsql.errors import Error, InternalError, OperationalError
+from dpsql.interfaces.pgwire.backend_session.notices import error_fields
+from dpsql.interfaces.pgwire.protocol import backend as replies
+from dpsql.interfaces.pgwire.protocol.framing import ProtocolViolation
+from dpsql.interfaces.pgwire.protocol.frontend import (
+    CancelRequest,
+    Flush,
+    FrontendDecoder,
+    FrontendMessage,
+    SimpleQuery,
+    StartupMessage,
+    Sync,
+    Terminate,
+)
+from dpsql.interfaces.pgwire.server.databases import ServedDatabase, ServedDatabases
+from dpsql.interfaces.pgwire.server.logging import EventLog, round_up_to_grid
+from dpsql.interfaces.pgwire.server.login import (
+    LoginFailed,
+    LoginRules,
+    are_equal,
+    authenticate_client,
+    generate_cancel_key,
+    generate_process_id,
+    negotiate_startup,
+)
+from dpsql.interfaces.pgwire.server.login_throttle import LoginThrottle
+from dpsql.interfaces.pgwire.server.metrics import ServerMetrics
+from dpsql.interfaces.pgwire.server.monitored_session import ClientSession, StatementReport, open_client_session
+from dpsql.interfaces.pgwire.server.scheduler import FairScheduler
+from dpsql.interfaces.pgwire.server.startup import startup_settings_of
+from dpsql.interfaces.pgwire.server.stream import ClientGone, ClientStream
+
+WRITE_CHUNK_BYTES = 64 * 1024
+"""Bytes of answers that are gathered before they are written."""
+MAX_BATCH_MESSAGES = 256
+"""Messages that are answered in one turn: a client may send any number at once."""
+PROGRESS_INTERVAL_SECONDS = 0.25
+"""Between two looks at how far a statement is."""
+UNFINISHED_MESSAGE_SECONDS = 120.0
+"""For the next bytes of a message that has begun."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ServerLimits:
+    """What clients may use. Seconds that are 0 have no end."""
+
+    connections: int = 500
+    connections_of_user: int = 200
+    pending: int = 200
+    login_seconds: float = 60.0
+    idle_seconds: float = 0.0
+    write_seconds: float = 60.0
+    message_bytes: int = 16 * 1024 * 1024
+    buffered_bytes: int = 256 * 1024 * 1024  # of all clients together, of messages that have begun
+    answer_bytes: int = 1024 * 1024 * 1024  # of all clients together, of answers that they have not read or closed
+
+
+@dataclass(eq=False)
+class ServerContext:
+    """What all visits share; of the event loop."""
+
+    databases: ServedDatabases
+    turns: FairScheduler
+    pool: Executor
+    failures: LoginThrottle
+    log: EventLog
+    metrics: ServerMetrics
+    bounds: ServerLimits
+    rules: Callable[[], LoginRules]
+
+    def __post_init__(self) -> None:
+        self.visits: dict[int, ClientConnection] = {}  # those that are logged in, by process number
+        self.pending = FairScheduler(self.bounds.pending)
+        self.buffered = 0
+
+    def record_statement(self, connection: ClientConnection, report: StatementReport) -> None:
+        self.metrics.statements[connection.database, report.outcome] += 1
+        charge = report.charge
+        self.log.info(
+            "statement", user=connection.user, account=report.account, database=connection.database, kind=report.kind,
+            outcome=report.outcome, sqlstate=report.sqlstate, charged_epsilon=float(charge.epsilon) if charge else None,
+            charged_delta=float(charge.delta) if charge else None, seconds=round_up_to_grid(report.seconds, connection.grid),
+        )  # fmt: skip
+
+    def count_connections(self, database: str | None = None, user: str | None = None) -> int:
+        return sum(
+            (database is None or connection.database == database) and (user is None or connection.user == user)
+            for connection in self.visits.values()
+        )
+
+
+class ClientConnection:
+    def __init__(self, stream: ClientStream, context: ServerContext) -> None:
+        self.link, self.house = stream, context
+        self.process, self.key = generate_process_id(), generate_cancel_key()
+        self.database = self.user = ""
+        self.grid = Fraction(0)
+        self._loop = asyncio.get_running_loop()
+        self._protocol = FrontendDecoder(context.bounds.message_bytes)
+        self._talk: ClientSession | None = None
+        self._counted = 0
+        self._idle = False
+        self._waiting = False  # for a turn
+        self._stopping = False
+        self._task: asyncio.Task[None] | None = None
+
+    # --- from outside ------------------------------------------------------------------------------------------------
+
+    def start_task(self) -> asyncio.Task[None]:
+        self.link.left = self.detach_statement
+        self._task = asyncio.get_running_loop().create_task(self._run_connection())
+        return self._task
+
+    def detach_statement(self) -> None:
+        """From a statement that is under way, if one is, or that waits for its turn."""
+        if self._talk is not None and not self._idle:
+            self._talk.cancel(self._waiting)
+
+    def request_stop(self) -> None:
+        """Who waits for nothing is sent away; who waits for an answer, after it."""
+        self._stopping = True
+        if self._idle and self._task is not None:
+            self._task.cancel()
+
+    def abort_connection(self) -> None:
+        """Now."""
+        self.request_stop()
+        self.detach_statement()
+        self.link.abort()
+
+    # --- its life ----------------------------------------------------------------------------------------------------
+
+    async def _run_connection(self) -> None:
+        context = self.house
+        context.metrics.connections += 1
+        try:
+            await self._admit_client()
+        except ClientGone:
+            pass
+        except ProtocolViolation as error:
+            context.metrics.violations += 1
+            context.log.info("protocol violation", address=self.link.address, user=self.user or None,
+                           reason=error.message, sqlstate=error.sqlstate)  # fmt: skip
+            self._send_fatal_error(error)
+        except Error as error:
+            if not isinstance(error, LoginFailed):  # which is told of by itself
+                event = "login refused" if self._talk is None else "sent away"
+                context.log.info(event, address=self.link.address, user=self.user or None,
+                               database=self.database or None, sqlstate=error.sqlstate)  # fmt: skip
+            self._send_fatal_error(error)
+        except asyncio.CancelledError:
+            self._send_fatal_error(
+                OperationalError("terminating connection due to administrator command", sqlstate="57P01")
+            )
+        except Exception as error:
+            self._log_bug(error)
+            self._send_fatal_error(InternalError("internal error"))
+        finally:
+            context.buffered -= self._counted
+            self.link.close()
+
+    async def _admit_client(self) -> None:
+        address = self.link.address
+        if not self.house.pending.try_acquire(address):
+            self.house.metrics.logins["refused"] += 1
+            raise _too_many_clients_error("sorry, too many clients already")
+        try:
+            served = await self._log_in_client()
+        finally:
+            self.house.pending.release_slot(address)
+        if served is None:
+            return
+        try:
+            await self._serve_messages()
+        finally:
+            del self.house.visits[self.process]
+            self.house.databases.remove_client(served)
+            self.house.log.info("disconnected", user=self.user, database=self.database, address=address)
+
+    async def _log_in_client(self) -> ServedDatabase | None:
+        """None: it was no connection but a request to cancel one."""
+        start_time, outcome = monotonic(), "refused"
+        try:
+            async with asyncio.timeout(self.house.bounds.login_seconds):
+                message = await negotiate_startup(self.link, self._protocol, self.house.rules())
+                if isinstance(message, CancelRequest):
+                    self._handle_cancel_request(message)
+                    outcome = ""
+                    return None
+                served = await self._open_session(message)
+                outcome = "accepted"
+                return served
+        except TimeoutError:
+            outcome = "timeout"
+            self.house.log.info("login timeout", address=self.link.address, user=self.user or None)
+            raise ClientGone from None
+        except LoginFailed as error:
+            outcome = "failed"
+            self.house.log.warning("login failed", address=self.link.address, user=self.user, database=self.database,
+                                   sqlstate=error.sqlstate)  # fmt: skip
+            raise
+        except ClientGone:
+            outcome = ""
+            raise
+        finally:
+            if outcome:
+                self.house.metrics.record_login(outcome, monotonic() - start_time)
+
+    def _handle_cancel_request(self, message: CancelRequest) -> None:
+        """Never answered: who asks learns nothing of whether there was something to cancel."""
+        self.house.metrics.cancels += 1
+        connection = self.house.visits.get(message.process)
+        key = connection.key if connection is not None else self.key
+        if are_equal(key, message.secret) and connection is not None:
+            self.house.log.info("canceled", user=connection.user, database=connection.database)
+            connection.detach_statement()
+
+    async def _open_session(self, message: StartupMessage) -> ServedDatabase:
+        context = self.house
+        self.user, self.database = message.parameters.get("user", ""), message.parameters.get("database", "")
+        request, served = await authenticate_client(
+            self.link, self._protocol, message, context.databases, context.failures
+        )
+        self.user, self.database = request.user, request.database
+        if len(context.visits) >= context.bounds.connections:
+            raise _too_many_clients_error("sorry, too many clients already")
+        if context.count_connections(user=request.user) >= context.bounds.connections_of_user:
+            raise _too_many_clients_error(f'too many connections for role "{request.user}"')
+        context.visits[self.process] = self
+        self.grid = served.dataset.schema.limits.min_latency
+        context.databases.add_client(served)
+        try:
+            settings = startup_settings_of(message.parameters, request)
+            self._talk = await self._run_on_thread(
+                lambda: open_client_session(
+                    served,
+                    request.user,
+                    self.process,
+                    settings,
+                    message.parameters,
+                    self._report_statement,
+                    self._log_bug,
+                )
+            )
+        except BaseException:
+            del context.visits[self.process]
+            context.databases.remove_client(served)
+            raise
+        key = replies.backend_key_data(self.process, self.key)
+        self.link.write(self._talk.make_greeting() + key + replies.ready_for_query("I"))
+        self._protocol.allow_long_messages()
+        context.log.info("connected", user=self.user, database=self.database, address=self.link.address,
+                       tls=self.link.tls.version if self.link.tls is not None else None)  # fmt: skip
+        return served
+
+    # --- statements --------------------------------------------------------------------------------------------------
+
+    async def _serve_messages(self) -> None:
+        while True:
+            messages = await self._next_messages()
+            session = self._talk
+            assert session is not None
+            work, more = self._answer_messages(session, messages), True
+            while more and not self.link.gone:
+                data, more = await self._run_with_progress(session, partial(_gather_chunk, work))
+                if data:
+                    self.link.write(data)
+                    await self.link.drain(self.house.bounds.write_seconds or None)
+            session.end_turn()
+            if self.link.gone or isinstance(messages[-1], Terminate):
+                return
+
+    async def _run_with_progress(self, session: ClientSession, work: Callable[[], T]) -> T:
+        """On a thread; who wants it is told meanwhile how far it is. What was written before are whole messages."""
+        reporter = self._loop.create_task(self._report_progress(session)) if session.tells_progress else None
+        try:
+            return await self._run_on_thread(work)
+        finally:
+            if reporter is not None:
+                reporter.cancel()
+
+    async def _report_progress(self, session: ClientSession) -> None:
+        while not self.link.gone:
+            await asyncio.sleep(PROGRESS_INTERVAL_SECONDS)
+            if notice := session.next_progress_notice():
+                self.link.write(notice)
+
+    @staticmethod
+    def _answer_messages(session: ClientSession, messages: Sequence[FrontendMessage]) -> Iterator[tuple[bytes, bool]]:
+        """Bytes, and whether the client waits for them."""
+        for message in messages:
+            if isinstance(message, Terminate):
+                return
+            for data in session.handle_message(message):
+                yield data, False
+            yield b"", isinstance(message, SimpleQuery | Sync | Flush)
+
+    async def _next_messages(self) -> list[FrontendMessage]:
+        """Those that are here, at least one; none stands behind the end."""
+        messages: list[FrontendMessage] = []
+        while True:
+            while len(messages) < MAX_BATCH_MESSAGES and (message := self._protocol.next_message()) is not None:
+                messages.append(message)
+                if isinstance(message, Terminate):
+                    break
+            self._count_buffered()
+            if messages:
+                return messages
+            await self._read_data()
+
+    async def _read_data(self) -> None:
+        bounds = self.house.bounds
+        begun = self._protocol.buffered_bytes > 0
+        seconds = UNFINISHED_MESSAGE_SECONDS if begun else bounds.idle_seconds or None
+        self._idle = True
+        try:
+            if self._stopping:
+                raise asyncio.CancelledError
+            async with asyncio.timeout(seconds):
+                data = await self.link.read(self._protocol.free_bytes)
+        except TimeoutError:
+            raise OperationalError(
+                "terminating connection due to idle-session timeout" if not begun else "a message was left unfinished",
+                sqlstate="57P05",
+            ) from None
+        finally:
+            self._idle = False
+        self._protocol.receive_data(data)
+
+    def _count_buffered(self) -> None:
+        """Of all clients, what has come of messages that are not complete."""
+        waiting = self._protocol.buffered_bytes
+        self.house.buffered += waiting - self._counted
+        self._counted = waiting
+        if self.house.buffered > self.house.bounds.buffered_bytes and waiting > WRITE_CHUNK_BYTES:
+            raise OperationalError("out of memory", detail="Too many long messages at once.", sqlstate="53200")
+
+    async def _run_on_thread(self, work: Callable[[], T]) -> T:
+        """In this account's turn. Never left before the thread has: two threads in one session would mix it up."""
+        self._waiting = True
+        try:
+            async with self.house.turns.hold_slot(f"{self.database} {self.user}"):
+                self._waiting = False
+                if self.link.gone:
+                    raise ClientGone
+                return await asyncio.get_running_loop().run_in_executor(self.house.pool, work)
+        finally:
+            self._waiting = False
+
+    def _report_statement(self, report: StatementReport) -> None:
+        """From the statement's thread."""
+        context, loop = self.house, self._loop
+        with suppress(RuntimeError):  # the loop has ended, with all who would read it
+            loop.call_soon_threadsafe(context.record_statement, self, report)
+
+    def _log_bug(self, error: BaseException) -> None:
+        """Where it happened, and no word of what it says: that may hold rows."""
+        self.house.log.error("internal error", error=type(error).__name__, where=_error_location(error), user=self.user)
+
+    def _send_fatal_error(self, error: Error) -> None:
+        with suppress(ClientGone):
+            self.link.write(encode_fatal_error(error))
+
+
+def _gather_chunk(work: Iterator[tuple[bytes, bool]]) -> tuple[bytes, bool]:
+    """What is to be written next, and whether more may follow."""
+    parts, size = [], 0
+    for data, is_awaited in work:
+        parts.append(data)
+        size += len(data)
+        if is_awaited or size >= WRITE_CHUNK_BYTES:
+            return b"".join(parts), True
+    return b"".join(parts), False
+
+
+def _too_many_clients_error(message: str) -> Error:
+    return OperationalError(message, hint="Try again when others have left.", sqlstate="53300")
+
+
+def _error_location(error: BaseException) -> str:
+    """The last of our own lines that it passed."""
+    frames = [frame for frame in extract_tb(error.__traceback__) if f"{sep}dpsql{sep}" in frame.filename]
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
+
+
+def encode_fatal_error(error: Error) -> bytes:
+    """An error that ends the connection."""
+    return replies.error_response(error_fields(error, "FATAL"))

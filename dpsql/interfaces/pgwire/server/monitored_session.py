@@ -1,0 +1,174 @@
+"""A session behind a conversation, watched: what became of each statement is counted and told to the owner's log.
+
+Law: what is told is the kind of a statement, what it was charged, and how it ended: no text, value or row of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+from dpsql.amounts import NO_CHARGE
+from dpsql.errors import EngineFailed, Error, InternalError, QueryCanceled
+from dpsql.interfaces.pgwire.backend_session.handler import ProtocolHandler
+from dpsql.interfaces.pgwire.backend_session.notices import encode_structured_notice
+from dpsql.interfaces.pgwire.backend_session.session_protocol import PreparedStatementInfo
+from dpsql.interfaces.pgwire.protocol import extension as meta
+from dpsql.interfaces.pgwire.protocol.frontend import FrontendMessage
+from dpsql.interfaces.pgwire.server.databases import ServedDatabase
+from dpsql.session.session import Charge, OutputColumn, Parameter, Session, StatementHandle, StatementResult
+from dpsql.types import Type
+
+
+@dataclass(frozen=True)
+class StatementReport:
+    """`outcome` is one of `metrics.OUTCOMES`; `kind` the word of a command tag, where it came to one."""
+
+    kind: str | None
+    outcome: str
+    sqlstate: str | None
+    charge: Charge
+    seconds: float
+    account: str | None = None
+    """Who was charged, where it is not the login's own."""
+
+
+StatementReporter = Callable[[StatementReport], None]
+
+
+class MonitoredSession:
+    """The session, whose `execute` is told of."""
+
+    def __init__(self, session: Session, report: StatementReporter) -> None:
+        self._session, self._tell = session, report
+        self.cancel_next = False
+        """Whether a cancel has come before the statement had its turn: it is not begun then, and nothing is charged."""
+
+    @property
+    def user(self) -> str | None:
+        return self._session.user
+
+    @property
+    def database(self) -> str:
+        return self._session.database
+
+    @property
+    def charged(self) -> Charge:
+        return self._session.charged
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._session.in_transaction
+
+    @property
+    def variables(self) -> Sequence[tuple[str, str]]:
+        return self._session.variables
+
+    def execute(
+        self,
+        sql: str,
+        parameters: Sequence[Parameter] = (),
+        *,
+        settings: Mapping[str, str] | None = None,
+        ticket: StatementHandle | None = None,
+    ) -> StatementResult:
+        """Those without a ticket are no statements of the client's: they begin and end transactions around hers."""
+        if ticket is None:
+            return self._session.execute(sql, parameters, settings=settings)
+        if self.cancel_next:
+            self._session.cancel(ticket)
+        account = self._session.acts_for
+        start_time, kind, outcome, sqlstate, charge = monotonic(), None, "failed", None, NO_CHARGE
+        try:
+            answer = self._session.execute(sql, parameters, settings=settings, ticket=ticket)
+            charge = self._session.charged
+            kind, outcome = answer.command, "released" if charge else "free"
+            return answer
+        except Error as error:
+            outcome, sqlstate, charge = outcome_of(error), error.sqlstate, error.charge
+            raise
+        finally:
+            self._tell(StatementReport(kind, outcome, sqlstate, charge, monotonic() - start_time, account))
+
+    def prepare(
+        self, sql: str, types: Sequence[Type | None] = (), *, settings: Mapping[str, str] | None = None
+    ) -> PreparedStatementInfo:
+        return self._session.prepare(sql, types, settings=settings)
+
+    def describe(
+        self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, str] | None = None
+    ) -> Sequence[OutputColumn]:
+        return self._session.describe(sql, parameters, settings=settings)
+
+    def cancel(self, ticket: StatementHandle | None = None) -> None:
+        self._session.cancel(ticket)
+
+    def left_text(self) -> str | None:
+        return self._session.left_text()
+
+
+def outcome_of(error: Error) -> str:
+    match error:
+        case QueryCanceled():
+            return "canceled"
+        case EngineFailed() | InternalError():
+            return "failed"
+        case _:
+            return "refused"
+
+
+class ClientSession:
+    """One client's session and her conversation with it."""
+
+    def __init__(
+        self, session: Session, report: StatementReporter, log_error: Callable[[BaseException], None], structured: bool
+    ) -> None:
+        self._watched = MonitoredSession(session, report)
+        self._conversation = ProtocolHandler(self._watched, structured=structured, log=log_error)
+        self._told_progress = (0, 0)
+        self.tells_progress = structured
+        """Whether the client wants to be told, while a statement runs, how far it is."""
+
+    def next_progress_notice(self) -> bytes:
+        """Of the statement under way, if there is news: how many of its releases are there, of how many.
+
+        Privacy: a release is there when its run is seen to have ended, which is on the grid of `min_latency`.
+        """
+        progress = self._conversation.progress
+        if progress in ((0, 0), self._told_progress):
+            return b""
+        self._told_progress = progress
+        return encode_structured_notice(meta.encode_progress_notice(*progress))
+
+    def make_greeting(self) -> bytes:
+        return self._conversation.make_greeting()
+
+    def handle_message(self, message: FrontendMessage) -> Iterator[bytes]:
+        return self._conversation.handle_message(message)
+
+    def cancel(self, waiting: bool) -> None:
+        """From any thread. `waiting`: what the client has sent last has not had its turn."""
+        if waiting:
+            self._watched.cancel_next = True
+        else:
+            self._conversation.cancel()
+
+    def end_turn(self) -> None:
+        self._watched.cancel_next = False
+        self._told_progress = (0, 0)
+
+
+def open_client_session(
+    served: ServedDatabase,
+    user: str,
+    process: int,
+    settings: Mapping[str, str],
+    parameters: Mapping[str, str],
+    report: StatementReporter,
+    log_error: Callable[[BaseException], None],
+) -> ClientSession:
+    """A session on the data that all share. Raises what is wrong with the settings that the client connects with."""
+    cache = served.get_session_cache(user, settings.get("role", ""))
+    session = Session(served.dataset, user, opened_with=settings, memory=cache, process=process)
+    return ClientSession(session, report, log_error, parameters.get(meta.STARTUP_PARAMETER, "").lower() == "on")

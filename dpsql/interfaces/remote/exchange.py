@@ -1,0 +1,86 @@
+"""One statement to a server, and what comes back: rows as they were sent, and what is told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpsql.errors import Error, NotSupportedError
+from dpsql.interfaces.pgwire.protocol import client_codec as client
+from dpsql.interfaces.pgwire.protocol import extension as meta
+from dpsql.interfaces.pgwire.protocol.client_codec import BackendReply
+from dpsql.interfaces.pgwire.protocol.framing import ProtocolViolation
+from dpsql.interfaces.remote.connection import ServerConnection
+from dpsql.interfaces.remote.errors import CONNECTION_LOST, read_error
+
+Row = tuple[bytes | None, ...]
+BoundParameter = tuple[int, bytes | None]
+"""A parameter: the number of its type, 0 where the server is to find out, and its text; None is NULL."""
+
+
+@dataclass
+class ReplyCollector:
+    """What the server has said so far; `told` may be looked at from another thread."""
+
+    told: meta.StatementMetadata = field(default_factory=meta.StatementMetadata)
+    rows: list[Row] = field(default_factory=list)
+    tag: str | None = None
+    error: client.ErrorResponse | None = None
+    copies: bool = False
+
+    def add_reply(self, reply: BackendReply) -> None:
+        match reply:
+            case client.DataRow(values):
+                self.rows.append(values)
+            case client.NoticeResponse(fields) if fields.get("C") == meta.NOTICE_SQLSTATE:
+                self.told.add_notice(fields.get("D", ""))
+            case client.CommandComplete(tag):
+                if self.told.command is not None and self.told.rows != len(self.rows):
+                    raise ProtocolViolation("the server has told of other rows than it gave")
+                self.tag = tag
+            case client.ErrorResponse():
+                self.error = reply
+            case client.CopyOutResponse():
+                self.copies = True
+            case client.Authentication() | client.BackendKeyData():
+                raise ProtocolViolation("the server begins a login in the middle of a statement")
+            case _:
+                pass
+
+
+def run_statement(
+    connection: ServerConnection, sql: str, parameters: Sequence[BoundParameter] = (), options: meta.StatementOptions | None = None,
+    collector: ReplyCollector | None = None, before: int = 0,
+) -> ReplyCollector:  # fmt: skip
+    """Run one statement; raises its error. `before` is how many characters of it the client has put in front."""
+    collector = collector or ReplyCollector()
+    name = meta.encode_statement_name(options or meta.StatementOptions())
+    messages = [
+        client.encode_close("S", name),  # one of this name may be left from a statement that failed
+        client.encode_close("P", name),
+        client.encode_parse(name, sql, [oid for oid, _ in parameters]),
+        client.encode_bind(name, name, [value for _, value in parameters]),
+        client.encode_execute(name),
+        client.SYNC,
+    ]
+    try:
+        connection.exchange_messages(b"".join(messages), collector.add_reply)
+    except Error as error:
+        if collector.error is None or error.sqlstate != CONNECTION_LOST:
+            raise
+    if collector.error is not None:  # also where the server hung up behind it
+        raise read_error(collector.error.fields, collector.told, before)
+    if collector.copies:
+        raise NotSupportedError("COPY is for clients of PostgreSQL", hint="Ask the query itself.")
+    return collector
+
+
+def query_json(connection: ServerConnection, sql: str) -> Any:
+    """The one value of a command that tells JSON."""
+    rows = run_statement(connection, sql).rows
+    try:
+        (cell,) = rows[0]
+        return meta.read_json(cell or b"")
+    except (ValueError, IndexError):
+        raise NotSupportedError("the server tells it in another form", hint="Is it of another version?") from None

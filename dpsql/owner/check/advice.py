@@ -1,0 +1,362 @@
+"""What an owner could set better, each with its reason. What was read from the data says so: it is not private then."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+
+from dpsql.amounts import format_rounded_up
+from dpsql.owner.check.report import SchemaFinding, Severity, TableReport
+from dpsql.owner.draft.relationships import is_id_column
+from dpsql.owner.draft.suggestions import MAX_VALUES, MIN_UNITS, propose_bounds, propose_length, round_up
+from dpsql.owner.introspect.statistics import ColumnFacts, RunQuery, find_common_values
+from dpsql.owner.introspect.tables import IntrospectedColumn
+from dpsql.owner.yaml_text import format_number, format_scalar
+from dpsql.schema.domain import EPOCH
+from dpsql.schema.literals import read_bound
+from dpsql.schema.model import Analyst, Column, ForeignUnit, Group, OwnUnit, Schema, Source, Table
+from dpsql.types import Kind
+
+DEFAULT_ROWS = 20
+"""The norm that is tried where none is declared."""
+DEFAULT_GROUPS = 10
+"""And the keys of a unit."""
+NOTABLE_SHARE, LARGE_SHARE = 0.01, 0.1
+"""Shares of rows: above A_FEW a better setting is proposed, above MANY it should be mended."""
+MAJORITY_SHARE = 0.5
+"""Of a column's values: above it they are of another type than is declared."""
+NOISY_SHARE = 0.5
+"""Noise of 95 % of all answers, as a share: above it, an answer tells hardly more than its size."""
+WIDE_FACTOR = 3
+"""Bounds that are so many times as wide as the data's make so much more noise than is needed."""
+
+CommonValues = tuple[tuple[str, ...], int] | None
+
+
+# --- the schema alone ------------------------------------------------------------------------------------------------
+
+
+def advise_schema(schema: Schema) -> Iterator[SchemaFinding]:
+    yield from _advise_budgets(schema)
+    yield from _advise_contributions(schema)
+    if schema.privacy.policy.largest_epsilon is None and all(a.policy.largest_epsilon is None for a in schema.analysts):
+        max_epsilon = schema.privacy.query.epsilon * 5
+        if max_epsilon < schema.privacy.budget.epsilon:
+            what = "is not declared: one statement may be charged a whole budget, by a slip of the pen"
+            yield SchemaFinding(
+                Severity.BETTER,
+                "privacy.largest_query",
+                what,
+                f"largest_query: {{epsilon: {format_rounded_up(max_epsilon)}}}",
+            )
+    for table in schema.tables:
+        for column in table.columns if not table.public else ():
+            if _can_snap(column):
+                what = "has no snap: a dashboard that sends the current time asks, and pays, anew each time"
+                yield SchemaFinding(Severity.BETTER, f"tables.{table.name}.{column.name}", what, "snap: 1 hour")
+
+
+def _advise_contributions(schema: Schema) -> Iterator[SchemaFinding]:
+    several = any(not _has_one_row_per_unit(table) for table in schema.tables if not table.public)
+    declared = schema.privacy.contributions
+    if declared.rows is None and several and schema.privacy.unit != "row":
+        what = "is not declared: questions about units with several rows are refused"
+        yield SchemaFinding(Severity.MEND, "privacy.contributions.rows", what, f"rows: {DEFAULT_ROWS}")
+    if declared.groups is None and several and schema.privacy.unit != "row":
+        what = "is not declared: groups by undeclared keys are refused"
+        yield SchemaFinding(Severity.MEND, "privacy.contributions.groups", what, f"groups: {DEFAULT_GROUPS}")
+
+
+def _has_one_row_per_unit(table: Table) -> bool:
+    column = getattr(table.unit, "column", None)
+    return column is not None and table.is_unique(column)
+
+
+def _can_snap(column: Column) -> bool:
+    return column.type.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ) and column.snap is None
+
+
+def _advise_budgets(schema: Schema) -> Iterator[SchemaFinding]:
+    """Accounts that the dataset's pays for: together they may be promised more than there is."""
+    everyone: tuple[Group | Analyst, ...] = (*schema.groups, *schema.analysts)
+    top = [account for account in everyone if account.parent is None]
+    promised = sum((account.budget.epsilon for account in top), Fraction(0))
+    if promised > schema.privacy.budget.epsilon:
+        what = (
+            f"together the accounts are promised epsilon {format_rounded_up(promised)}, and the dataset has "
+            f"{format_rounded_up(schema.privacy.budget.epsilon)}: who asks last may be refused with budget left"
+        )
+        yield SchemaFinding(Severity.BETTER, "analysts", what)
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+
+def advise_columns(
+    schema: Schema,
+    table: Table,
+    facts: Mapping[str, ColumnFacts],
+    rows: int,
+    values_of: Callable[[Table, Column], CommonValues],
+) -> Iterator[SchemaFinding]:
+    ids = schema.find_id_columns(table) | {name for key in table.unique for name in key}
+    for column in table.columns:
+        measured = facts[column.name]
+        where = f"tables.{table.name}.{column.name}"
+        if column.name in ids or not measured.fit:
+            continue
+        if column.domain.values is not None:
+            yield from _advise_listed_column(column, measured, rows, where)
+        elif column.type.is_number or column.type.is_time:
+            yield from _advise_numeric_column(column, measured, where)
+        elif column.type.kind is Kind.TEXT:
+            yield from _advise_text_column(table, column, measured, rows, where, values_of)
+
+
+def advise_unreadable_values(
+    schema: Schema, table: Table, facts: Mapping[str, ColumnFacts], rows: int
+) -> Iterator[SchemaFinding]:
+    """What cannot be read counts as NULL: the owner would hear of it from nobody."""
+    ids = schema.find_id_columns(table)
+    for column in table.columns:
+        measured = facts[column.name]
+        where = f"tables.{table.name}.{column.name}"
+        if measured.unfit_count:
+            share, is_majority = measured.unfit_count / rows, measured.unfit_count > MAJORITY_SHARE * measured.present
+            what = f"{_format_percent(share)} of the rows hold no {column.type}" + (
+                ", most that are not NULL" if is_majority else ""
+            )
+            level = Severity.MEND if is_majority else _severity_of(share)
+            yield SchemaFinding(level, where, what + _unreadable_reason(column, measured, column.name in ids))
+        elif rows and not measured.present:
+            yield SchemaFinding(Severity.MEND, where, "is NULL in all rows: leave it out, or look at the source")
+
+
+def _unreadable_reason(column: Column, measured: ColumnFacts, is_id: bool) -> str:
+    if measured.commas:
+        return f"; {_format_count(measured.commas)} have a comma: numbers are read with a point, such as 1.5"
+    if measured.day_first:
+        return f"; {_format_count(measured.day_first)} begin with a day or month: times are read as 2023-12-24"
+    return "; an id is read only as its type prints it, so 007 is no number" if is_id and column.type.is_number else ""
+
+
+def _severity_of(share: float) -> Severity:
+    return Severity.MEND if share > LARGE_SHARE else Severity.BETTER
+
+
+def _advise_listed_column(column: Column, measured: ColumnFacts, rows: int, where: str) -> Iterator[SchemaFinding]:
+    unlisted, null = measured.unlisted / rows, (rows - measured.fit) / rows
+    if unlisted > NOTABLE_SHARE:
+        what = f"{_format_percent(unlisted)} of the rows hold values that are not declared; they count as NULL"
+        yield SchemaFinding(_severity_of(unlisted), where, what, "values: … with those that are missing")
+    if null + unlisted > NOTABLE_SHARE and not column.null_group:
+        what = f"{_format_percent(null + unlisted)} of the rows are NULL here, and in no group"
+        yield SchemaFinding(Severity.BETTER, where, what, "nullable: true")
+
+
+def _advise_numeric_column(column: Column, measured: ColumnFacts, where: str) -> Iterator[SchemaFinding]:
+    proposed = propose_bounds(measured, column.type)
+    text = None if proposed is None else f"bounds: [{format_number(proposed[0])}, {format_number(proposed[1])}]"
+    if not column.domain.is_bounded:
+        if is_id_column(
+            IntrospectedColumn(column.name, str(column.type), column.type)
+        ):  # an id of something: no quantity
+            return
+        what = "has no bounds: groups by time are found privately" if column.type.is_time else (
+            "has no bounds: SUM and AVG need CLIP(x, low, high)"
+        )  # fmt: skip
+        yield SchemaFinding(Severity.BETTER, where, what, text, from_data=text is not None)
+        return
+    clipped = (measured.below + measured.above) / measured.fit
+    if clipped > NOTABLE_SHARE:
+        what = f"the bounds clip {_format_percent(clipped)} of the values"
+        yield SchemaFinding(_severity_of(clipped), where, what, text, from_data=text is not None)
+    elif proposed is not None and column.type.is_number and _is_too_wide(column, proposed):
+        what = "the bounds are far wider than the data: sums have more noise than they need"
+        yield SchemaFinding(Severity.BETTER, where, what, text, from_data=True)
+    if column.type.is_float and column.grid is None and measured.cents == measured.fit:
+        what = "all values are whole hundredths: sums are then exact before the noise"
+        yield SchemaFinding(Severity.BETTER, where, what, "grid: 0.01", from_data=True)
+
+
+def _is_too_wide(column: Column, proposed: tuple[str, str]) -> bool:
+    """By what noise follows: the largest value that a row may have."""
+    low, high = (read_bound(text, column.type) for text in proposed)
+    if low is None or high is None:
+        return False
+    declared = max(abs(bound) for bound in column.domain.bounds)
+    needed = max(abs(low), abs(high))
+    return needed > 0 and declared > WIDE_FACTOR * needed
+
+
+def _advise_text_column(
+    table: Table,
+    column: Column,
+    measured: ColumnFacts,
+    rows: int,
+    where: str,
+    values_of: Callable[[Table, Column], CommonValues],
+) -> Iterator[SchemaFinding]:
+    too_long = measured.too_long / rows
+    if too_long > NOTABLE_SHARE:
+        length = propose_length(measured)
+        what = f"{_format_percent(too_long)} of the rows are longer than max_length, and count as NULL"
+        yield SchemaFinding(_severity_of(too_long), where, what, f"max_length: {length}", from_data=True)
+    if measured.distinct > 2 * MAX_VALUES:
+        return
+    values = values_of(table, column)
+    if values is not None and values[0]:
+        rare = f", and {values[1]} of fewer than {MIN_UNITS} units" if values[1] else ""
+        what = f"has few values{rare}: if everyone knows them, no group is hidden or paid for"
+        proposal = f"values: [{', '.join(format_scalar(value) for value in values[0])}]"
+        yield SchemaFinding(Severity.BETTER, where, what, proposal, from_data=True)
+
+
+def list_common_values(ask: RunQuery, source: Source, table: Table, column: Column) -> CommonValues:
+    return find_common_values(ask, source, column, getattr(table.unit, "column", None), MIN_UNITS, MAX_VALUES)
+
+
+# --- units -----------------------------------------------------------------------------------------------------------
+
+
+def advise_units(schema: Schema, table: Table, report: TableReport) -> Iterator[SchemaFinding]:
+    where = f"tables.{table.name}"
+    yield from _advise_unique_unit(schema, table, report)
+    if report.rows and report.without_unit:
+        share = report.without_unit / report.rows
+        what = f"{_format_count(report.without_unit)} rows ({_format_percent(share)}) belong to no unit, and are in no answer"
+        yield SchemaFinding(Severity.MEND if share > NOTABLE_SHARE else Severity.BETTER, where, what)
+    if report.orphans and isinstance(table.unit, ForeignUnit):
+        what = f'{_format_count(report.orphans)} rows name a row of "{table.unit.table}" that is not there'
+        yield SchemaFinding(
+            Severity.MEND if report.orphans > NOTABLE_SHARE * report.rows else Severity.BETTER, f"{where}.unit", what
+        )
+    for key in report.keys:
+        if key.units_over > LARGE_SHARE / 2:
+            what = f"{_format_percent(key.units_over)} of the units have more keys of {key.column} than are counted"
+            yield SchemaFinding(Severity.BETTER, "privacy.contributions.groups", what)
+        if key.rows_hidden > LARGE_SHARE:
+            hidden = (
+                f"{key.groups - key.shown} of {key.groups} groups with {_format_percent(key.rows_hidden)} of the rows"
+            )
+            what = f"{hidden} stay hidden at the default epsilon"
+            yield SchemaFinding(Severity.BETTER, f"{where}.{key.column}", what)
+    yield from _advise_queries(report, where)
+
+
+def _advise_unique_unit(schema: Schema, table: Table, report: TableReport) -> Iterator[SchemaFinding]:
+    """A unit that has one row needs no norm, but only if the schema says so."""
+    column = _unit_column_of(schema, table)
+    if column is None or table.is_unique(column) or report.most_rows != 1 or (report.units or 0) < MIN_UNITS:
+        return
+    norm = schema.privacy.contributions.rows
+    gain = f", and counts and sums {norm} times less noise" if norm is not None and norm > 1 else ""
+    what = f"no two rows share {column}: declared unique, a unit has one row{gain}; it is checked at registration"
+    keys = [
+        format_scalar(key[0]) if len(key) == 1 else f"[{', '.join(map(format_scalar, key))}]" for key in table.unique
+    ]
+    proposal = f"unique: [{', '.join((*keys, format_scalar(column)))}]"
+    yield SchemaFinding(Severity.BETTER, f"tables.{table.name}.unique", what, proposal, from_data=True)
+
+
+def _unit_column_of(schema: Schema, table: Table) -> str | None:
+    """The table's own column that holds the unit's id, if it has one."""
+    match table.unit:
+        case OwnUnit(column):
+            return column
+        case ForeignUnit(column, target, key):
+            return column if f"{target}.{key}" == schema.privacy.unit else None
+        case _:
+            return None
+
+
+def _advise_queries(report: TableReport, where: str) -> Iterator[SchemaFinding]:
+    """Each kind of fault once, by its worst example."""
+    losing = [
+        (abs(query.lost), query)
+        for query in report.questions
+        if query.lost is not None and abs(query.lost) > LARGE_SHARE
+    ]
+    noisy = [
+        (query.noise, query) for query in report.questions if query.noise is not None and query.noise > NOISY_SHARE
+    ]
+    if losing:
+        worst, query = max(losing, key=lambda pair: pair[0])
+        others = f", and {len(losing) - 1} other typical questions over 10 %" if len(losing) > 1 else ""
+        what = f"{query.sql} loses {_format_percent(worst)} to bounds and norm, whatever the noise{others}"
+        yield SchemaFinding(Severity.MEND, where, what)
+    if noisy:
+        worst, query = max(noisy, key=lambda pair: pair[0])
+        needed = f"; epsilon {query.epsilon:.2g} makes it 5 %" if query.epsilon else ""
+        yield SchemaFinding(
+            Severity.BETTER, where, f"{query.sql} is wrong by {_format_percent(worst)} at the default epsilon{needed}"
+        )
+
+
+def advise_dataset(schema: Schema, reports: Sequence[TableReport]) -> Iterator[SchemaFinding]:
+    units = max((report.units or 0 for report in reports), default=0)
+    delta = schema.privacy.budget.delta
+    if units and delta * units >= Fraction(1, 10):
+        level = Severity.MEND if delta * units >= 1 else Severity.BETTER
+        what = f"delta is {format_rounded_up(delta)} with {_format_count(units)} units: it should be far below one in so many"
+        proposed = Fraction(1, 10 ** (len(str(units)) + 1))
+        yield SchemaFinding(level, "privacy.budget", what, f"delta: {format_rounded_up(proposed)}", from_data=True)
+    yield from _advise_norm(schema, [report for report in reports if report.norms])
+
+
+def _advise_norm(schema: Schema, reports: Sequence[TableReport]) -> Iterator[SchemaFinding]:
+    """One norm for all tables: that with the least error, summed over them as shares of their rows."""
+    declared = schema.privacy.contributions.rows
+    if declared is None or not reports:
+        return
+    errors: dict[int, float] = {}
+    for norm in {norm.rows for report in reports for norm in report.norms}:
+        errors[norm] = sum(_norm_error(report, norm) for report in reports)
+    best = min(errors, key=lambda norm: (errors[norm], norm))
+    if errors[best] * 1.25 < errors[declared]:
+        lost = max(report.norms[0].rows_lost for report in reports)
+        what = (
+            f"counts would be wrong by {_format_percent(errors[best] / len(reports))} instead of"
+            f" {_format_percent(errors[declared] / len(reports))}, norm and noise together"
+        )
+        level = Severity.MEND if lost > LARGE_SHARE else Severity.BETTER
+        yield SchemaFinding(level, "privacy.contributions.rows", what, f"rows: {round_norm(best)}", from_data=True)
+
+
+def _norm_error(report: TableReport, norm: int) -> float:
+    """Between norms that were worked out, the next larger one's loss and the noise in proportion."""
+    norms = sorted(report.norms, key=lambda candidate: candidate.rows)
+    above = next((candidate for candidate in norms if candidate.rows >= norm), norms[-1])
+    noise = above.noise or 0.0
+    return above.rows_lost + noise * norm / above.rows
+
+
+def round_norm(norm: int) -> int:
+    """Small norms as they are, larger ones rounded up: a round number shows less of the data."""
+    return norm if norm < 10 else round_up(norm) if round_up(norm) <= norm * 1.3 else -(-norm // 5) * 5
+
+
+def format_time_bounds(column: Column) -> str:
+    lower, upper = column.domain.bounds
+    unit = dt.timedelta(days=1) if column.type.kind is Kind.DATE else dt.timedelta(microseconds=1)
+    return f"[{_format_timestamp(lower, unit)}, {_format_timestamp(upper, unit)}]"
+
+
+def _format_timestamp(value: Fraction, unit: dt.timedelta) -> str:
+    timestamp = EPOCH + int(value) * unit
+    return timestamp.date().isoformat() if timestamp.time() == dt.time() else timestamp.isoformat(" ", "minutes")
+
+
+def _format_percent(share: float) -> str:
+    """
+    >>> _format_percent(0.123), _format_percent(0.0004), _format_percent(0), _format_percent(3.2)
+    ('12.3 %', '0.04 %', '0 %', '320 %')
+    """
+    if share == 0:
+        return "0 %"
+    return f"{100 * share:.0f} %" if abs(share) >= 0.995 else f"{100 * share:.3g} %"
+
+
+def _format_count(value: int) -> str:
+    return f"{value:,}"

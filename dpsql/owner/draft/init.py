@@ -1,0 +1,277 @@
+"""Drafting a schema: from sources to a file that loads, and the list of what is left to decide."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+from dpsql.base.private_files import open_private_file
+from dpsql.engines.duckdb_admin import DuckDBAdmin
+from dpsql.errors import InterfaceError, OperationalError
+from dpsql.owner.draft.columns import is_personal
+from dpsql.owner.draft.draft import DataProposals, write_draft
+from dpsql.owner.draft.draft import Decision as Decision
+from dpsql.owner.draft.draft import DraftOptions as DraftOptions
+from dpsql.owner.draft.draft import SchemaDraft as SchemaDraft
+from dpsql.owner.draft.relationships import UnitCandidate, find_candidates, is_id_column, make_candidate
+from dpsql.owner.draft.sources import DataSources, to_file_name
+from dpsql.owner.draft.sources import find_sources as find_sources
+from dpsql.owner.draft.suggestions import (
+    MAX_VALUES,
+    MIN_UNITS,
+    ColumnProposal,
+    histogram_quantile,
+    propose_bounds,
+    propose_length,
+    round_up,
+)
+from dpsql.owner.introspect.statistics import (
+    ColumnFacts,
+    RunQuery,
+    count_rows_per_unit,
+    find_common_values,
+    measure_columns,
+)
+from dpsql.owner.introspect.tables import IntrospectedColumn, IntrospectedTable
+from dpsql.owner.temp_folder import open_temp_folder
+from dpsql.schema.document import closest_name, printable_text, quote_text
+from dpsql.schema.domain import Domain
+from dpsql.schema.keys import ANALYST_NAME, MAX_EPSILON
+from dpsql.schema.literals import read_number
+from dpsql.schema.load import load_schema
+from dpsql.schema.locations import MEMORY_URL
+from dpsql.schema.model import Column, Files, Schema, Source
+from dpsql.types import Kind
+
+# Looking at the rows of found tables, when the owner asks for it: what bounds, values and norms they suggest.
+
+UNCLIPPED_SHARE = Fraction(99, 100)
+"""Units that a proposed norm does not clip (PEERS.md 1: near the 99th percentile is best)."""
+
+
+def propose_from_data(sources: DataSources, unit: UnitCandidate | None) -> DataProposals:
+    """Proposals for all columns that are no ids; the norm of a unit comes with the schema that the draft makes."""
+    columns: dict[tuple[str, str], ColumnProposal] = {}
+    with open_sources(sources) as (owner, sources_by_table):
+        for table in sources.tables:
+            open_columns = [column_info for column_info in table.columns if _needs_proposal(column_info)]
+            declared = [_to_column(column_info) for column_info in open_columns]
+            if not declared:
+                continue
+            id_ = _unit_id_column(unit, table)
+            _, facts = measure_columns(owner.query_rows, sources_by_table[table.name], declared)
+            for column_info, column in zip(open_columns, declared, strict=True):
+                proposal = _propose_column(
+                    owner.query_rows, sources_by_table[table.name], column_info, column, facts[column.name], id_
+                )
+                columns[table.name, column.name] = proposal
+    return DataProposals(columns)
+
+
+def propose_norm(schema: Schema, sources: DataSources) -> int | None:
+    """The rows of all but a few units, in the table where they have most; of a schema that the draft has made."""
+    with open_sources(sources) as (owner, sources_by_table):
+        norms = [
+            histogram_quantile(histogram, UNCLIPPED_SHARE)
+            for table in schema.tables
+            if table.unit is not None
+            and (histogram := count_rows_per_unit(owner.query_rows, schema, table, sources_by_table))
+        ]
+    return round_up(max(norms)) if norms else None
+
+
+def _needs_proposal(column: IntrospectedColumn) -> bool:
+    """A column whose bounds or values constraints leave open."""
+    return column.type is not None and not column.values and not is_id_column(column) and not is_personal(column)
+
+
+def _to_column(column: IntrospectedColumn) -> Column:
+    assert column.type is not None
+    return Column(column.name, Domain(column.type, True), max_length=column.length or 1 << 20)
+
+
+def _unit_id_column(unit: UnitCandidate | None, table: IntrospectedTable) -> str | None:
+    """The column of the table that leads to the unit, if there is one."""
+    if unit is None or table.name == unit.table:
+        return None if unit is None else unit.column
+    return unit.ways[table.name].column if table.name in unit.ways else None
+
+
+def _propose_column(
+    ask: RunQuery, source: Source, column_info: IntrospectedColumn, column: Column, facts: ColumnFacts, unit: str | None
+) -> ColumnProposal:
+    type_ = column.type
+    if type_.is_number or type_.is_time:
+        return ColumnProposal(bounds=propose_bounds(facts, type_))
+    if type_.kind is not Kind.TEXT or not facts.fit:
+        return ColumnProposal()
+    length = None if column_info.length else propose_length(facts)
+    if facts.distinct > 2 * MAX_VALUES:  # a sketch: some leeway before all are counted
+        return ColumnProposal(max_length=length)
+    common = find_common_values(ask, source, column, unit, MIN_UNITS, MAX_VALUES)
+    if common is None or not common[0] or any(not value.isprintable() for value in common[0]):
+        return ColumnProposal(max_length=length)
+    return ColumnProposal(values=common[0], left_out=common[1])
+
+
+@contextmanager
+def open_sources(sources: DataSources) -> Iterator[tuple[DuckDBAdmin, dict[str, Source]]]:
+    """A connection, and where it reads each table: CSV files in typed copies that are gone at the end."""
+    url = MEMORY_URL if sources.database is None else f"duckdb:///{sources.database}"
+    with open_temp_folder("look") as folder, DuckDBAdmin(url) as owner:
+        yield owner, dict(_readable_sources(owner, sources.tables, folder))
+
+
+def _readable_sources(
+    owner: DuckDBAdmin, tables: Sequence[IntrospectedTable], folder: Path
+) -> Iterator[tuple[str, Source]]:
+    for number, table in enumerate(tables):
+        source = table.source
+        if isinstance(source, Files):
+            paths = sorted({path for pattern in source.patterns for path in glob.glob(pattern, recursive=True)})
+            source = replace(source, patterns=tuple(paths))
+        if isinstance(source, Files) and source.format != "parquet":
+            copy = folder / "copies" / f"{number}.parquet"
+            owner.write_snapshot(
+                source, [_to_column(column) for column in table.columns if column.type is not None], copy
+            )
+            source = Files((str(copy),), "parquet")
+        yield table.name, source
+
+
+ROW_UNIT = "row"
+ChooseUnit = Callable[[Sequence[UnitCandidate]], UnitCandidate]
+
+
+@dataclass(frozen=True)
+class DraftResult:
+    """A draft, its unit among the candidates for it, and how it was chosen: "named", "picked" or "asked"."""
+
+    draft: SchemaDraft
+    candidates: tuple[UnitCandidate, ...]
+    chosen: str
+
+
+def read_draft_options(
+    epsilon: str | None, delta: str | None, neighbors: str | None, analysts: Sequence[str] = ()
+) -> DraftOptions:
+    """What the owner has typed; None is the default. ValueError says what it should be."""
+    options = DraftOptions()
+    if epsilon is not None:
+        max_epsilon = MAX_EPSILON
+        options = replace(
+            options, epsilon=_parse_number("epsilon", epsilon, "a number above 0", lambda n: 0 < n <= max_epsilon)
+        )
+    if delta is not None:
+        options = replace(options, delta=_parse_number("delta", delta, "from 0 to below 1", lambda n: 0 <= n < 1))
+    for name in analysts:
+        if not re.fullmatch(ANALYST_NAME, name):
+            raise ValueError(f"--analyst takes letters, digits and _ . @ -, not {printable_text(name)}")
+    if len(set(analysts)) < len(analysts):
+        raise ValueError("--analyst names someone twice")
+    return replace(options, neighbors=neighbors or options.neighbors, analysts=tuple(analysts))
+
+
+def _parse_number(name: str, text: str, due: str, fits: Callable[[Fraction], bool]) -> Fraction:
+    number = read_number(text)
+    if number is None or not fits(number):
+        raise ValueError(f"--{name} is {due}, not {printable_text(text)}")
+    return number
+
+
+def draft_schema(
+    sources: DataSources,
+    folder: str,
+    options: DraftOptions,
+    *,
+    unit: str | None = None,
+    choose: ChooseUnit | None = None,
+    look_at_data: bool = False,
+    name: str | None = None,
+) -> DraftResult:
+    """The draft as it would stand in `folder`, with a ledger of its `name`. `unit` is "table.column" or "row"; else the
+    likeliest candidate is taken, or the one that `choose` says. Of rows, only `look_at_data` reads any."""
+    if not sources.tables:
+        raise OperationalError(
+            "there is no table to draft a schema from",
+            detail=f"Left out: {'; '.join(sources.left_out[:5])}." if sources.left_out else None,
+            hint="Name a DuckDB file with tables, or .parquet or .csv files.",
+        )
+    if look_at_data and sources.server:
+        raise InterfaceError(
+            "--look-at-data reads files, not a PostgreSQL server",
+            hint="Export the tables as the draft says, and name the files.",
+        )
+    if name is not None:
+        sources = replace(sources, name=to_file_name(name))
+    candidates = find_candidates(sources.tables)
+    if unit is not None:
+        picked, chosen = _find_named_unit(sources, unit), "named"
+    elif choose is not None and len(candidates) > 1:
+        picked, chosen = choose(candidates), "asked"
+    else:
+        picked, chosen = candidates[0] if candidates else None, "picked"
+    proposals = propose_from_data(sources, picked) if look_at_data else None
+    draft = write_draft(sources, picked, folder, options, proposals)
+    schema = _load_draft(draft, folder)
+    if proposals is not None:
+        draft = write_draft(sources, picked, folder, options, replace(proposals, rows=propose_norm(schema, sources)))
+        _load_draft(draft, folder)
+    return DraftResult(draft, candidates, chosen)
+
+
+def _find_named_unit(sources: DataSources, unit: str) -> UnitCandidate | None:
+    if unit == ROW_UNIT:
+        return None
+    name, dot, column = unit.partition(".")
+    tables = {table.name: table for table in sources.tables}
+    if not dot or name not in tables:
+        match_name = closest_name(name, list(tables))
+        raise InterfaceError(
+            f"--unit must be table.column or row, and there is no table {quote_text(name)}",
+            hint=f'Did you mean "{match_name}"?'
+            if match_name
+            else f"Tables: {', '.join(printable_text(item) for item in tables)}.",
+        )
+    if tables[name].find_column(column) is None:
+        columns = [item.name for item in tables[name].columns]
+        match_name = closest_name(column, columns)
+        raise InterfaceError(
+            f"the table {quote_text(name)} has no column {quote_text(column)}",
+            hint=f'Did you mean "{match_name}"?'
+            if match_name
+            else f"Columns: {', '.join(map(printable_text, columns))}.",
+        )
+    return make_candidate(sources.tables, name, column)
+
+
+def _load_draft(draft: SchemaDraft, folder: str) -> Schema:
+    """A draft is a schema: what the loader says against it is told now, not when the owner opens it."""
+    with open_temp_folder("draft") as temporary:
+        path = temporary / "draft.yaml"
+        path.write_text(draft.text, encoding="utf-8")
+        return replace(load_schema(path), path=Path(folder) / "draft.yaml")
+
+
+def write_schema_file(path: str, text: str, *, force: bool, secret: bool) -> None:
+    """`secret`: it holds what was read from rows, and is its owner's alone. An existing file stays unless `force`."""
+    flags = os.O_WRONLY | (os.O_TRUNC if force else os.O_EXCL)
+    try:
+        descriptor = open_private_file(path, flags) if secret else os.open(path, flags | os.O_CREAT, 0o666)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InterfaceError(
+            f'"{printable_text(path, 200)}" is there already',
+            hint="Write to another file with -o, or replace it with --force.",
+        ) from None
+    except OSError as error:
+        raise OperationalError(
+            f'"{printable_text(path, 200)}" cannot be written', detail=f"{error.strerror}."
+        ) from None

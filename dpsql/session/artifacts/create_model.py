@@ -1,0 +1,214 @@
+"""CREATE MODEL: options, the study that makes it, and how it is shown.
+
+Rows with NULL in the label or a feature are left out, as are values that are not declared. What noise does to a
+coefficient is its standard error. Of a logistic model it is that of the noise alone: how far other rows would have
+moved it needs a curvature that is private, and no part of the budget is spent on it. Of a linear one residuals are in
+it too, since the moments tell them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from dpsql.base.option_names import LINEAR_METHODS, LOGISTIC_METHODS, MODEL_OPTIONS, list_option_names
+from dpsql.compiler.calibrate.calibrate import LossShare, NoiseKind
+from dpsql.compiler.compiled import Compiled
+from dpsql.compiler.parse.create_commands import MODEL
+from dpsql.compiler.parse.googlesql import Option
+from dpsql.compiler.plan.steps import Axis
+from dpsql.compiler.rewrite.weighted_rows import ColumnCoding
+from dpsql.compiler.settings import Settings
+from dpsql.compiler.weighted_rows import CompiledStudy, compile_study, compile_weighted_rows
+from dpsql.errors import Error, InvalidParameter, Span, TypeMismatch, Unsupported
+from dpsql.ledger.base import CreatedObject
+from dpsql.privacy.regression.noisy_moments import calibrate_moments_by_epsilon, calibrate_moments_by_rho
+from dpsql.privacy.regression.objective_perturbation import calibrate_objective_by_epsilon, calibrate_objective_by_rho
+from dpsql.privacy.regression.output_perturbation import calibrate_output_by_epsilon, calibrate_output_by_rho
+from dpsql.privacy.release import release_to_bytes
+from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRowsMechanism
+from dpsql.schema.model import LINEAR
+from dpsql.session.artifacts import base as options
+from dpsql.session.artifacts.base import CreatedArtifact, CreateRequest
+from dpsql.session.artifacts.model import ModelRecord, design_of, is_scale, load_model, model_to_record
+from dpsql.session.artifacts.synthetic_table import axes_to_json
+from dpsql.session.explain import Explanation
+from dpsql.session.postprocess.sandbox import OutputColumn
+from dpsql.session.result import StatementResult, build_rows_result
+from dpsql.types import DOUBLE, TEXT
+
+OUTPUT, OBJECTIVE, MOMENTS = "output", "objective", "moments"
+MODEL_COLUMNS = (("term", TEXT), ("coefficient", DOUBLE), ("stderr", DOUBLE))
+DEFAULT_BINS = 1024
+"""Steps of a number between its bounds: fine beside any noise, and few enough for a tuple to be one of many rows."""
+MAX_COEFFICIENTS = 256
+"""Coefficients of a model."""
+_MODEL_OPTIONS = list_option_names(MODEL_OPTIONS)
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """A model's own; `given` says where each stands."""
+
+    method: str | None
+    strength: Fraction | None
+    rows: int | None
+    bins: int
+    given: Mapping[str, Span]
+
+
+@dataclass(frozen=True)
+class ModelBuilder:
+    @property
+    def columns(self) -> tuple[OutputColumn, ...]:
+        return build_rows_result(MODEL_COLUMNS, [], "CREATE MODEL").columns
+
+    def compile_release(self, request: CreateRequest) -> Compiled:
+        settings, model_options = _read_settings(request)
+        return _compile_model(request, model_options, settings).compiled
+
+    def create_artifact(self, request: CreateRequest) -> CreatedArtifact:
+        settings, model_options = _read_settings(request)
+        studied = _compile_model(request, model_options, settings)
+        bought = request.queries.charge_releases(studied.compiled)
+        definition = {
+            "statement": request.statement,
+            "method": studied.study.kind,
+            "axes": axes_to_json(studied.axes),
+        }
+        (number,) = bought.numbers
+        stored = CreatedObject(MODEL, request.command.name, number, json.dumps(definition), request.queries.clock())
+        answer = self.show(stored, release_to_bytes(bought.releases[0]))
+        charged_answer = replace(
+            answer, loss=bought.loss, receipts=bought.receipts, settings=settings, notices=_model_notices(studied)
+        )
+        return CreatedArtifact(number, definition, charged_answer)
+
+    def explain(self, request: CreateRequest) -> Explanation:
+        settings, model_options = _read_settings(request)
+        outputs = [(name, str(type_)) for name, type_ in MODEL_COLUMNS]
+        return request.queries.explain_compiled(
+            settings, lambda other_settings: _compile_model(request, model_options, other_settings).compiled, outputs
+        )
+
+    def show(self, stored: CreatedObject, body: bytes) -> StatementResult:
+        model = load_model(stored, body)
+        terms = [model.intercept, *model.terms]
+        return build_rows_result(MODEL_COLUMNS, [(term.name, term.coefficient, term.error) for term in terms], "SHOW")
+
+    def to_record(self, stored: CreatedObject, body: bytes) -> ModelRecord:
+        return model_to_record(load_model(stored, body), json.loads(stored.definition))
+
+
+def _model_notices(studied: CompiledStudy) -> tuple[str, ...]:
+    notices = studied.compiled.notices
+    if studied.study.kind == MOMENTS:
+        return notices
+    return (*notices, "stderr is that of the noise; how much other rows would have given is not in it")
+
+
+# --- options ---------------------------------------------------------------------------------------------------------
+
+
+def _read_settings(request: CreateRequest) -> tuple[Settings, ModelOptions]:
+    """What the statement may lose, and the model's own options."""
+    create_options = options.read_create_options(request, _MODEL_OPTIONS)
+    try:
+        return create_options.settings, _read_model_options(create_options.own, request.command.family == LINEAR)
+    except Error as error:
+        error.statement = request.sql
+        raise
+
+
+def _read_model_options(model_options: Mapping[str, Option], linear: bool) -> ModelOptions:
+    if linear and "n" in model_options:
+        raise InvalidParameter("a linear model needs no n", span=model_options["n"].span)
+    return ModelOptions(
+        options.read_choice(model_options.get("method"), LINEAR_METHODS if linear else LOGISTIC_METHODS),
+        options.read_number(model_options.get("lambda"), Fraction(1, 10**6), Fraction(1000)),
+        options.read_integer(model_options.get("n"), 1, 1 << 40),
+        options.read_integer(model_options.get("bins"), 2, 1 << 16) or DEFAULT_BINS,
+        {name: option.span for name, option in model_options.items()},
+    )
+
+
+# --- the study -------------------------------------------------------------------------------------------------------
+
+
+def _compile_model(request: CreateRequest, model_options: ModelOptions, settings: Settings) -> CompiledStudy:
+    queries, command = request.queries, request.command
+    rows = queries.own.with_refresh(
+        lambda: compile_weighted_rows(
+            request.sql, command.query, queries.own.schema, settings, request.parameters, queries.clock(), queries.who
+        )
+    )
+    try:
+        designing = _ModelStudyFactory(
+            model_options, command.family == LINEAR, dict(zip(rows.names, rows.spans, strict=True))
+        )
+        return compile_study(rows, ColumnCoding(model_options.bins, {}, nulls=False), designing)
+    except Error as error:
+        error.statement = request.sql
+        raise
+
+
+@dataclass(frozen=True)
+class _ModelStudyFactory:
+    """What `compile_study` asks for the study."""
+
+    options: ModelOptions
+    linear: bool
+    spans: Mapping[str, Span | None]  # of columns
+
+    def __call__(self, axes: tuple[Axis, ...], ranges: Axes, mass: UnitMass, share: LossShare) -> WeightedRowsMechanism:
+        label, *features = axes
+        if not features:
+            raise InvalidParameter("a model has at least one feature")
+        for axis in axes:
+            if axis.type.is_time:
+                raise TypeMismatch(
+                    f'"{axis.name}" is a time, and a model takes numbers and categories',
+                    hint=f"For example: EXTRACT(YEAR FROM {axis.name}) AS year.",
+                    span=self.spans.get(axis.name),
+                )
+        design = design_of(features)
+        if design.width > MAX_COEFFICIENTS:
+            raise Unsupported(f"a model has at most {MAX_COEFFICIENTS} coefficients", hint="Leave features out.")
+        gaussian = share.noise is NoiseKind.GAUSSIAN
+        if gaussian and share.rho <= 0:
+            raise InvalidParameter(
+                "gaussian noise needs a delta above 0", hint="SET delta = 1e-9, or SET noise = laplace."
+            )
+        if self.linear:
+            if not is_scale(label):
+                raise TypeMismatch(f'"{label.name}" is no number', hint="LOGISTIC REGRESSION takes two classes.",
+                                   span=self.spans.get(label.name))  # fmt: skip
+            ridge = self.options.strength or Fraction(0)
+            if gaussian:
+                return calibrate_moments_by_rho(design, ranges, mass, ridge, share.rho)
+            return calibrate_moments_by_epsilon(design, ranges, mass, ridge, share.epsilon)
+        if label.size != 2:
+            raise TypeMismatch(
+                f'"{label.name}" has {label.size} values, and a logistic model tells two apart',
+                hint="Use a boolean, or a comparison such as (nights > 3) AS long_stay.",
+                span=self.spans.get(label.name),
+            )
+        method = self.options.method or (OBJECTIVE if mass.one_row else OUTPUT)
+        if method == OBJECTIVE and not mass.one_row:
+            raise Unsupported(
+                "objective perturbation needs one row for each privacy unit",
+                hint="Aggregate per unit in FROM first (GROUP BY the unit), or use method = 'output'.",
+                span=self.options.given.get("method"),
+            )
+        strength = self.options.strength or Fraction(1, 100)
+        if method == OBJECTIVE:
+            if gaussian:
+                # It is pure, and with a large delta its epsilon could be more than was asked for.
+                rho = min(share.rho, share.epsilon**2 / 2)
+                return calibrate_objective_by_rho(design, ranges, mass, strength, self.options.rows, rho)
+            return calibrate_objective_by_epsilon(design, ranges, mass, strength, self.options.rows, share.epsilon)
+        if gaussian:
+            return calibrate_output_by_rho(design, ranges, mass, strength, self.options.rows, share.rho)
+        return calibrate_output_by_epsilon(design, ranges, mass, strength, self.options.rows, share.epsilon)

@@ -1,0 +1,368 @@
+"""Interactive mechanisms, as one account asks them: threshold queries and the reusable holdout.
+
+The order is the law, as of a statement: compile; charge, once, for all that will be asked; run, judge, store (these
+three in `runs`); deliver. What is charged and how sensitive a question may be are fixed before the first one runs, from
+what the analyst declares and from compiled statements, never from rows.
+
+Privacy: the mechanism is one process's, of one data version. It ends with its last answer above the threshold, with the
+connection and its process, with its role and its data version, and where an answer could not be stored; its charge
+stands and is never redeemed (SOUNDNESS 7). What was left by a cancel is waited for before the next question, so that
+answers come in turn; and the same question again is answered with the verdict that is stored.
+
+It holds no transcript: what it answered is in the ledger, and memory does not grow with questions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from dpsql.amounts import NO_CHARGE, Charge, format_rounded_up
+from dpsql.base.cancellation import StatementHandle
+from dpsql.compiler.calibrate.calibrate import NoiseKind
+from dpsql.compiler.compile import Compiled, MeasureSource
+from dpsql.compiler.parse.parameters import Parameter, to_literals
+from dpsql.compiler.plan.estimators import Linear
+from dpsql.errors import (
+    AccessDenied,
+    BudgetExceeded,
+    Error,
+    InvalidParameter,
+    OperationalError,
+    QueryCanceled,
+    StaleData,
+    Unsupported,
+)
+from dpsql.ledger.base import Entitlement, Receipt, ReleaseRequest
+from dpsql.privacy.audit_record import write_sparse_vector_record
+from dpsql.privacy.filters import cost_of
+from dpsql.privacy.loss import NO_LOSS, Loss, LossTooSmall
+from dpsql.privacy.sparse_vector import SparseVector, SparseVectorState, ThresholdQuery, threshold_answer_from_bytes
+from dpsql.session.dataset.runs import InteractiveJob
+from dpsql.session.mechanisms.forecast import Forecast, MechanismAnswer, MechanismReply, format_fraction
+from dpsql.session.query import QueryExecutor
+
+# The one number that a question to an interactive mechanism asks for, read off the compiled statement.
+
+SINGLE_NUMBER_HINT = "For example: SELECT COUNT(*) FROM visits WHERE ward = 'surgery', or SELECT SUM(cost) FROM visits."
+
+# What post-processing is where it gives a measure out as it is, with or without its error bars.
+_UNCHANGED_MEASURE = re.compile(
+    r'SELECT (\w+)\."(\w+)" AS "(?:[^"]|"")*"(?:, \1\."\2_(?:stderr|low|high)" AS "_error\d")* FROM \1'
+)
+
+BoundStatement = tuple[str, tuple[Parameter, ...]]
+
+
+@dataclass(frozen=True)
+class MeasuredQuestion:
+    """A statement of one number: what the engine runs, what a step of its cell is worth, how far a unit moves it."""
+
+    sql: str
+    worth: Fraction
+    l1: int
+
+    @property
+    def sensitivity(self) -> Fraction:
+        return ThresholdQuery(self.worth, self.l1).sensitivity
+
+
+def measure_question(compiled: Compiled) -> MeasuredQuestion | None:
+    """The statement's only number, if that is one sum over private rows, given out as it is; else None.
+
+    Privacy: its sensitivity is the claim of the plan whose text runs (law 2).
+    """
+    if len(compiled.steps) != 1 or len(compiled.tables) != 1 or len(compiled.tables[0].measures) != 1:
+        return None
+    (step,), (answer,), calibrated = compiled.steps, compiled.tables[0].measures, compiled.steps[0].calibrated
+    plain = not step.keys and not step.holes and calibrated.choice is None and calibrated.selection is None
+    if not plain or not _UNCHANGED_MEASURE.fullmatch(compiled.post_sql) or len(calibrated.bundles) != 1:
+        return None
+    match answer:
+        case MeasureSource(0, Linear(((cell, coefficient),))) if calibrated.columns == (cell,) and coefficient:
+            l1 = calibrated.bundles[0].claim.sensitivity.l1
+            return MeasuredQuestion(step.sql, coefficient * calibrated.grids[0], l1)
+        case _:
+            return None
+
+
+def not_single_number_error(sql: str) -> Unsupported:
+    error = Unsupported(
+        "a question is one COUNT or SUM over private rows, and nothing else",
+        detail="No groups, no arithmetic on the number, no OPTIONS, no sub-select that is worked out first.",
+        hint=SINGLE_NUMBER_HINT,
+    )
+    error.statement = sql
+    return error
+
+
+MAX_UNDELIVERED, MAX_QUESTION_CHARACTERS = 16, 2_000
+"""Answers to questions that were left, until they are told with a later one; and of the text of each."""
+RESTART_HINT = "Begin a new one, which is charged anew."
+
+
+@dataclass(frozen=True)
+class MechanismTerms:
+    """What the analyst asks for; `spec` makes the mechanism of it, once the sensitivity of a value is known.
+
+    Values are statements' divided by `divisor`, a public number. `declared` is a statement's sensitivity.
+    """
+
+    kind: str
+    name: str
+    answers: int
+    spec: Callable[[Fraction], SparseVector]
+    text: str
+    divisor: Fraction = Fraction(1)
+    declared: Fraction | None = None
+    epsilon: Fraction | None = None  # where it is known before the sensitivity
+
+
+@dataclass(frozen=True)
+class _QuestionId:
+    """Which question it is, values and the number that it is held against among it; and what is told of it."""
+
+    digest: str
+    text: str
+
+
+def _identify_question(statement: BoundStatement, beside: Fraction | None) -> _QuestionId:
+    digest = hashlib.sha256(repr((statement, beside)).encode()).hexdigest()
+    return _QuestionId(digest, statement[0][:MAX_QUESTION_CHARACTERS])
+
+
+class Interaction:
+    """One mechanism, from before it is paid for to its end. Its questions come one after another."""
+
+    def __init__(self, queries: QueryExecutor, terms: MechanismTerms) -> None:
+        statement = queries.settings.statement
+        self.terms = terms
+        self.account = queries.role.account
+        self.asked = 0
+        self.charged: Charge = NO_CHARGE
+        self.receipt: Receipt | None = None
+        self.ended: str | None = None
+        # Epsilon decides here how fine the engine's cells are, and nothing else.
+        self._settings = replace(
+            statement, epsilon=Fraction(1), delta=Fraction(0), noise=NoiseKind.LAPLACE, max_error=None,
+            max_relative_error=None,
+        )  # fmt: skip
+        self._above = 0
+        self._untold: deque[MechanismAnswer] = deque(maxlen=MAX_UNDELIVERED)
+        self._spec: SparseVector | None = None
+        self._claim: Entitlement | None = None
+        self._watch: SparseVectorState | None = None
+        self._pending: tuple[int, _QuestionId] | None = None
+        self._last: tuple[_QuestionId, MechanismAnswer, StatementHandle] | None = None
+
+    @property
+    def answers_left(self) -> int:
+        """How many answers above the threshold there may still be."""
+        return 0 if self.ended else self.terms.answers - self._above
+
+    @property
+    def loss(self) -> Loss:
+        """Of all that it may answer, once it is charged."""
+        return NO_LOSS if self._spec is None else self._spec.loss
+
+    def end(self, why: str) -> None:
+        """Nothing is answered any more, and the noise is gone; a question that is under way is stored all the same."""
+        self.ended = self.ended or why
+        self._watch = self._pending = self._last = None
+        self._untold.clear()
+
+    # --- before anything is charged ----------------------------------------------------------------------------------
+
+    def forecast(
+        self,
+        queries: QueryExecutor,
+        questions: int,
+        confidence: float,
+        statement: BoundStatement | None = None,
+        min_sensitivity: Fraction | None = None,
+    ) -> Forecast:
+        """Free."""
+        if questions < 1 or not 0 < confidence < 1:
+            raise InvalidParameter("questions must be at least 1, and confidence between 0 and 1")
+        terms, miss = self.terms, 1 - confidence
+        spec = self._spec_for(queries, statement, min_sensitivity)
+        if spec is None:
+            return Forecast(terms.epsilon, None, terms.answers, None, questions, confidence)
+        loss, paid = spec.loss, self._claim is not None
+        refused = not paid and not queries.dataset.ledger.get_balance(queries.role.account).admits(cost_of(loss))
+        return Forecast(
+            loss.epsilon, loss.rho, terms.answers, spec.sensitivity, questions, confidence,
+            spec.accuracy_margin(questions, miss), spec.answer_error(miss), paid, refused,
+        )  # fmt: skip
+
+    def _spec_for(
+        self, queries: QueryExecutor, statement: BoundStatement | None, min_sensitivity: Fraction | None = None
+    ) -> SparseVector | None:
+        """The mechanism as it is fixed, or would be by this question, if it is to move by no more than `least`."""
+        if self._spec is not None:
+            return self._spec
+        if self.terms.declared is not None:
+            return self._build_spec(self.terms.declared)
+        if statement is None:
+            return None
+        return self._build_spec(
+            max(self._measure_question(queries, statement).sensitivity, min_sensitivity or Fraction(0))
+        )
+
+    def _build_spec(self, sensitivity: Fraction) -> SparseVector:
+        try:
+            return self.terms.spec(sensitivity / self.terms.divisor)
+        except LossTooSmall:
+            raise InvalidParameter(
+                "epsilon is too small, or sigma too large, for this mechanism", hint="Ask for less noise."
+            ) from None
+
+    def _measure_question(self, queries: QueryExecutor, statement: BoundStatement) -> MeasuredQuestion:
+        sql, parameters = statement
+        compiled = queries.compile_statement(sql, parameters, settings=self._settings)
+        question = measure_question(compiled) if compiled.settings == self._settings else None
+        if question is None:
+            raise not_single_number_error(sql)
+        return question
+
+    # --- asking ------------------------------------------------------------------------------------------------------
+
+    def submit_query(
+        self,
+        queries: QueryExecutor,
+        sql: str,
+        parameters: Sequence[Parameter],
+        beside: Fraction | None = None,
+        min_sensitivity: Fraction | None = None,
+    ) -> MechanismReply:
+        """The answer to one question; the first one has all of them charged, and fixes how sensitive others may be:
+        as itself, or as `least`."""
+        self.require_account(queries)
+        statement = (sql, to_literals(parameters))
+        question_id = _identify_question(statement, beside)
+        answer = self._recall_answer(queries, question_id)
+        if answer is None:
+            self._require_open()
+            question = self._measure_question(queries, statement)
+            spec = self._spec_for(queries, statement, min_sensitivity)
+            assert spec is not None
+            if question.sensitivity / self.terms.divisor > spec.sensitivity:
+                raise self._too_sensitive_error(question, spec, sql)
+            self._charge_mechanism(queries, spec)
+            answer = self._run_question(queries, question_id, question, beside)
+        self._last = question_id, answer, queries.buyer.ticket
+        before = tuple(earlier for earlier in self._untold if earlier is not answer)
+        self._untold.clear()
+        return MechanismReply(answer, before, self.answers_left)
+
+    def require_account(self, queries: QueryExecutor) -> None:
+        if queries.role.account != self.account:
+            raise AccessDenied("the mechanism is another account's", hint="Begin one of your own.")
+
+    def _recall_answer(self, queries: QueryExecutor, question_id: _QuestionId) -> MechanismAnswer | None:
+        """What the question was answered, if it was asked before and who asked left before she was told."""
+        pending = self._collect_pending(queries)
+        if pending is not None:
+            self._last = *pending, StatementHandle(canceled=True)
+        if self._last is not None and self._last[0] == question_id and self._last[2].canceled:
+            return self._last[1]
+        return None
+
+    def _charge_mechanism(self, queries: QueryExecutor, spec: SparseVector) -> None:
+        """Privacy: nothing is asked before all of it is charged, durably; later questions are charged nothing."""
+        try:
+            if self._claim is not None:
+                queries.buyer.require_account_active()
+                return
+            loss = spec.loss
+            assert loss.epsilon is not None
+            sensitivity = spec.sensitivity * self.terms.divisor
+            text = f"{self.terms.text}, sensitivity => {format_fraction(sensitivity)})"
+            plan = hashlib.sha256(f"{text}\n{self._settings!r}".encode()).hexdigest()
+            request = ReleaseRequest(
+                plan, queries.dataset.resolved.version, loss, (), mechanisms=write_sparse_vector_record(spec), once=True
+            )
+            claim = queries.buyer.charge_mechanism(request, text, replace(self._settings, epsilon=loss.epsilon))
+        except StaleData:
+            self.ended = "the data has another version than it was begun on" if self._claim else None
+            raise
+        self._spec, self._claim, self.receipt = spec, claim, claim.receipt
+        self._watch = SparseVectorState(spec, queries.buyer.sampler)
+        self.charged = queries.buyer.charge_so_far
+
+    def _run_question(
+        self, queries: QueryExecutor, question_id: _QuestionId, question: MeasuredQuestion, beside: Fraction | None
+    ) -> MechanismAnswer:
+        claim, sparse_vector = self._claim, self._watch
+        assert claim is not None and sparse_vector is not None
+        number = sparse_vector.queries_evaluated + 1
+        threshold_question = ThresholdQuery(question.worth / self.terms.divisor, question.l1, beside)
+        self._pending = (number, question_id)
+        try:
+            body = queries.buyer.submit(
+                InteractiveJob(claim.release, question.sql, number, threshold_question, sparse_vector)
+            )
+        except QueryCanceled:  # the run goes on
+            raise
+        except Error:
+            self._record_failure(number)
+            raise
+        return self._record_answer(question_id, body)
+
+    def _collect_pending(self, queries: QueryExecutor) -> tuple[_QuestionId, MechanismAnswer] | None:
+        """What the last question was answered, if who asked it left before."""
+        if self._pending is None or self._claim is None:
+            return None
+        number, question_id = self._pending
+        try:
+            body = queries.buyer.pending_answer(self._claim.release, number)
+        except QueryCanceled:
+            raise
+        except Error:
+            self._record_failure(number)
+            raise
+        if body is None:
+            self._record_failure(number)
+            return None
+        return question_id, self._record_answer(question_id, body)
+
+    def _record_answer(self, question_id: _QuestionId, body: bytes) -> MechanismAnswer:
+        verdict = threshold_answer_from_bytes(body)
+        answer = MechanismAnswer(question_id.text, verdict.above, verdict.value)
+        self._untold.append(answer)
+        self.asked += 1
+        self._above += answer.above
+        self._pending = None
+        return answer
+
+    def _record_failure(self, number: int) -> None:
+        """A question that the engine failed at was not judged, and may be asked again; one that was, not."""
+        self._pending = None
+        if self._watch is not None and self._watch.queries_evaluated >= number:
+            self.ended = "an answer could not be stored"
+
+    def _require_open(self) -> None:
+        if self.ended is not None:
+            raise OperationalError(f"{self.terms.name} has ended: {self.ended}", hint=RESTART_HINT, sqlstate="55000")
+        if not self.answers_left:
+            times = "answer" if self.terms.answers == 1 else "answers"
+            raise BudgetExceeded(
+                f"{self.terms.name} has given its {self.terms.answers} {times} above the threshold",
+                detail="Nothing was charged.",
+                hint=RESTART_HINT,
+            )
+
+    def _too_sensitive_error(self, question: MeasuredQuestion, spec: SparseVector, sql: str) -> InvalidParameter:
+        max_sensitivity = spec.sensitivity * self.terms.divisor
+        error = InvalidParameter(
+            f"one unit moves this number by up to {format_rounded_up(question.sensitivity)}, and {self.terms.name} was made for"
+            f" at most {format_rounded_up(max_sensitivity)}",
+            detail="Nothing was asked.",
+            hint="Narrow its values with CLIP, or begin a new one with a larger sensitivity.",
+        )
+        error.statement = sql
+        return error

@@ -1,0 +1,265 @@
+"""After the noise: all of SQL, over released values only.
+
+Law: this DuckDB has never seen a private row, holds no table, reaches no file and cannot be reconfigured. So what it
+says, errors included, is a function of the statement and of releases, and may be shown in full.
+
+One instance serves the whole process, one cursor each statement; a server has it in processes of their own
+(`children`), since DuckDB's own limit of memory does not count all. Releases come in as parameters:
+
+    WITH r1 AS MATERIALIZED (SELECT unnest($1::BIGINT[]) AS "n") SELECT … FROM r1
+
+Those of many rows come in as arrays (`arrays`), which the statement's own cursor, and nobody else's, has as a temporary
+view; it is gone with the cursor.
+
+A statement that has a WITH of its own gets ours put in front of its first part: `WITH x AS (…) SELECT …` becomes
+`WITH r1 AS MATERIALIZED (…), x AS (…) SELECT …`. (Around it as a sub-select, its ORDER BY would bind nobody; before it
+in parentheses, DuckDB 2.0 forgets the inner WITH.) So a release must not be named like a CTE of the statement.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import duckdb
+
+from dpsql.base.intervals import format_interval_words
+from dpsql.engines.duckdb import (
+    column_types_of,
+    has_intervals,
+    intervals_from_parts,
+    lock_configuration,
+    quote_identifier,
+    rows_to_utc,
+    select_interval_parts,
+)
+from dpsql.engines.interrupt import DeadlineWatcher
+from dpsql.errors import Error, InternalError, LimitExceeded, OperationalError
+from dpsql.privacy.exact import Row
+from dpsql.session.postprocess.arrays import ArrayTable, list_type_of
+from dpsql.session.postprocess.duckdb_errors import translate_duckdb_error
+from dpsql.types import Type, parse_type
+
+MAX_ROWS = 1_000_000
+MEMORY_LIMIT = "1GB"
+
+_SETTINGS: tuple[tuple[str, object], ...] = (
+    ("memory_limit", MEMORY_LIMIT),
+    ("temp_directory", ""),  # nothing is written, not even for want of memory
+    ("autoload_known_extensions", False),
+    ("autoinstall_known_extensions", False),
+    ("allow_community_extensions", False),
+    ("allow_persistent_secrets", False),
+    ("python_enable_replacements", False),  # else an unknown table name is looked up among Python's variables
+    ("error_on_division_by_zero", False),  # noisy counts are 0 now and then: a ratio is NULL there, not an error
+    ("ieee_floating_point_ops", True),
+    ("integer_division", False),
+    ("default_collation", ""),
+    ("default_order", "ASC"),
+    ("default_null_order", "NULLS_LAST"),
+    ("TimeZone", "UTC"),
+    ("Calendar", "gregorian"),
+    ("preserve_insertion_order", True),
+)
+
+
+@dataclass(frozen=True)
+class ReleasedTable:
+    """A release, or rows of public tables, by the name under which the statement reads it.
+
+    `rows` holds one sequence of Python values for each column. Without columns it is one row.
+    """
+
+    name: str
+    columns: tuple[tuple[str, Type | str], ...]  # text spells a type of DuckDB's own, as of a list
+    rows: Sequence[Sequence[Any]]
+
+    def __post_init__(self) -> None:
+        if len(self.rows) != len(self.columns) or len({len(column) for column in self.rows}) > 1:
+            raise ValueError("a released table has one value for each row and column")
+
+
+SandboxTable = ReleasedTable | ArrayTable
+
+
+@dataclass(frozen=True)
+class OutputColumn:
+    """`type` is None where dpsql has no such type, as for lists; `spelling` is DuckDB's word for it."""
+
+    name: str
+    type: Type | None
+    spelling: str
+
+
+@dataclass(frozen=True)
+class QueryRows:
+    columns: tuple[OutputColumn, ...]
+    rows: list[Row]
+
+
+class SandboxExecutor(Protocol):
+    """Where statements are post-processed instead of here: `children`, for a server."""
+
+    def run_query(self, sql: str, tables: Sequence[SandboxTable], timeout: float) -> QueryRows: ...
+    def describe_query(self, sql: str, tables: Sequence[SandboxTable]) -> tuple[OutputColumn, ...]: ...
+
+
+_executor: SandboxExecutor | None = None
+_account: ContextVar[str] = ContextVar("asker", default="")
+
+
+@contextmanager
+def on_behalf_of(account: str) -> Iterator[None]:
+    """Whose statements are post-processed within: who waits for a place waits behind her own."""
+    before = _account.set(account)
+    try:
+        yield
+    finally:
+        _account.reset(before)
+
+
+def current_account() -> str:
+    return _account.get()
+
+
+def set_executor(executor: SandboxExecutor | None) -> None:
+    """From now on, in this process; None: here again."""
+    global _executor
+    _executor = executor
+
+
+def run_query(sql: str, tables: Sequence[SandboxTable], timeout: float) -> QueryRows:
+    """Run one SELECT over releases; at most `timeout` seconds and MAX_ROWS rows."""
+    return run_in_process(sql, tables, timeout) if _executor is None else _executor.run_query(sql, tables, timeout)
+
+
+def describe_query(sql: str, tables: Sequence[SandboxTable]) -> tuple[OutputColumn, ...]:
+    """The columns that `run_query` would give, whatever the rows: they are not looked at, and may be empty."""
+    return describe_in_process(sql, tables) if _executor is None else _executor.describe_query(sql, tables)
+
+
+def run_in_process(sql: str, tables: Sequence[SandboxTable], timeout: float) -> QueryRows:
+    text, parameters = (
+        _prepend_releases(sql, tables),
+        [parameter for table in tables for parameter in _table_parameters(table)],
+    )
+    with _open_cursor(timeout) as cursor:
+        for table in tables:
+            if isinstance(table, ArrayTable):
+                cursor.register(table.view_name, dict(table.raw_arrays))
+        result = cursor.execute(_require_single_select(text), parameters or None)
+        columns = tuple(output_column_of(str(name), str(type_)) for name, type_, *_ in result.description or ())
+        rows = result.fetchmany(MAX_ROWS + 1)
+        if len(rows) > MAX_ROWS:
+            raise LimitExceeded(f"the answer has more than {MAX_ROWS:,} rows", hint="Add a LIMIT.")
+        types = column_types_of(result)
+        if has_intervals(types):
+            parts = cursor.execute(_require_single_select(select_interval_parts(text, types)), parameters or None)
+            rows = intervals_from_parts(parts.fetchall(), types)
+        return QueryRows(columns, rows_to_utc(rows, types))
+
+
+def describe_in_process(sql: str, tables: Sequence[SandboxTable]) -> tuple[OutputColumn, ...]:
+    tables = [ReleasedTable(table.name, table.columns, [[] for _ in table.columns]) for table in tables]
+    text = _prepend_releases(sql, tables)
+    _require_single_select(text)
+    with _open_cursor(timeout=10) as cursor:
+        described = cursor.execute(f"DESCRIBE {text}", [[] for table in tables for _ in table.columns] or None)
+        return tuple(output_column_of(name, type_) for name, type_, *_ in described.fetchall())
+
+
+def output_column_of(name: str, type_name: str) -> OutputColumn:
+    return OutputColumn(name, parse_type(type_name), type_name)
+
+
+def _prepend_releases(sql: str, tables: Sequence[SandboxTable]) -> str:
+    with_clause = re.match(r"\s*WITH\s+(RECURSIVE\s+)?", sql, re.IGNORECASE)
+    rest = sql[with_clause.end() :] if with_clause else sql
+    if re.match(r"\s*\(\s*WITH\b", sql, re.IGNORECASE):
+        raise InternalError("a post-processing statement must not begin with WITH in parentheses")
+    ctes, first = [], 1
+    for table in tables:
+        ctes.append(f"{quote_identifier(table.name)} AS {_render_cte(table, first)}")
+        first += len(table.parameters) if isinstance(table, ArrayTable) else len(table.columns)
+    if not ctes:
+        return sql
+    recursive = "RECURSIVE " if with_clause and with_clause[1] else ""
+    return f"WITH {recursive}{', '.join(ctes)}{', ' if with_clause else ' '}{rest}"
+
+
+def _render_cte(table: SandboxTable, first: int) -> str:
+    if isinstance(table, ArrayTable):  # not materialized: what a statement does not use is not scanned
+        return f"({table.render_select(first)})"
+    columns = [
+        f"unnest(${parameter}::{list_type_of(type_)}) AS {quote_identifier(name)}"
+        for parameter, (name, type_) in enumerate(table.columns, start=first)
+    ]
+    return f"MATERIALIZED (SELECT {', '.join(columns) or '1'})"
+
+
+def _table_parameters(table: SandboxTable) -> list[list[Any]]:
+    """Intervals are told in words: the driver takes days and seconds of them."""
+    columns = table.parameters if isinstance(table, ArrayTable) else table.rows
+    return [
+        [format_interval_words(value) if isinstance(value, dt.timedelta) else value for value in column]
+        for column in columns
+    ]
+
+
+def _require_single_select(sql: str) -> duckdb.Statement:
+    """Nothing but one SELECT runs, so nothing outlives a statement."""
+    try:
+        statements = duckdb.extract_statements(sql)
+    except duckdb.Error as error:
+        raise _translate_error(error) from None
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise InternalError("the sandbox was given something else than one SELECT")
+    return statements[0]
+
+
+@contextmanager
+def _open_cursor(timeout: float) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A cursor of the process's sandbox, interrupted when its time is over."""
+    cursor = _get_instance().cursor()
+    try:
+        with _watchdog.enforce_deadline(timeout, cursor.interrupt):  # left before the cursor is closed
+            yield cursor
+    except duckdb.InterruptException:
+        raise OperationalError(
+            f"post-processing took longer than {timeout:g} s",
+            hint="Ask for less at a time; the releases are paid for, and asking again is free.",
+            sqlstate="57014",
+        ) from None
+    except duckdb.Error as error:
+        raise _translate_error(error) from None
+    finally:
+        cursor.close()
+
+
+def _translate_error(error: duckdb.Error) -> Error:
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return OperationalError(f"post-processing needs more than {MEMORY_LIMIT} of memory", sqlstate="53200")
+    return translate_duckdb_error(type(error).__name__, str(error))
+
+
+_watchdog = DeadlineWatcher()
+_instances_lock = threading.Lock()
+_instances: dict[int, duckdb.DuckDBPyConnection] = {}
+
+
+def _get_instance() -> duckdb.DuckDBPyConnection:
+    """The process's locked instance. A forked child makes its own: DuckDB's threads do not survive a fork."""
+    process = os.getpid()
+    with _instances_lock:
+        if process not in _instances:
+            connection = duckdb.connect(":memory:")
+            lock_configuration(connection, _SETTINGS)
+            _instances[process] = connection
+        return _instances[process]

@@ -1,0 +1,26 @@
+"""What a session imports, part by part: for a door that opens one behind a prompt, and may be left meanwhile.
+
+A door sees the session only. So this gives out no module: it says when the next part is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+
+_MODULES = (
+    "dpsql.compiler.plan.aggregate",
+    "dpsql.engines.duckdb",
+    "dpsql.privacy.sampling",
+    "dpsql.compiler.parse.parser",
+    "dpsql.compiler.split.split",
+    "dpsql.compiler.compile",
+    "dpsql.session.session",
+)
+
+
+def preload_modules() -> Iterator[None]:
+    """Import one part for each step; who stops asking leaves the others out."""
+    for part in _MODULES:
+        yield
+        import_module(part)

@@ -1,0 +1,243 @@
+"""Where an account pays, and what it gets for that: the releases of one statement.
+
+The order is the law: charge durably, run, perturb, store durably (these three in `runs`), read back. This is the only
+caller of `purchase`; what is given out is what was read back from the store.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+
+from dpsql.amounts import Charge
+from dpsql.base.cancellation import NOT_FREE_MESSAGE, StatementHandle
+from dpsql.compiler.compile import Compiled, ReleaseStep, Settings
+from dpsql.errors import BudgetExceeded, Error
+from dpsql.ledger.base import Account, AdmitCallback, Balance, ChargedStatement, Entitlement, Receipt, ReleaseRequest
+from dpsql.ledger.budget import budget_exceeded_error
+from dpsql.privacy.filters import NO_COST, cost_of
+from dpsql.privacy.loss import NO_LOSS, Loss, sum_losses
+from dpsql.privacy.release import Release, release_from_bytes
+from dpsql.privacy.sampling import Sampler
+from dpsql.session.dataset.dataset import Dataset
+from dpsql.session.dataset.runs import InteractiveJob, ReleaseJob
+from dpsql.session.postprocess.release_tables import build_released_tables
+from dpsql.session.postprocess.runtime_parameters import (
+    ParameterValues,
+    bind_runtime_parameters,
+    values_from_bytes,
+    values_to_bytes,
+)
+from dpsql.session.postprocess.sandbox import SandboxTable
+from dpsql.session.result import PendingCharge, charged_loss, total_charge
+from dpsql.session.reuse import ReusePlan, release_requests
+
+
+@dataclass(frozen=True)
+class PurchasedReleases:
+    """The releases by the places of their steps, what they were charged now, and the entries that paid for them.
+
+    `numbers` are those of the releases that were bought, in the order of their steps; others were derived.
+    """
+
+    releases: dict[int, Release]
+    loss: Loss
+    receipts: tuple[Receipt, ...]
+    numbers: tuple[int, ...]
+
+
+class _DryRunDone(Exception):
+    """Ends a charge that was only tried, so that nothing of it is kept."""
+
+
+@dataclass
+class Purchase:
+    """One account, for one statement, which `ticket` is for."""
+
+    dataset: Dataset
+    account: Account
+    sampler: Sampler
+    clock: Callable[[], dt.datetime]
+    timeout: float
+    ticket: StatementHandle
+    balance: Balance | None = None  # as the statement left it, where it was served and so nothing was charged
+    _charges: list[PendingCharge] = field(default_factory=list)
+
+    @property
+    def charge_so_far(self) -> Charge:
+        """What the last statement was charged: also where it failed, ran out of time or was canceled after that."""
+        return total_charge([charge for charge in self._charges if charge.made or self._is_recorded(charge)])
+
+    def _is_recorded(self, charge: PendingCharge) -> bool:
+        """As the ledger has it. A charge of which it cannot tell now, or that is found no more, is told as made."""
+        if any(request.once for request in charge.asked):
+            return True
+        try:
+            return all(quote.is_paid for quote in self.dataset.ledger.quote_releases(self.account, charge.asked))
+        except Error:
+            return True
+
+    def release_requests(self, compiled: Compiled) -> list[ReleaseRequest]:
+        return release_requests(compiled, self.dataset.resolved.version)
+
+    def find_entitlements(self, compiled: Compiled) -> tuple[Entitlement, ...] | None:
+        """What the account has paid for and is stored, if that is all that the statement needs."""
+        self.balance = None
+        if not compiled.steps:
+            return ()
+        ledger = self.dataset.ledger
+        with ledger.read_snapshot():
+            self.dataset.check_current()
+            self.dataset.runs.check_cancellation(self.ticket)
+            served = ledger.find_entitlements(self.account, self.release_requests(compiled), self.clock())
+            if served is not None:
+                with suppress(Error):  # the answer is there, whatever is wrong with the figures
+                    self.balance = ledger.get_balance(self.account)
+            return served
+
+    def charge_and_run(
+        self,
+        compiled: Compiled,
+        reuse: ReusePlan,
+        public: Sequence[SandboxTable],
+        served: tuple[Entitlement, ...] | None,
+    ) -> PurchasedReleases:
+        """Pay for all steps at once, then run those that are not stored yet; later ones may read earlier ones.
+
+        Where all is `served`, nothing is charged.
+        """
+        early = [(index, step) for index, step in enumerate(compiled.steps) if step.holes and not step.after]
+        # Holes that read no release: what is wrong with them is told before anything is charged.
+        ready = {index: bind_runtime_parameters(step.holes, public, self.timeout) for index, step in early}
+        releases, requests = reuse.releases, reuse.requests_to_charge(self.release_requests(compiled))
+        claims = served
+        if claims is None:
+            self.dataset.check_unchanged()
+            claims = self._charge_account(
+                list(requests.values()), self._describe_statement(compiled), compiled.settings
+            )
+
+        def parameter_values(index: int) -> ParameterValues:
+            if index in ready:
+                return ready[index]
+            tables = [*public, *build_released_tables(reuse.compiled, releases, nonnegative=False)]
+            return bind_runtime_parameters(compiled.steps[index].holes, tables, self.timeout)
+
+        bodies: dict[int, bytes] = {}
+        self.ticket.releases = len({claim.release for claim in claims})
+        for index, claim in zip(requests, claims, strict=True):
+            if claim.release not in bodies:
+                bodies[claim.release] = self._load_or_run(
+                    compiled.steps[index], claim, partial(parameter_values, index)
+                )
+                self.ticket.delivered = len(bodies)
+            releases[index] = release_from_bytes(bodies[claim.release])
+        receipts = tuple(dict.fromkeys((*reuse.receipts, *(claim.receipt for claim in claims))))
+        return PurchasedReleases(releases, charged_loss(claims), receipts, tuple(claim.release for claim in claims))
+
+    def require_covered(self, parts: Sequence[tuple[Compiled, ReusePlan]], text: str, settings: Settings) -> None:
+        """That one statement may be charged all of its parts, which are bought one after another; the last has its
+        text. Nothing is charged.
+
+        Privacy: her own account is looked at as for EXPLAIN, those above it by a charge that is tried and undone; a
+        refusal of theirs is the one fixed text that the charge itself would have had (SOUNDNESS 9).
+        """
+        ledger, cost, all_requests, due = self.dataset.ledger, NO_COST, list[ReleaseRequest](), list[Loss]()
+        for compiled, reuse in parts:
+            requests = list(reuse.requests_to_charge(self.release_requests(compiled)).values())
+            all_requests += [
+                replace(request, after=tuple(index + len(all_requests) for index in request.after))
+                for request in requests
+            ]
+            unpaid = [quote.loss for quote in ledger.quote_releases(self.account, requests) if not quote.is_paid]
+            if unpaid:
+                cost += cost_of(sum_losses(unpaid), compiled.settings.epsilon, compiled.conversion)
+            due += unpaid
+        if not due:
+            return
+        conversion = sum((compiled.conversion for compiled, _ in parts), Fraction(0))
+        schema = self.dataset.resolved.hash
+        statement = ChargedStatement(text, settings.epsilon, settings.delta, conversion, schema, parts[-1][0].knobs)
+        balance = ledger.get_balance(self.account)
+        if not balance.admits(cost):
+            raise budget_exceeded_error(self.account, balance.spent, cost, statement, len(due))
+        with suppress(_DryRunDone):
+            self._charge_account(all_requests, statement, settings, self._end_dry_run)
+
+    def _end_dry_run(self, claims: Sequence[Entitlement]) -> None:
+        self.dataset.runs.check_cancellation(self.ticket)
+        raise _DryRunDone
+
+    def charge_mechanism(self, request: ReleaseRequest, text: str, settings: Settings) -> Entitlement:
+        """Pay for an interactive mechanism, before the first question is put to it; no other charge is for it."""
+        self.dataset.check_unchanged()
+        schema, knobs = self.dataset.resolved.hash, ("epsilon = {}", "delta = {}")  # arguments of a call
+        statement = ChargedStatement(text, settings.epsilon, settings.delta, Fraction(0), schema, knobs)
+        (claim,) = self._charge_account([request], statement, settings)
+        return claim
+
+    def submit(self, asking: InteractiveJob) -> bytes:
+        """The answer to a question that a mechanism which was paid for is asked, as it is stored."""
+        return self.dataset.runs.run_release(self.dataset, asking, self.account, self.ticket)
+
+    def pending_answer(self, release: int, number: int) -> bytes | None:
+        """The answer to a question that was left by a cancel, once it is there; None: it has none."""
+        body = self.dataset.runs.join_run(self.dataset, release, self.account, self.ticket)
+        return self.dataset.ledger.read_answer(release, number) if body is None else body
+
+    def require_account_active(self) -> None:
+        """A mechanism that was paid for answers as long as the account may ask: of the registered data."""
+        self.dataset.check_unchanged()
+        self.dataset.ledger.find_entitlements(self.account, (), self.clock())
+
+    def _charge_account(
+        self,
+        requests: Sequence[ReleaseRequest],
+        statement: ChargedStatement,
+        settings: Settings,
+        admit: AdmitCallback | None = None,
+    ) -> tuple[Entitlement, ...]:
+        admit = admit or partial(self._admit_charge, settings, requests)
+        claims = self.dataset.ledger.purchase(self.account, requests, statement, self.clock(), admit)
+        for charge in self._charges:  # told also if what follows fails
+            charge.made = True
+        return claims
+
+    def _admit_charge(
+        self, settings: Settings, requests: Sequence[ReleaseRequest], claims: Sequence[Entitlement]
+    ) -> None:
+        """The last word before the charge is made."""
+        self.dataset.runs.check_cancellation(self.ticket)
+        loss = charged_loss(claims)
+        if self.ticket.free and loss != NO_LOSS:
+            raise BudgetExceeded(NOT_FREE_MESSAGE, detail="Nothing was charged.")
+        self.dataset.runs.admit_runs(claims)
+        if loss != NO_LOSS:
+            self._charges.append(PendingCharge(settings, requests, loss))
+
+    def _describe_statement(self, compiled: Compiled) -> ChargedStatement:
+        settings, schema = compiled.settings, self.dataset.resolved.hash
+        return ChargedStatement(
+            compiled.statement, settings.epsilon, settings.delta, compiled.conversion, schema, compiled.knobs
+        )
+
+    def _load_or_run(self, step: ReleaseStep, claim: Entitlement, filled: Callable[[], ParameterValues]) -> bytes:
+        """The stored release; where there is none, or its run is not yet seen to have ended, that of the run."""
+        runs = self.dataset.runs
+        body = runs.join_run(self.dataset, claim.release, self.account, self.ticket)
+        if body is None:
+            body = claim.body
+        if body is None:
+            holes = self._bind_runtime_parameters(claim, filled()) if step.holes else {}
+            spec, errors = step.calibrated.spec, step.calibrated.errors
+            job = ReleaseJob(claim.release, step.sql, len(step.keys), holes, spec, errors, self.sampler)
+            body = runs.run_release(self.dataset, job, self.account, self.ticket)
+        return body
+
+    def _bind_runtime_parameters(self, claim: Entitlement, values: ParameterValues) -> ParameterValues:
+        """What stands in the step's holes: bound once, durably, so that a run after a crash asks the same question."""
+        return values_from_bytes(self.dataset.ledger.bind_runtime_parameters(claim.release, values_to_bytes(values)))

@@ -1,0 +1,426 @@
+"""Where the pure meets the world: one analyst's statements, from text to answer.
+
+The order is the law: compile; charge, run, perturb, store (these four in `buying`); post-process; deliver.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from dpsql.amounts import CellError, Charge
+from dpsql.base.cancellation import StatementHandle, cancel_scope
+from dpsql.compiler.catalog import show as shows
+from dpsql.compiler.catalog.identity import Identity
+from dpsql.compiler.compile import Compiled
+from dpsql.compiler.parse.commands import (
+    Command,
+    DescribeCommand,
+    DescribeQueryCommand,
+    DiscardCommand,
+    ExplainCommand,
+    NoOpCommand,
+    ResetCommand,
+    SetCommand,
+    ShowCommand,
+    TransactionCommand,
+    TransactionModesCommand,
+    read_command,
+)
+from dpsql.compiler.parse.create_commands import CreateCommand, DropCommand, ShowArtifactsCommand
+from dpsql.compiler.parse.cursor_commands import CopyCommand, DeallocateCommand
+from dpsql.compiler.parse.mechanism_commands import SubmitQuery
+from dpsql.compiler.parse.parameters import Parameter, to_literals
+from dpsql.compiler.parse.parser import check_placeholder_style, split_statements
+from dpsql.compiler.settings import SessionSettings, Settings
+from dpsql.engines.interrupt import cancelable_statement
+from dpsql.errors import Error, InternalError, Unsupported, relocate_errors
+from dpsql.ledger.base import Account, Balance, Receipt
+from dpsql.privacy.loss import Loss
+from dpsql.privacy.sampling import ExactSampler, Sampler
+from dpsql.schema.model import Schema
+from dpsql.session.artifacts.create import compile_create, execute_artifact_command, explain_create
+from dpsql.session.artifacts.namespace import ObjectNamespace
+from dpsql.session.dataset.dataset import Dataset, now_utc
+from dpsql.session.explain import Explanation
+from dpsql.session.mechanisms.forecast import Forecast, MechanismAnswer, MechanismReply, Number, parse_fraction
+from dpsql.session.named_statements import NamedStatements
+from dpsql.session.postprocess.sandbox import OutputColumn, on_behalf_of
+from dpsql.session.postprocess.worker_pool import start_worker_pool
+from dpsql.session.prepare import PreparedStatement, prepare_statement
+from dpsql.session.purchase import Purchase
+from dpsql.session.query import QueryExecutor, SessionCache
+from dpsql.session.reflection import (
+    NamedColumn,
+    NamedFunction,
+    NamedSetting,
+    NamedTable,
+    named_functions,
+    named_settings,
+    own_functions,
+    reflect_tables,
+    with_view_columns,
+)
+from dpsql.session.result import (
+    StatementResult,
+    build_catalog_result,
+    build_command_result,
+    build_json_result,
+    build_show_result,
+    build_text_result,
+    format_column_type,
+)
+from dpsql.session.roles import ConnectionRoles, Role, check_settings
+from dpsql.session.transaction import NO_ROLE, SettingsCommand, initial_state, strip_schema
+from dpsql.types import Type
+from dpsql.version import VERSION
+
+__all__ = [
+    "Balance",
+    "CellError",
+    "Charge",
+    "CopyCommand",
+    "DeallocateCommand",
+    "Explanation",
+    "Forecast",
+    "Loss",
+    "MechanismAnswer",
+    "MechanismReply",
+    "NamedColumn",
+    "NamedFunction",
+    "NamedSetting",
+    "NamedTable",
+    "Number",
+    "OutputColumn",
+    "Parameter",
+    "PreparedStatement",
+    "Receipt",
+    "Session",
+    "SessionCache",
+    "StatementHandle",
+    "StatementResult",
+    "SubmitQuery",
+    "check_placeholder_style",
+    "check_settings",
+    "parse_fraction",
+    "read_command",
+    "split_statements",
+    "start_worker_pool",
+    "to_literals",
+]
+
+POSTPROCESS_TIMEOUT = 60.0
+"""Seconds that post-processing may take."""
+
+
+@dataclass
+class Session:
+    dataset: Dataset
+    user: str | None = None
+    sampler: Sampler = field(default_factory=ExactSampler)
+    clock: Callable[[], dt.datetime] = now_utc
+    timeout: float = POSTPROCESS_TIMEOUT
+    opened_with: Mapping[str, str] = field(default_factory=dict)  # settings, to which RESET goes back
+    memory: SessionCache = field(default_factory=SessionCache)
+    process: int = 0  # the number of a connection to a server: what pg_backend_pid() says
+
+    def __post_init__(self) -> None:
+        self._roles = ConnectionRoles(self.dataset.schema, self.user, self.opened_with)
+        self._state = initial_state(self._roles)
+        self._buyer = self._new_purchase(StatementHandle())
+        self._preparing = StatementHandle()
+        self._held, self._holder = NamedStatements(), self._state.now.role
+
+    @property
+    def acts_for(self) -> str | None:
+        """The account that pays where it is not the user's own."""
+        return None if self._state.now.role == NO_ROLE else self._account.name
+
+    @property
+    def _role(self) -> Role:
+        return self._roles.get_role(self._state.now.role)
+
+    @property
+    def _account(self) -> Account:
+        return self._role.account
+
+    @property
+    def queries(self) -> QueryExecutor:
+        return QueryExecutor(self.dataset, self._role, self._buyer, self.settings, self._identity, self.memory, self.clock,
+                       self.timeout, lambda: self._visible_schema, self._namespace)  # fmt: skip
+
+    @property
+    def _namespace(self) -> ObjectNamespace:
+        return ObjectNamespace(self.dataset.ledger, self._account.name, self.dataset.resolved, self.memory.made)
+
+    def _new_purchase(self, ticket: StatementHandle) -> Purchase:
+        return Purchase(self.dataset, self._account, self.sampler, self.clock, self.timeout, ticket)
+
+    # --- statements --------------------------------------------------------------------------------------------------
+
+    def execute(
+        self,
+        sql: str,
+        parameters: Sequence[Parameter] = (),
+        *,
+        settings: Mapping[str, str] | None = None,
+        ticket: StatementHandle | None = None,
+    ) -> StatementResult:
+        """One statement: a query, or a command such as SET or SHOW.
+
+        `settings` hold for this statement alone, if it asks something. A `ticket` may be canceled before its turn has
+        come; with one that is `free`, what would be charged is refused before that.
+        """
+        self._buyer = self._new_purchase(ticket or StatementHandle())
+        if self._holder != self._state.now.role:
+            self._held.change_role()
+            self._holder = self._state.now.role
+        try:
+            bound = to_literals(parameters)
+            command = read_command(sql, bound)
+            if isinstance(command, SettingsCommand):
+                self._begin_statement()
+                self._state, tag = self._state.apply_command(command)
+                self._close_ended_statements(command)
+                return build_command_result(tag)
+            if command is None and "set_config" in sql.lower():
+                self._apply_set_config(sql, bound)
+            with self._statement_scope(settings, self._buyer.ticket):
+                self._begin_statement()
+                return self._dispatch(command, sql, bound)
+        except Error as error:
+            error.charge = self.charged
+            if error.statement is None:
+                error.statement = sql
+            raise
+
+    def _close_ended_statements(self, command: SettingsCommand) -> None:
+        if isinstance(command, DiscardCommand):
+            self._held.discard_all()
+        elif isinstance(command, TransactionCommand) and not self.in_transaction:
+            self._held.end_transaction()
+
+    def _apply_set_config(self, sql: str, parameters: Sequence[Parameter]) -> None:
+        """set_config() in a query is SET."""
+        query = self.queries.find_catalog_query(sql, parameters)
+        for name, value, local in () if query is None else query.sets:
+            self._state = self._state.set_value(name, value, local)
+
+    def _begin_statement(self) -> None:
+        runs = self.dataset.runs
+        ticket = self._buyer.ticket
+        ticket.deadline = runs.new_handle(self._state.now.variables.statement_timeout).deadline
+        runs.check_cancellation(ticket)
+
+    @contextmanager
+    def _statement_scope(self, settings: Mapping[str, str] | None, ticket: StatementHandle) -> Iterator[None]:
+        """For what is asked within, and whatever becomes of it; it ends with the ticket."""
+        before = self._state
+        try:
+            self._state = before.for_statement(settings or {})
+            ended = cancel_scope(lambda: self.dataset.runs.check_cancellation(ticket))
+            with on_behalf_of(self._account.name), cancelable_statement(ticket), ended:
+                yield
+        finally:
+            self._state = before
+
+    @property
+    def charged(self) -> Charge:
+        """What the last statement was charged: also where it failed, ran out of time or was canceled after that."""
+        return self._buyer.charge_so_far
+
+    def cancel(self, ticket: StatementHandle | None = None) -> None:
+        """From any thread: who waits in `execute` gets QueryCanceled; the run goes on, is stored, and stays paid."""
+        self.dataset.runs.cancel_statement(ticket or self._buyer.ticket)
+        self.dataset.runs.cancel_statement(self._preparing)
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """From any thread: how many of the releases of the statement under way are there, and how many it has."""
+        return self._buyer.ticket.delivered, self._buyer.ticket.releases
+
+    def _dispatch(self, command: Command | None, sql: str, parameters: Sequence[Parameter]) -> StatementResult:
+        match command:
+            case None:
+                return self.queries.execute_query(sql, parameters)
+            case SetCommand() | ResetCommand() | DiscardCommand() | NoOpCommand():
+                raise InternalError("a command that changes settings asks nothing")
+            case TransactionCommand() | TransactionModesCommand():
+                raise InternalError("a command of transactions asks nothing")
+            case ShowCommand(name, json=True):
+                return build_json_result(name, self._show_json(name), "SHOW")
+            case ShowCommand(name):
+                if name == "tables":
+                    self._namespace.refresh()
+                return build_show_result(
+                    name, self._namespace.schema.schema, self._account.name, self._state.now, self.budget
+                )
+            case ExplainCommand(inner, offset, as_json):
+                with relocate_errors(sql, offset):
+                    explained = self._explain_command(command, parameters)
+                if as_json:
+                    return build_json_result("QUERY PLAN", explained, "EXPLAIN")
+                return build_text_result("QUERY PLAN", str(explained).splitlines())
+            case DescribeCommand(table):
+                return build_catalog_result(shows.describe_table(self._visible_schema, strip_schema(table)), "DESCRIBE")
+            case DescribeQueryCommand(inner, offset):
+                with relocate_errors(sql, offset):
+                    columns = self.describe(inner, parameters)
+                return build_catalog_result(
+                    shows.describe_outputs([(c.name, format_column_type(c)) for c in columns]), "DESCRIBE"
+                )
+            case CreateCommand() | DropCommand() | ShowArtifactsCommand():
+                return execute_artifact_command(self.queries, command, sql, parameters)
+            case _:
+                return self._held.execute_command(command, sql, parameters, self)
+
+    def _explain_command(self, command: ExplainCommand, parameters: Sequence[Parameter]) -> Explanation | Forecast:
+        inner = read_command(command.sql, parameters)
+        if not isinstance(inner, SubmitQuery):
+            return self.explain(command.sql, parameters)
+        return self._held.mechanisms.forecast(self.queries, inner, command.sql, parameters, dict(command.given))
+
+    def execute_query(self, sql: str, parameters: Sequence[Parameter]) -> StatementResult:
+        """A query that another statement holds."""
+        if read_command(sql, parameters) is not None:
+            raise Unsupported("a query is expected here", hint="SELECT …, WITH … or VALUES ….")
+        catalog = self.queries.find_catalog_query(sql, parameters)
+        if catalog is not None and catalog.sets:  # it would be said to be set, and would not be
+            raise Unsupported("set_config() stands in a statement of its own", hint="SELECT set_config(…), or SET ….")
+        return self.queries.execute_query(sql, to_literals(parameters))
+
+    def describe_command(self, command: Command) -> StatementResult:
+        """What a command tells that asks for no rows."""
+        return self._dispatch(command, "", ())
+
+    def prepare(
+        self, sql: str, types: Sequence[Type | None] = (), *, settings: Mapping[str, str] | None = None
+    ) -> PreparedStatement:
+        """The types of a statement's parameters, inferred where they are not given, and its columns.
+
+        Free, and runs nothing: what runs is compiled again with the values.
+        """
+        ticket = self._preparing = self.dataset.runs.new_handle(self._state.now.variables.statement_timeout)
+        try:
+            with self._statement_scope(settings, ticket):
+                schema = self._declared_schema.with_created(self._namespace.tables, self._namespace.models)
+                return prepare_statement(self, schema, self._held, sql, types)
+        except Error as error:
+            if error.statement is None:
+                error.statement = sql
+            raise
+
+    @property
+    def in_transaction(self) -> bool:
+        return bool(self._state.points)
+
+    @property
+    def variables(self) -> tuple[tuple[str, str], ...]:
+        """PostgreSQL's settings, as SHOW ALL tells them, and who asks."""
+        login = self._roles.get_role(NO_ROLE).account.name
+        return (*self._state.now.variables.items(), ("session_authorization", login), ("role", self._state.now.role))
+
+    def left_text(self) -> str | None:
+        """Of the budget, after the last statement, for people; None where the ledger cannot tell it now."""
+        try:
+            return (self._buyer.balance or self.budget()).left_text
+        except Error:
+            return None
+
+    def _show_json(self, name: str) -> object:
+        """What SHOW … (FORMAT JSON) tells: the values that programs have here."""
+        readers = {"budget": self.budget, "tables": self.tables, "functions": self.functions}
+        return readers.get(name, self.named_settings)()
+
+    @property
+    def database(self) -> str:
+        """As `current_database()` tells it."""
+        return self.dataset.schema.database
+
+    @property
+    def lost(self) -> bool:
+        """Never: it is here. A session on a server can be."""
+        return False
+
+    def close(self) -> None:
+        """Free the engine: for who opened the dataset for this session alone."""
+        self.dataset.close()
+
+    @property
+    def _identity(self) -> Identity:
+        now = self._state.now
+        opened = self._roles.initial_values(now.role).own_items
+        variables = (*now.own_items, *now.variables.items())
+        login = self._roles.get_role(NO_ROLE).account.name
+        return Identity(self._account.name, self.dataset.schema.database, VERSION, variables, login, opened,
+                        self.process)  # fmt: skip
+
+    @property
+    def settings(self) -> SessionSettings:
+        return self._state.now.settings
+
+    def set(self, name: str, value: str) -> None:
+        self._state = self._state.set_value(name.lower(), value)
+
+    def explain(
+        self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, str] | None = None
+    ) -> Explanation:
+        """What the statement would cost and how good it would be. Free, and asks the engine for no private rows."""
+        ticket = self._preparing = self.dataset.runs.new_handle(self._state.now.variables.statement_timeout)
+        with self._statement_scope(settings, ticket):
+            command = read_command(sql, parameters)
+            if isinstance(command, CreateCommand):
+                return explain_create(self.queries, command, sql, to_literals(parameters))
+            return self.queries.explain(sql, to_literals(parameters))
+
+    def describe(
+        self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, str] | None = None
+    ) -> tuple[OutputColumn, ...]:
+        """The output columns of a query, for free; with `settings`, if only none, it ends as a statement would."""
+        if settings is None:
+            return self.queries.describe(sql, parameters)
+        ticket = self._preparing = self.dataset.runs.new_handle(self._state.now.variables.statement_timeout)
+        with self._statement_scope(settings, ticket):
+            return self.queries.describe(sql, parameters)
+
+    def compile_statement(
+        self,
+        sql: str,
+        parameters: Sequence[Parameter] = (),
+        now: dt.datetime | None = None,
+        settings: Settings | None = None,
+    ) -> Compiled:
+        """The statement as it would run. Free."""
+        command = read_command(sql, parameters)
+        if isinstance(command, CreateCommand):
+            return compile_create(self.queries, command, sql, to_literals(parameters))
+        return self.queries.compile_statement(sql, parameters, now, settings=settings)
+
+    def tables(self) -> tuple[NamedTable, ...]:
+        """What can be named: what the schema declares, and what the account has made. Free."""
+        self._namespace.refresh()
+        return reflect_tables(self._visible_schema)
+
+    def functions(self) -> tuple[NamedFunction, ...]:
+        """What can be called: functions, the owner's statistics, and the account's models. Free."""
+        self._namespace.refresh()
+        statistics = [(statistic.name, statistic.of) for statistic in self.dataset.schema.statistics]
+        return (*named_functions(), *own_functions(statistics, [(m.name, m.features) for m in self._namespace.models]))
+
+    named_settings = staticmethod(named_settings)
+
+    def budget(self) -> Balance:
+        return self.dataset.ledger.get_balance(self._account)
+
+    @property
+    def _visible_schema(self) -> Schema:
+        return self._declared_schema.with_created(self._namespace.tables)
+
+    @cached_property
+    def _declared_schema(self) -> Schema:
+        return with_view_columns(
+            self.dataset.schema, lambda sql: [(column.name, column.type) for column in self.describe(sql)]
+        )

@@ -1,0 +1,241 @@
+"""Random expressions over the columns that a source offers. The simplest comes first in every list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dpsql.schema.domain import Domain
+from dpsql.verify.generate.choices import ChoiceStream
+from dpsql.verify.generate.columns import kind_of
+from dpsql.verify.generate.schemas import GeneratedSchema, StoredTable
+
+_UNQUOTED_NAME = re.compile(r"[a-z]\d+|uid|vid|code|level|word|people|visits|tests|events|calls|codes")
+
+
+def quote_name(name: str) -> str:
+    """In quotes, unless it is one of the names that random schemas have: an owner's may be any word."""
+    return name if _UNQUOTED_NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True)
+class ScopedColumn:
+    """A column in scope: how a statement writes it, and what it is."""
+
+    sql: str
+    domain: Domain
+
+    @property
+    def kind(self) -> str:
+        return kind_of(self.domain.type)
+
+
+def columns_in_scope(stored: StoredTable, alias: str) -> tuple[ScopedColumn, ...]:
+    return tuple(ScopedColumn(f"{alias}.{quote_name(c.name)}", c.declared.domain) for c in stored.columns)
+
+
+TINY_NUMBER = "0.0000000000000000000000000000001"
+NUMBER_LITERALS = (
+    "1",
+    "0",
+    "-1",
+    "2",
+    "0.5",
+    "2.5",
+    "10",
+    "1e3",
+    "-0.1",
+    "1e-300",
+    "1e300",
+    TINY_NUMBER,
+    "9223372036854775807",
+)
+DATE_PARTS = ("year", "quarter", "month", "week", "day", "doy", "dow", "isodow", "hour", "minute")
+TRUNC_PARTS = ("year", "quarter", "month", "week", "day", "hour")
+DATE_LITERALS = ("2021-06-01", "2020-02-29", "1970-01-01")
+
+
+class ExpressionGenerator:
+    """Writes expressions over `names`; sub-selects may read any table of the world."""
+
+    def __init__(
+        self, choices: ChoiceStream, generated: GeneratedSchema, names: Sequence[ScopedColumn], unit: str | None = None
+    ) -> None:
+        self._draws, self._world, self._names, self._unit = choices, generated, names, unit
+
+    def _columns_of_kind(self, kind: str) -> list[ScopedColumn]:
+        return [name for name in self._names if name.kind == kind]
+
+    # --- numbers -----------------------------------------------------------------------------------------------------
+
+    def random_number(self, depth: int) -> str:
+        choices, numbers = self._draws, self._columns_of_kind("number")
+        if depth <= 0 or not choices.draw_bool(0.8):
+            if not numbers or choices.draw_bool(0.1):
+                return choices.choice(NUMBER_LITERALS)
+            return choices.choice(numbers).sql
+        operand = self.random_number(depth - 1)
+        match choices.draw_below(16):
+            case 0:
+                return f"(-{operand})"
+            case 1 | 2 | 3:
+                return f"({operand} {choices.choice('+-*/')} {self.random_number(depth - 1)})"
+            case 4:
+                return f"CASE WHEN {self.random_condition(depth - 1)} THEN {operand} ELSE {self.random_number(depth - 1)} END"
+            case 5:
+                return f"CASE WHEN {self.random_condition(depth - 1)} THEN {operand} END"
+            case 6:
+                return f"COALESCE({operand}, {self.random_number(depth - 1)})"
+            case 7:
+                return f"NULLIF({operand}, {self.random_number(depth - 1)})"
+            case 8:
+                return f"{choices.choice(('GREATEST', 'LEAST'))}({operand}, {self.random_number(depth - 1)})"
+            case 9:
+                return f"{choices.choice(('ABS', 'FLOOR', 'CEIL', 'ROUND', 'SIGN'))}({operand})"
+            case 10:
+                return f"ROUND({operand}, {choices.draw_between(0, 4)})"
+            case 11:
+                return f"CAST({operand} AS {choices.choice(('INTEGER', 'BIGINT', 'DOUBLE', 'REAL', 'DECIMAL(9,2)'))})"
+            case 12:
+                return f"{choices.choice(('SQRT', 'LN', 'EXP', 'LOG10'))}({operand})"
+            case 13:
+                return f"({operand} {choices.choice(('%', '//'))} {self.random_number(depth - 1)})"
+            case 14:
+                text = self.random_text(0)
+                return choices.choice((f"LENGTH({text})", f"CAST({text} AS DOUBLE)", f"CAST({text} AS BIGINT)"))
+            case _:
+                return f"EXTRACT({choices.choice(DATE_PARTS)} FROM {self.random_time()})"
+
+    def random_clipped(self, depth: int) -> str:
+        """A number that is certain to have bounds."""
+        bounds = ((0, 1), (-5, 5), (10, 20), (-7, -3), (0, 1000), ("-0.1", "0.1"), (0, "1e-3"))
+        lower, upper = self._draws.choice(bounds)
+        return f"CLIP({self.random_number(depth)}, {lower}, {upper})"
+
+    def random_bounded(self) -> str:
+        """A column as it is, if it has bounds; else something clipped."""
+        bounded = [name.sql for name in self._columns_of_kind("number") if name.domain.is_bounded]
+        if bounded and self._draws.draw_bool(0.5):
+            return self._draws.choice(bounded)
+        return self.random_clipped(self._draws.draw_between(0, 2))
+
+    # --- texts and times ---------------------------------------------------------------------------------------------
+
+    def random_text(self, depth: int) -> str:
+        choices, texts = self._draws, self._columns_of_kind("text")
+        column = choices.choice(texts).sql if texts else "'7'"
+        if depth <= 0:
+            return column
+        return choices.choice((
+            column, f"UPPER({column})", f"LOWER({column})", f"SUBSTRING({column}, 1, 2)", f"COALESCE({column}, '?')",
+            f"({column} || '!')", f"NULLIF({column}, 'k1')", f"TRIM({column})", f"REPLACE({column}, '1', '2')", f"LEFT({column}, 1)",
+            f"REGEXP_REPLACE({column}, '[0-9]+', '#')", f"SPLIT_PART({column}, '1', 1)",
+        ))  # fmt: skip
+
+    def random_time(self) -> str:
+        choices, times = self._draws, self._columns_of_kind("time")
+        if times and choices.draw_bool(0.85):
+            column = choices.choice(times).sql
+            return choices.choice((column, column, column, f"CAST({column} AS DATE)", f"CAST({column} AS TIMESTAMP)",
+                                 f"({column} + INTERVAL '1 month')", f"({column} - INTERVAL '3 days')"))  # fmt: skip
+        return f"CAST({self.random_text(0)} AS {choices.choice(('DATE', 'TIMESTAMP'))})"
+
+    # --- conditions --------------------------------------------------------------------------------------------------
+
+    def random_condition(self, depth: int) -> str:
+        choices = self._draws
+        if depth > 0 and choices.draw_bool(0.4):
+            first, second = self.random_condition(depth - 1), self.random_condition(depth - 1)
+            return choices.choice((f"({first} AND {second})", f"({first} OR {second})", f"NOT ({first})"))
+        if depth > 0 and choices.draw_bool(0.2):
+            return self._random_subquery()
+        name = choices.choice(self._names)
+        if choices.draw_bool(0.15):
+            return f"{name.sql} IS {choices.choice(('', 'NOT '))}NULL"
+        match name.kind:
+            case "number":
+                return self._random_comparison()
+            case "boolean":
+                return choices.choice((name.sql, f"NOT {name.sql}", f"{name.sql} IS TRUE", f"{name.sql} = FALSE"))
+            case "time":
+                return f"{self.random_time()} {choices.choice(('<', '>=', '<>'))} '{choices.choice(DATE_LITERALS)}'"
+            case "text":
+                first = self.random_text(choices.choice((0, 0, 1)))
+                return choices.choice((f"{first} = 'k1'", f"{first} IN ('k1', 'a', 'own1')", f"{first} LIKE '%1'",
+                                     f"{first} <> 'k1'", f"{first} >= 'a'", f"{first} ILIKE 'K%'",
+                                     f"{first} BETWEEN 'a' AND 'l'"))  # fmt: skip
+            case _:
+                return f"{name.sql} IS NOT NULL"
+
+    def _random_comparison(self) -> str:
+        choices = self._draws
+        operand = self.random_number(choices.choice((0, 0, 1, 2)))
+        match choices.draw_below(3):
+            case 0:
+                compared = choices.choice((*NUMBER_LITERALS, self.random_number(0)))
+                return f"{operand} {choices.choice(('<', '<=', '=', '<>', '>', '>='))} {compared}"
+            case 1:
+                return f"{operand} BETWEEN {choices.choice(NUMBER_LITERALS)} AND {choices.choice(NUMBER_LITERALS)}"
+            case _:
+                return f"{operand} IN ({', '.join(choices.sample(NUMBER_LITERALS, 3))})"
+
+    def _random_subquery(self) -> str:
+        """Along the unit; over public rows; or by what another release gave: a hole."""
+        choices, generated = self._draws, self._world
+        stored = choices.choice(generated.private_tables)
+        inner, column = (
+            ExpressionGenerator(choices, generated, columns_in_scope(stored, "z")),
+            generated.unit_column(stored),
+        )
+        number, text = inner.random_bounded(), inner.random_text(0)
+        table = f"{quote_name(stored.name)} AS z"
+        match choices.draw_below(8):
+            case 0 | 1:
+                return f"{self.random_number(0)} > (SELECT AVG({number}) FROM {table})"
+            case 2:
+                return (
+                    f"(SELECT COUNT(*) FROM {table} WHERE {inner.random_condition(0)}) > {choices.draw_between(0, 3)}"
+                )
+            case 3:
+                return f"{self.random_text(0)} IN (SELECT {text} FROM {table} GROUP BY {text})"
+            case 4 if generated.public_tables:
+                public_table = choices.choice(generated.public_tables)
+                codes = ExpressionGenerator(choices, generated, columns_in_scope(public_table, "z"))
+                listed = f"SELECT {codes.random_text(0)} FROM {quote_name(public_table.name)} AS z"
+                return f"{self.random_text(0)} {choices.choice(('', 'NOT '))}IN ({listed})"
+            case 5 if self._unit is not None and column is not None:
+                same = f"{self._unit} {choices.choice(('', 'NOT '))}IN (SELECT z.{quote_name(column)} FROM {table}"
+                return f"{same} WHERE {inner.random_condition(0)})"
+            case _ if self._unit is not None and column is not None:
+                same = f"FROM {table} WHERE z.{quote_name(column)} = {self._unit} AND {inner.random_condition(0)}"
+                counted = f"(SELECT COUNT(*) {same}) > {choices.draw_between(0, 3)}"
+                return choices.choice((f"EXISTS (SELECT 1 {same})", f"NOT EXISTS (SELECT 1 {same})", counted))
+            case _:
+                return f"{self.random_number(0)} > (SELECT AVG({number}) FROM {table})"
+
+    # --- keys --------------------------------------------------------------------------------------------------------
+
+    def random_key(self) -> str:
+        choices = self._draws
+        name = choices.choice(self._names)
+        if not choices.draw_bool(0.55):
+            return name.sql
+        column = name.sql
+        match name.kind:
+            case "number":
+                return choices.choice((
+                    f"({column} > 0)", f"ROUND({column})", f"FLOOR({column} / 3)", f"CAST({column} AS INTEGER) % 3",
+                    f"CASE WHEN {column} < 1 THEN 'low' WHEN {column} < 9 THEN 'mid' ELSE 'high' END", f"CAST({column} AS TEXT)",
+                    f"({column} * 0)", f"(-{column})", f"({self.random_number(2)})",
+                ))  # fmt: skip
+            case "time":
+                return choices.choice((f"EXTRACT({choices.choice(DATE_PARTS)} FROM {self.random_time()})", f"CAST({column} AS DATE)",
+                                     f"DATE_TRUNC('{choices.choice(TRUNC_PARTS)}', {self.random_time()})"))  # fmt: skip
+            case "boolean":
+                return choices.choice((f"NOT {column}", f"COALESCE({column}, FALSE)", f"({column} IS NULL)"))
+            case "text":
+                return choices.choice((self.random_text(1), f"({column} IN ('k1', 'a'))", f"LENGTH({column})", f"CAST({column} AS DATE)",
+                                     f"CAST({column} AS DOUBLE)"))  # fmt: skip
+            case _:
+                return column

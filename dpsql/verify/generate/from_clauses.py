@@ -1,0 +1,214 @@
+"""Random FROM clauses: tables, joins along units, with public rows and with releases, sub-selects, per-unit blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from dpsql.schema.domain import Domain
+from dpsql.schema.model import ForeignUnit
+from dpsql.types import BIGINT, DOUBLE
+from dpsql.verify.generate.choices import ChoiceStream
+from dpsql.verify.generate.expressions import ExpressionGenerator, ScopedColumn, columns_in_scope, quote_name
+from dpsql.verify.generate.schemas import GeneratedSchema, StoredTable
+
+
+@dataclass(frozen=True)
+class FromClause:
+    """A FROM clause, the columns in its scope, and the columns that are the unit."""
+
+    sql: str
+    names: tuple[ScopedColumn, ...]
+    units: tuple[str, ...]
+    outer: tuple[ScopedColumn, ...] = ()  # columns of the side of a LEFT JOIN that may be missing
+
+    @property
+    def unit(self) -> str | None:
+        return self.units[0] if self.units else None
+
+
+class FromClauseGenerator:
+    def __init__(self, choices: ChoiceStream, generated: GeneratedSchema) -> None:
+        self._draws, self._world, self._made = choices, generated, 0
+
+    def next_alias(self) -> str:
+        self._made += 1
+        return f"q{self._made}"
+
+    def random_from(self, depth: int = 2) -> FromClause:
+        choices = self._draws
+        if depth <= 0 or not choices.draw_bool(0.6):
+            return self.from_table(choices.choice(self._world.private_tables))
+        makers = [self.random_derived_table, self.random_join, self.random_join, self.random_per_unit, self.random_window, self.random_release_join, self.random_set_operation,
+                  self.random_distinct]  # fmt: skip
+        if self._world.public_tables:
+            makers += [self.random_public_join, self.random_public_join]
+        return choices.choice(makers)(depth - 1)
+
+    def expressions_over(self, source: FromClause) -> ExpressionGenerator:
+        return ExpressionGenerator(self._draws, self._world, source.names, source.unit)
+
+    def from_table(self, stored: StoredTable) -> FromClause:
+        alias, column = self.next_alias(), self._world.unit_column(stored)
+        units = () if column is None else (f"{alias}.{quote_name(column)}",)
+        return FromClause(f"{quote_name(stored.name)} AS {alias}", columns_in_scope(stored, alias), units)
+
+    # --- sub-selects -------------------------------------------------------------------------------------------------
+
+    def random_derived_table(self, depth: int) -> FromClause:
+        """Columns passed on under other names, some computed, some rows filtered."""
+        choices, inner = self._draws, self.random_from(depth)
+        write, alias = self.expressions_over(inner), self.next_alias()
+        items = [(name.sql, name.domain) for name in inner.names]
+        items += [(write.random_clipped(1), Domain(DOUBLE)) for _ in range(choices.draw_between(0, 2))]
+        where = f" WHERE {write.random_condition(1)}" if choices.draw_bool(0.5) else ""
+        return self._derived_table(alias, items, inner, f"{inner.sql}{where}")
+
+    def _derived_table(
+        self, alias: str, items: list[tuple[str, Domain]], inner: FromClause, rest: str, word: str = ""
+    ) -> FromClause:
+        """SELECT items FROM rest, as a table; its units are the items that are the inner one's."""
+        listed = ", ".join(f"{sql} AS s{index}" for index, (sql, _) in enumerate(items))
+        names = tuple(ScopedColumn(f"{alias}.s{index}", domain) for index, (_, domain) in enumerate(items))
+        units = tuple(name.sql for name, (sql, _) in zip(names, items, strict=True) if sql in inner.units)
+        return FromClause(f"(SELECT {word}{listed} FROM {rest}) AS {alias}", names, units)
+
+    def random_distinct(self, depth: int) -> FromClause:
+        inner = self.random_from(depth)
+        if inner.unit is None:
+            return inner
+        columns = self._draws.sample([name for name in inner.names if name.sql != inner.unit], 2)
+        unit = next(name for name in inner.names if name.sql == inner.unit)
+        items = [(name.sql, name.domain) for name in (unit, *columns)]
+        return self._derived_table(self.next_alias(), items, inner, inner.sql, "DISTINCT ")
+
+    def random_per_unit(self, depth: int) -> FromClause:
+        """GROUP BY the unit, and maybe something else: one row for each."""
+        choices, inner = self._draws, self.random_from(depth)
+        if inner.unit is None:
+            return inner
+        write = self.expressions_over(inner)
+        keys = [inner.unit, *(write.random_key() for _ in range(choices.choice((0, 0, 1))))]
+        id_domain = next(name.domain for name in inner.names if name.sql == inner.unit)
+        items = [(inner.unit, id_domain), ("COUNT(*)", Domain(BIGINT))]
+        number, text = write.random_bounded(), write.random_text(0)
+        forms = (f"SUM({number})", f"AVG({number})", f"MAX({number})", f"MIN({number})", f"MEDIAN({number})",
+                 f"STDDEV_POP({number})", f"COUNT(DISTINCT {text})", f"COUNT({number})")  # fmt: skip
+        items += [(form, Domain(DOUBLE)) for form in choices.sample(forms, choices.draw_between(1, 3))]
+        picks = (f"MODE({text})", f"ARG_MAX({text}, {number})", f"ANY_VALUE({text})", f"MIN({text})")
+        texts = [name for name in inner.names if name.kind == "text"]
+        if texts and choices.draw_bool(0.5):
+            items.append((choices.choice(picks), replace(texts[0].domain, values=None)))
+        return self._derived_table(self.next_alias(), items, inner, f"{inner.sql} GROUP BY {', '.join(keys)}")
+
+    def random_window(self, depth: int) -> FromClause:
+        choices, inner = self._draws, self.random_from(depth)
+        if inner.unit is None:
+            return inner
+        write = self.expressions_over(inner)
+        order = f"ORDER BY {write.random_key()}{choices.choice(('', ' DESC'))}"
+        over = f"OVER (PARTITION BY {inner.unit} {order})"
+        form = choices.choice((f"ROW_NUMBER() {over}", f"RANK() {over}", f"COUNT(*) {over}", f"NTILE(2) {over}",
+                             f"SUM({write.random_bounded()}) {over}", f"LAG({write.random_bounded()}) {over}",
+                             f"MAX({write.random_bounded()}) OVER (PARTITION BY {inner.unit})"))  # fmt: skip
+        items = [*((name.sql, name.domain) for name in inner.names), (form, Domain(DOUBLE))]
+        return self._derived_table(self.next_alias(), items, inner, inner.sql)
+
+    def random_set_operation(self, depth: int) -> FromClause:
+        """Rows of two relations, one after the other; or as sets, where the unit is among the columns."""
+        choices, left, right = self._draws, self.random_from(depth), self.random_from(0)
+        word, shared = "UNION ALL", self._common_columns(left, right)
+        if shared and choices.draw_bool(0.4):
+            word = choices.choice(("UNION", "INTERSECT", "EXCEPT"))
+        if not shared:
+            return left
+        sides = [", ".join(f"{pair[side].sql} AS s{index}" for index, pair in enumerate(shared)) for side in (0, 1)]
+        alias = self.next_alias()
+        sql = f"(SELECT {sides[0]} FROM {left.sql} {word} SELECT {sides[1]} FROM {right.sql}) AS {alias}"
+        names = tuple(
+            ScopedColumn(f"{alias}.s{index}", Domain(pair[0].domain.type)) for index, pair in enumerate(shared)
+        )
+        return FromClause(sql, names, (names[0].sql,))
+
+    def _common_columns(self, left: FromClause, right: FromClause) -> list[tuple[ScopedColumn, ScopedColumn]]:
+        """The units, and pairs of columns of one type."""
+        if left.unit is None or right.unit is None:
+            return []
+        free = [[name for name in side.names if name.sql not in side.units] for side in (left, right)]
+        pairs = [(a, b) for a in free[0] for b in free[1] if a.domain.type == b.domain.type]
+        ids = [next(n for n in side.names if n.sql == side.unit) for side in (left, right)]
+        return [(ids[0], ids[1]), *self._draws.sample(pairs, 2)] if pairs else []
+
+    # --- joins -------------------------------------------------------------------------------------------------------
+
+    def random_join(self, depth: int) -> FromClause:
+        """Along the unit, or along a foreign key; sometimes neither, which is to be refused."""
+        choices, left = self._draws, self.random_from(depth)
+        target = choices.choice(self._world.private_tables)
+        right = self.from_table(target)
+        conditions = self._join_conditions(left, right, target)
+        if not conditions or choices.draw_bool(0.04):
+            conditions = ["TRUE"]
+        kind = choices.choice(("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"))
+        on = choices.choice(conditions)
+        both = left.names + right.names
+        if choices.draw_bool(0.25 if kind == "JOIN" else 0.5):
+            on = f"{on} AND {ExpressionGenerator(choices, self._world, both).random_condition(0)}"
+        units = {"JOIN": left.units + right.units, "LEFT JOIN": left.units, "RIGHT JOIN": right.units}.get(kind, ())
+        return FromClause(
+            f"{left.sql} {kind} {right.sql} ON {on}", both, units, right.names if kind == "LEFT JOIN" else ()
+        )
+
+    def _join_conditions(self, left: FromClause, right: FromClause, target: StoredTable) -> list[str]:
+        conditions = [f"{left.unit} = {right.unit}"] if left.unit is not None and right.unit is not None else []
+        for stored in self._world.private_tables:
+            hop = stored.table.unit
+            if isinstance(hop, ForeignUnit):
+                column, key = quote_name(hop.column), quote_name(hop.key)
+                if hop.table == target.name:  # from the far table to this one
+                    conditions += _equate_columns(left, column, right, key)
+                elif stored.name == target.name:
+                    conditions += _equate_columns(left, key, right, column)
+        return conditions
+
+    def random_public_join(self, depth: int) -> FromClause:
+        choices, left = self._draws, self.random_from(depth)
+        right = self.from_table(choices.choice(self._world.public_tables))
+        pairs = [f"{a.sql} = {b.sql}" for a in left.names for b in right.names if a.domain.type == b.domain.type]
+        on = choices.choice([*pairs[:4], "TRUE"])
+        if choices.draw_bool(0.2):
+            on = f"{on} AND {ExpressionGenerator(choices, self._world, left.names + right.names).random_condition(0)}"
+        match choices.draw_below(6):
+            case 0 | 1 | 2:
+                return FromClause(f"{left.sql} JOIN {right.sql} ON {on}", left.names + right.names, left.units)
+            case 3 | 4:
+                sql = f"{left.sql} LEFT JOIN {right.sql} ON {on}"
+                return FromClause(sql, left.names + right.names, left.units, right.names)
+            case _:
+                return FromClause(f"{right.sql} LEFT JOIN {left.sql} ON {on}", left.names + right.names, left.units)
+
+    def random_release_join(self, depth: int) -> FromClause:
+        """Joined with what another question gave: rows that a hole holds."""
+        choices, left, stored = self._draws, self.random_from(depth), self._draws.choice(self._world.private_tables)
+        inner = self.from_table(stored)
+        write, alias = self.expressions_over(inner), self.next_alias()
+        texts = [name for name in left.names if name.kind == "text"]
+        if not texts:
+            return left
+        key = choices.choice([name for name in inner.names if name.kind == "text"] or [inner.names[0]])
+        figures = f"COUNT(*) AS n, AVG({write.random_bounded()}) AS a"
+        sql = f"(SELECT {key.sql} AS k, {figures} FROM {inner.sql} GROUP BY {key.sql}) AS {alias}"
+        names = (
+            ScopedColumn(f"{alias}.k", key.domain),
+            ScopedColumn(f"{alias}.n", Domain(BIGINT)),
+            ScopedColumn(f"{alias}.a", Domain(DOUBLE)),
+        )
+        on = f"{choices.choice(texts).sql} = {alias}.k"
+        kind = choices.choice(("JOIN", "LEFT JOIN"))
+        return FromClause(f"{left.sql} {kind} {sql} ON {on}", left.names + names, left.units)
+
+
+def _equate_columns(left: FromClause, left_name: str, right: FromClause, right_name: str) -> list[str]:
+    """Columns of these names, of either side, where both have one."""
+    columns = [next((n.sql for n in side.names if n.sql.endswith(f".{name}")), None)
+             for side, name in ((left, left_name), (right, right_name))]  # fmt: skip
+    return [] if None in columns else [f"{columns[0]} = {columns[1]}"]
