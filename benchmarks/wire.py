@@ -36,7 +36,7 @@ from benchmarks.dashboard import CHARTS, write_dashboard
 from benchmarks.processes import cpu_seconds, memory_mb
 from benchmarks.wire_clients import Task
 from tests.support.postgres import find_binaries, start
-from tests.support.served import serving
+from tests.support.server import serving
 
 ROOT = Path(__file__).resolve().parents[1]
 CLIENT = (sys.executable, "-m", "benchmarks.wire_clients")

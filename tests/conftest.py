@@ -12,23 +12,14 @@ from dpsql.schema.model import PublicFacts, Resolved
 from dpsql.types import INTEGER
 from tests.support.ledgers import Shelf
 from tests.support.postgres import Server, running
-from tests.support.slow import SLOW
 
-settings.register_profile("house", deadline=None)  # how long an example takes is the machine's business
-settings.load_profile("house")
+settings.register_profile("dpsql", deadline=None)  # how long an example takes is the machine's business
+settings.load_profile("dpsql")
 
 SCHEMAS = Path(__file__).parent / "golden"
 
 PUBLIC = {"Wards": PublicFacts(3, {"ward": ("cardiology", "maternity", "surgery"), "floor": (1, 2, None)})}
 """What registering would have found in the public tables."""
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
-    for item in items:
-        if item.path.is_relative_to(here) and item.path.relative_to(here).as_posix() in SLOW:
-            item.add_marker(pytest.mark.slow)
 
 
 @cache

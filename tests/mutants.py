@@ -26,111 +26,111 @@ TIMEOUT = 240
 CLAIM = ("tests/property/test_sensitivity.py", "-k", "one_unit_moves")
 FAR = ("tests/property/test_sensitivity.py", "-k", "far_end")
 SPELLING = ("tests/property/test_sensitivity.py", "-k", "spelling")
-TALLIES = ("tests/property/test_tallies.py",)
-STUDIES = ("tests/unit/test_studying.py",)
-COVERED = ("tests/unit/making/test_synthetic_tables.py", "-k", "together_or or made_again")
-OBJECTS = ("tests/unit/ledger/test_ledger_objects.py", "-k", "sqlite")
-MINIMISER = ("tests/property/test_minimiser.py",)
+TALLIES = ("tests/property/test_weighted_rows.py",)
+STUDIES = ("tests/unit/compiler/test_weighted_rows.py",)
+COVERED = ("tests/unit/session/artifacts/test_create_synthetic_table.py", "-k", "together_or or made_again")
+OBJECTS = ("tests/unit/ledger/test_named_objects.py", "-k", "sqlite")
+MINIMISER = ("tests/property/test_logistic_solver.py",)
 SANITISING = ("tests/property/test_sanitising.py", "-k", "declared_bounds")
 IDENTITY = ("tests/property/test_identity.py",)
 RELATIONS = ("tests/property/test_relations.py",)
 BOUNDED = ("tests/property/test_sensitivity.py", "-k", "within_a_unit and bounds")
 DOMAINS = ("tests/property/test_domains.py",)
-WORDS = ("tests/unit/engines/test_engine_duckdb.py", "-k", "says_nothing_about_rows")
+WORDS = ("tests/unit/engines/test_duckdb.py", "-k", "says_nothing_about_rows")
 ERRORS = ("tests/property/test_errors.py", "-k", "no_row or fixed_text")
-CANON = ("tests/property/test_canon.py",)
-PAID = ("tests/property/test_paid_first.py",)
+CANON = ("tests/property/test_canonical.py",)
+PAID = ("tests/property/test_charge_order.py",)
 CONCURRENT = ("tests/property/test_ledger_concurrency.py",)
-ATTACKS = ("tests/attacks/test_found_in_rows.py",)
-WIDE = ("tests/attacks/test_found_in_joins.py",)
-CHANNELS = ("tests/attacks/test_channels.py",)
-TRAPS = ("tests/attacks/test_traps.py",)
-PRICES = ("tests/attacks/test_traps_of_prices.py",)
-HOLES = ("tests/unit/post/test_post_holes.py",)
-LEDGER = ("tests/unit/ledger/test_ledger_books.py",)
+ATTACKS = ("tests/attacks/test_neighboring_rows.py",)
+WIDE = ("tests/attacks/test_joins.py",)
+CHANNELS = ("tests/attacks/test_side_channels.py",)
+TRAPS = ("tests/attacks/test_known_pitfalls.py",)
+PRICES = ("tests/attacks/test_known_pitfalls_pricing.py",)
+HOLES = ("tests/unit/session/postprocess/test_runtime_parameters.py",)
+LEDGER = ("tests/unit/ledger/test_ledger.py",)
 ACCOUNTS = ("tests/unit/ledger/test_ledger_accounts.py",)
-FILTERS = ("tests/unit/privacy/test_privacy_filters.py",)
-CHAIN = ("tests/unit/ledger/test_ledger_chain.py",)
-CHECKER = ("tests/unit/ledger/test_ledger_checker.py",)
+FILTERS = ("tests/unit/privacy/test_filters.py",)
+CHAIN = ("tests/unit/ledger/test_hash_chain.py",)
+CHECKER = ("tests/unit/ledger/loss_checker/test_checker.py",)
 DERIVE = ("tests/property/test_derive.py",)
-DERIVED = ("tests/unit/test_derivation.py",)
-SUMS = ("tests/unit/derive/test_derive_noise.py",)
-VERSIONS = ("tests/unit/test_versions.py", "-k", "TestSchedule")
-FOUND = ("tests/attacks/test_found_in_the_ledger.py",)
-READING = ("tests/unit/ledger/test_ledger_reading.py",)
-REMEMBERED = ("tests/unit/test_session.py", "-k", "remembered or asked_again")
-REMEMBERED_ANSWERS = ("tests/unit/test_session_remembers.py",)
-LEASES = ("tests/unit/ledger/test_ledger_leases.py",)
-PROCESSES = ("tests/unit/test_runs_processes.py",)
-PILOT = ("tests/unit/test_pilot.py",)
-QUOTES = ("tests/unit/test_prices.py",)
-ACCURATE = ("tests/unit/test_accuracy.py",)
-SELECTION = ("tests/unit/privacy/test_privacy_selection.py",)
-CHOICE = ("tests/property/test_choice.py",)
-MODELS = ("tests/unit/privacy/test_privacy_models.py",)
-MODEL_MOVES = ("tests/property/test_models.py",)
+DERIVED = ("tests/unit/session/test_reuse.py",)
+SUMS = ("tests/unit/compiler/reuse/test_derive_noise.py",)
+VERSIONS = ("tests/unit/session/dataset/test_versions.py", "-k", "TestSchedule")
+FOUND = ("tests/attacks/test_ledger.py",)
+READING = ("tests/unit/ledger/test_ledger_snapshots.py",)
+REMEMBERED = ("tests/unit/session/test_session.py", "-k", "remembered or asked_again")
+REMEMBERED_ANSWERS = ("tests/unit/session/test_session_results_cache.py",)
+LEASES = ("tests/unit/ledger/test_leases.py",)
+PROCESSES = ("tests/unit/session/dataset/test_runs_processes.py",)
+PILOT = ("tests/unit/session/test_pilot.py",)
+QUOTES = ("tests/unit/session/test_pricing.py",)
+ACCURATE = ("tests/unit/compiler/test_accuracy.py",)
+SELECTION = ("tests/unit/privacy/test_partition_selection.py",)
+CHOICE = ("tests/property/test_exponential.py",)
+MODELS = ("tests/unit/privacy/regression/test_regression.py",)
+MODEL_MOVES = ("tests/property/test_regression.py",)
 BLOCKWISE = ("tests/attacks/test_blockwise.py", "-k", "not refusals")
 LOCAL = ("tests/property/test_local_sensitivity.py",)
-MEDIANS = ("tests/unit/test_medians.py",)
-SMOOTHED = ("tests/unit/privacy/test_privacy_medians.py",)
-DRAFTS = ("tests/unit/cli/test_cli_init.py",)
-CHECKS = ("tests/unit/cli/test_cli_check.py",)
-PRICE = ("tests/unit/privacy/test_privacy_choice.py",)
-SCORES = ("tests/property/test_scores.py",)
-BEST = ("tests/unit/privacy/test_privacy_scores.py",)
-BEST_ATTACKS = ("tests/attacks/test_best_values.py",)
-DRAWS = ("tests/unit/privacy/test_privacy_sampling.py",)
-DRAWN = ("tests/unit/privacy/test_privacy_draws.py",)
-CALIBRATED = ("tests/unit/test_calibrate.py",)
-MADE_UP_BLOCKS = ("tests/unit/verify/test_verify_trials.py", "-k", "one_block")
-NAMED_MODELS = ("tests/unit/test_making_models.py", "-k", "two_names")
-BLOCKS = ("tests/unit/privacy/test_privacy_release.py",)
-RUNS = ("tests/unit/test_runs.py", "tests/unit/test_runs_errors.py")
-SHARED = ("tests/unit/test_runs_shared.py",)
-ENGINE = ("tests/unit/engines/test_engine_duckdb.py",)
-FILE = ("tests/unit/ledger/test_ledger_file.py",)
-SEALED = ("tests/unit/test_exact.py",)
+MEDIANS = ("tests/unit/compiler/calibrate/test_local_sensitivity.py",)
+SMOOTHED = ("tests/unit/privacy/test_median.py",)
+DRAFTS = ("tests/unit/interfaces/cli/test_init.py",)
+CHECKS = ("tests/unit/interfaces/cli/test_check.py",)
+PRICE = ("tests/unit/privacy/test_exponential.py",)
+SCORES = ("tests/property/test_score_selection.py",)
+BEST = ("tests/unit/privacy/test_score_selection.py",)
+BEST_ATTACKS = ("tests/attacks/test_score_selection.py",)
+DRAWS = ("tests/unit/privacy/test_sampling.py",)
+DRAWN = ("tests/unit/privacy/test_audit_record_draws.py",)
+CALIBRATED = ("tests/unit/compiler/calibrate/test_calibrate.py",)
+MADE_UP_BLOCKS = ("tests/unit/verify/test_trial.py", "-k", "one_block")
+NAMED_MODELS = ("tests/unit/session/artifacts/test_create_model.py", "-k", "two_names")
+BLOCKS = ("tests/unit/privacy/test_release.py",)
+RUNS = ("tests/unit/session/dataset/test_runs.py", "tests/unit/session/dataset/test_runs_errors.py")
+SHARED = ("tests/unit/session/dataset/test_runs_shared.py",)
+ENGINE = ("tests/unit/engines/test_duckdb.py",)
+FILE = ("tests/unit/ledger/test_sqlite.py",)
+SEALED = ("tests/unit/privacy/test_exact.py",)
 RULES = ("tests/attacks/test_soundness_rows.py",)
 ANSWERS = ("tests/attacks/test_soundness_answers.py",)
 INJECTION = ("tests/attacks/test_injection.py",)
 EVASION = ("tests/attacks/test_ledger_evasion.py",)
-PINS = ("tests/unit/test_pins.py",)
-STALE = ("tests/unit/test_versions.py", "-k", "no_names")
-STATE = ("tests/unit/test_state.py",)
-ROLES = ("tests/unit/test_roles.py",)
-CHILDREN = ("tests/unit/post/test_children.py",)
+PINS = ("tests/unit/session/dataset/test_file_identity.py",)
+STALE = ("tests/unit/session/dataset/test_versions.py", "-k", "no_names")
+STATE = ("tests/unit/session/test_transaction.py",)
+ROLES = ("tests/unit/session/test_roles.py",)
+CHILDREN = ("tests/unit/session/postprocess/test_worker_pool.py",)
 OPTIONS = ("tests/clients/sqlalchemy/test_dialect_statements.py", "-k", "nearly_a_setting")
-PLANTED = ("tests/unit/owner/test_planted.py", "-k")
+PLANTED = ("tests/unit/owner/draft/test_init_regressions.py", "-k")
 USERS = ("tests/unit/owner/test_users.py", "-k", "more_than_was_meant or nowhere")
-PASSWORDS = ("tests/unit/test_passwords.py", "-k", "rfc or schema_takes")
-OPENING = ("tests/unit/dbapi/test_opening.py", "-k", "changed or nothing")
-DOORS = ("tests/attacks/test_found_at_the_doors.py",)
-SHELL = ("tests/unit/repl/test_shell.py",)
-PYTHON = ("tests/attacks/test_found_at_the_door_of_python.py",)
+PASSWORDS = ("tests/unit/base/test_scram_verifier.py", "-k", "rfc or schema_takes")
+OPENING = ("tests/unit/interfaces/dbapi/test_background_open.py", "-k", "changed or nothing")
+DOORS = ("tests/attacks/test_interfaces.py",)
+SHELL = ("tests/unit/interfaces/repl/test_shell.py",)
+PYTHON = ("tests/attacks/test_python_interface.py",)
 FREE = ("tests/attacks/test_free_statements.py",)
 MADE_UP = ("tests/corpus/test_previews.py",)
-EXPLAINED = ("tests/attacks/test_found_in_rows.py", "-k", "explain")
-CATALOG = ("tests/unit/catalog/test_catalog_database.py",)
-TALK = ("tests/unit/pgwire/test_conversation.py",)
-BYTES = ("tests/unit/pgwire/test_protocol.py",)
-SCRAM = ("tests/unit/pgwire/test_pgwire_scram.py",)
-NAMES = ("tests/unit/pgwire/test_names_and_lines.py",)
-LOGINS = ("tests/unit/test_logins.py",)
-FAILING = ("tests/unit/pgwire/test_pgwire_failures.py",)
-TURNS = ("tests/unit/pgwire/test_pgwire_turns.py",)
-WATCHED = ("tests/unit/pgwire/test_pgwire_owner.py",)
-DATABASES = ("tests/unit/pgwire/test_pgwire_databases.py",)
-ROBUST = ("tests/clients/wire/test_server_robust.py", "-k")
-LIFE = ("tests/clients/wire/test_server_life.py", "-k")
+EXPLAINED = ("tests/attacks/test_neighboring_rows.py", "-k", "explain")
+CATALOG = ("tests/unit/session/postprocess/test_catalog_sandbox.py",)
+TALK = ("tests/unit/interfaces/pgwire/backend_session/test_protocol_session.py",)
+BYTES = ("tests/unit/interfaces/pgwire/protocol/test_frontend.py",)
+SCRAM = ("tests/unit/base/test_scram_server.py",)
+NAMES = ("tests/unit/interfaces/pgwire/backend_session/test_portals.py",)
+LOGINS = ("tests/unit/session/test_logins.py",)
+FAILING = ("tests/unit/interfaces/pgwire/server/test_login_throttle.py",)
+TURNS = ("tests/unit/interfaces/pgwire/server/test_scheduler.py",)
+WATCHED = ("tests/unit/interfaces/pgwire/server/test_health_endpoint.py",)
+DATABASES = ("tests/unit/interfaces/pgwire/server/test_databases.py",)
+ROBUST = ("tests/clients/wire/test_server_robustness.py", "-k")
+LIFE = ("tests/clients/wire/test_server_lifecycle.py", "-k")
 REMOTE = ("tests/unit/remote",)
-POSTERIORS = ("tests/unit/post/test_posteriors.py",)
-POSTERIOR_STATEMENTS = ("tests/unit/test_posterior_statements.py",)
-RESPONDED = ("tests/attacks/test_randomized.py",)
-RESPONSE = ("tests/property/test_response.py",)
-POLLS = ("tests/unit/test_randomized_answers.py",)
+POSTERIORS = ("tests/unit/session/postprocess/test_posteriors.py",)
+POSTERIOR_STATEMENTS = ("tests/unit/session/test_session_posteriors.py",)
+RESPONDED = ("tests/attacks/test_randomized_response.py",)
+RESPONSE = ("tests/property/test_randomized_response.py",)
+POLLS = ("tests/unit/session/postprocess/test_estimates_randomized_response.py",)
 SYNTHESIS = ("tests/property/test_synthesis.py",)
-SYNTHETIC_LOSS = ("tests/unit/privacy/test_privacy_synthesis.py",)
-TRUSTED = ("tests/clients/wire/test_remote_link.py", "-k", "trusted or certificate")
+SYNTHETIC_LOSS = ("tests/unit/privacy/synthetic/test_synthesis.py",)
+TRUSTED = ("tests/clients/wire/test_remote_connection.py", "-k", "trusted or certificate")
 
 
 @dataclass(frozen=True)
@@ -163,10 +163,10 @@ LOOKS, SYNTHETIC = "privacy/looks.py", "privacy/synthesis.py"
 
 BLOCK_SQL = "sql/render_blocks.py"
 
-THRESHOLD, QUESTIONS = ("tests/property/test_threshold.py",), ("tests/unit/privacy/test_privacy_threshold.py",)
-TOLD = ("tests/unit/ledger/test_ledger_transcripts.py", "-k", "sqlite")
-INTERACTIVE = ("tests/unit/test_interactive.py", "-k")
-NAMED = ("tests/unit/interactive/test_interactive_named.py", "-k")
+THRESHOLD, QUESTIONS = ("tests/property/test_sparse_vector.py",), ("tests/unit/privacy/test_sparse_vector.py",)
+TOLD = ("tests/unit/ledger/test_interactive_answers.py", "-k", "sqlite")
+INTERACTIVE = ("tests/unit/session/mechanisms/test_interaction.py", "-k")
+NAMED = ("tests/unit/session/mechanisms/test_registry.py", "-k")
 
 MUTANTS = (
     mutant("a minimiser that floats do not certify is used", "privacy/minimiser.py",
@@ -505,7 +505,7 @@ MUTANTS = (
            "field(default=None, repr=False)  # never in a log or on a screen", "None", REMOTE),
     mutant("remote: figures are told as floats", "plain.py",
            "            return str(value)\n        case dt.date():", "            return str(Fraction(float(value)))\n"
-           "        case dt.date():", ("tests/unit/remote", "tests/unit/test_plain.py")),
+           "        case dt.date():", ("tests/unit/remote", "tests/unit/base/test_serialization.py")),
     # --- the wire
     mutant("wire: describing a portal runs it", "pgwire/conversation.py",
            "        portal = self._held.portal(name)\n        if portal.statement.gives_rows:",
@@ -715,10 +715,10 @@ MUTANTS = (
     # --- errors
     mutant("the engine plans outer joins that fail on some rows", "engines/duckdb.py",
            "type_pushdown,projection_pullup", "type_pushdown",
-           ("tests/unit/engines/test_engine_duckdb.py", "-k", "outer_joins")),
+           ("tests/unit/engines/test_duckdb.py", "-k", "outer_joins")),
     mutant("one statement's internal error fails those of all others", "engines/duckdb.py",
            "            self._renew(instance)  # its cursor is closed: nobody waits for it\n", "",
-           ("tests/unit/engines/test_engine_duckdb.py", "-k", "internal_error")),
+           ("tests/unit/engines/test_duckdb.py", "-k", "internal_error")),
     mutant("a cast raises on what does not fit", EXPR,
            'return f"TRY_CAST({sql} AS', 'return f"CAST({sql} AS', DOMAINS),
     mutant("the engine's words are passed on", "engines/base.py",
@@ -974,13 +974,13 @@ MUTANTS = (
             Edit("sql/intervals.py", "if not product.fits:", "if False:")), WIDE),
     Mutant("a number of a few characters is written out",
            (Edit("sql/choices.py", "exact_number(str(node.this), span_of(node))", "Fraction(str(node.this))"),),
-           ("tests/unit/sql/test_sql_numerals.py", "-k", "one_place")),
+           ("tests/unit/compiler/parse/test_literals.py", "-k", "one_place")),
     mutant("compiling goes on after its deadline", "pulse.py", "if self._beats % EVERY == 0:", "if False:",
-           ("tests/unit/test_compiling_ends.py", "-k", "deadline and whens")),
+           ("tests/unit/compiler/test_compile_cancellation.py", "-k", "deadline and whens")),
     mutant("one account compiles all at once", "turns.py", "while line.index(one) >= self._most:", "while False:",
-           ("tests/unit/test_compiling_ends.py", "-k", "Turns")),
+           ("tests/unit/compiler/test_compile_cancellation.py", "-k", "Turns")),
     mutant("what doubles with each level has no end", "sql/growing.py", "    check_written(post)\n", "",
-           ("tests/unit/sql/test_sql_growing.py", "-k", "doubles")),
+           ("tests/unit/compiler/postprocess/test_size_limits.py", "-k", "doubles")),
     mutant("a unit is joined with itself at will", "rewrite/limit_joins.py", "MOST_POWER = 3", "MOST_POWER = 99",
            (*WIDE, "-k", "at_will")),
     mutant("public tables behind a hole have no part in the question", "store_keys.py",
@@ -1099,7 +1099,7 @@ MUTANTS = (
            'stored = hashlib.sha256(_keyed(salted, b"Client Key")).digest()', 'stored = _keyed(salted, b"Client Key")',
            PASSWORDS),
     mutant("an old log of the owner's stays open to others", "private_files.py",
-           "            os.fchmod(descriptor, 0o600)\n", "            pass\n", ("tests/unit/test_private_files.py",)),
+           "            os.fchmod(descriptor, 0o600)\n", "            pass\n", ("tests/unit/base/test_private_files.py",)),
     mutant("an edit of one analyst may change a budget", "owner/users.py",
            "or replace(after, analysts=before.analysts) != before:", "or False:", USERS),
     mutant("a prompt stands above data that has changed", "outlook.py",

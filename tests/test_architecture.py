@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.slow import SLOW
-
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "dpsql"
 MAX_LINES = 400
@@ -724,8 +722,3 @@ def test_what_is_allowed_is_not_found(tmp_path, name, code):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(code)
     assert [found for law in LAWS for found in law(files(tmp_path))] == []
-
-
-def test_what_is_said_to_be_slow_is_there() -> None:
-    """A file that was renamed would be slow again, and nobody would be told."""
-    assert [name for name in SLOW if not (ROOT / "tests" / name).exists()] == []

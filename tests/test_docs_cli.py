@@ -21,7 +21,9 @@ import pytest
 from dpsql.interfaces.cli.arguments import build_parser, list_commands
 from dpsql.interfaces.cli.parser import CommandParser
 from dpsql.interfaces.repl.meta_commands import META_COMMANDS as BACKSLASH
-from tests.support.served import make_certificate
+from tests.support.server import make_certificate
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 CLI = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")

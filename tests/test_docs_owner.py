@@ -12,6 +12,8 @@ import pytest
 
 from dpsql.schema.load import load_schema
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 OWNER = (ROOT / "docs" / "owner.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(console|yaml)\n(.*?)```", OWNER, re.DOTALL)

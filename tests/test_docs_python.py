@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import dpsql
-from tests.support.needed import package
+from tests.support.optional_dependencies import package
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")

@@ -11,7 +11,9 @@ import pytest
 
 import dpsql
 import dpsql.errors
-from tests.support.needed import package
+from tests.support.optional_dependencies import package
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
 PUBLIC = {

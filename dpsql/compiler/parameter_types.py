@@ -74,27 +74,52 @@ _INTERVAL = Placeholder(INTERVAL, dt.timedelta(days=1))
 _SEPARATOR = Placeholder(TEXT, ",")
 
 NODE_ARGUMENTS: dict[tuple[type[exp.Expr], str], Placeholder] = {
-    (exp.Extract, "this"): UNIT_SAMPLE, (exp.StrToTime, "format"): FORMAT_SAMPLE, (exp.StrToDate, "format"): FORMAT_SAMPLE,
+    (exp.Extract, "this"): UNIT_SAMPLE,
+    (exp.StrToTime, "format"): FORMAT_SAMPLE,
+    (exp.StrToDate, "format"): FORMAT_SAMPLE,
     (exp.AtTimeZone, "zone"): Placeholder(TEXT, "UTC"),
-    (exp.WidthBucket, "min_value"): Placeholder(DOUBLE, 0.0), (exp.WidthBucket, "max_value"): Placeholder(DOUBLE, 1.0),
+    (exp.WidthBucket, "min_value"): Placeholder(DOUBLE, 0.0),
+    (exp.WidthBucket, "max_value"): Placeholder(DOUBLE, 1.0),
     (exp.WidthBucket, "num_buckets"): Placeholder(INTEGER, 4),
-    (exp.ApproxTopK, "expression"): Placeholder(INTEGER, 3), (exp.Ntile, "this"): Placeholder(INTEGER, 4),
-    (exp.PercentileCont, "this"): _HALF, (exp.PercentileDisc, "this"): _HALF, (exp.Quantile, "quantile"): _HALF,
-    (exp.PercentileCont, "expression"): _HALF, (exp.PercentileDisc, "expression"): _HALF,
+    (exp.ApproxTopK, "expression"): Placeholder(INTEGER, 3),
+    (exp.Ntile, "this"): Placeholder(INTEGER, 4),
+    (exp.PercentileCont, "this"): _HALF,
+    (exp.PercentileDisc, "this"): _HALF,
+    (exp.Quantile, "quantile"): _HALF,
+    (exp.PercentileCont, "expression"): _HALF,
+    (exp.PercentileDisc, "expression"): _HALF,
     (exp.ApproxQuantile, "quantile"): _HALF,
-    (exp.Lag, "offset"): _ONE, (exp.Lead, "offset"): _ONE, (exp.NthValue, "offset"): _ONE,
-    (exp.Left, "expression"): _ONE, (exp.Right, "expression"): _ONE, (exp.Round, "decimals"): _ONE,
-    (exp.Substring, "start"): _ONE, (exp.Substring, "length"): _ONE, (exp.Repeat, "times"): _ONE,
-    (exp.SplitPart, "part_index"): _ONE, (exp.SplitPart, "delimiter"): _SEPARATOR, (exp.GroupConcat, "separator"): _SEPARATOR,
+    (exp.Lag, "offset"): _ONE,
+    (exp.Lead, "offset"): _ONE,
+    (exp.NthValue, "offset"): _ONE,
+    (exp.Left, "expression"): _ONE,
+    (exp.Right, "expression"): _ONE,
+    (exp.Round, "decimals"): _ONE,
+    (exp.Substring, "start"): _ONE,
+    (exp.Substring, "length"): _ONE,
+    (exp.Repeat, "times"): _ONE,
+    (exp.SplitPart, "part_index"): _ONE,
+    (exp.SplitPart, "delimiter"): _SEPARATOR,
+    (exp.GroupConcat, "separator"): _SEPARATOR,
     (exp.DateBin, "this"): _INTERVAL,
-}  # fmt: skip
+}
 """By a node and the name that it has for the place."""
 
 FUNCTION_ARGUMENTS: dict[tuple[str, int], Placeholder] = {
-    ("quantile_cont", 1): _HALF, ("quantile_disc", 1): _HALF, ("quantile", 1): _HALF, ("time_bucket", 0): _INTERVAL,
-    ("date_trunc", 0): UNIT_SAMPLE, ("date_part", 0): UNIT_SAMPLE, ("date_diff", 0): UNIT_SAMPLE, ("to_char", 1): FORMAT_SAMPLE,
-    ("left", 1): _ONE, ("right", 1): _ONE, ("substr", 1): _ONE, ("substr", 2): _ONE, ("ntile", 0): _ONE,
-}  # fmt: skip
+    ("quantile_cont", 1): _HALF,
+    ("quantile_disc", 1): _HALF,
+    ("quantile", 1): _HALF,
+    ("time_bucket", 0): _INTERVAL,
+    ("date_trunc", 0): UNIT_SAMPLE,
+    ("date_part", 0): UNIT_SAMPLE,
+    ("date_diff", 0): UNIT_SAMPLE,
+    ("to_char", 1): FORMAT_SAMPLE,
+    ("left", 1): _ONE,
+    ("right", 1): _ONE,
+    ("substr", 1): _ONE,
+    ("substr", 2): _ONE,
+    ("ntile", 0): _ONE,
+}
 """By the name of a function without a node of its own, and the place from 0."""
 
 _INTEGER = Placeholder(BIGINT, 1)
@@ -197,8 +222,23 @@ _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeE
 _COUNTING = (exp.Count, exp.ApproxDistinct, exp.RowNumber, exp.Length)
 _AVERAGING = (exp.Avg, exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Variance, exp.VariancePop, exp.Corr, exp.Median,
               exp.Sqrt, exp.Ln, exp.Exp, exp.Pow, exp.Extract)  # fmt: skip
-_TYPE_PRESERVING = (exp.Min, exp.Max, exp.Abs, exp.Coalesce, exp.Nullif, exp.Paren, exp.Neg, exp.Round, exp.Floor, exp.Ceil,
-         exp.Least, exp.Greatest, exp.Distinct, exp.Filter, exp.Window)  # fmt: skip
+_TYPE_PRESERVING = (
+    exp.Min,
+    exp.Max,
+    exp.Abs,
+    exp.Coalesce,
+    exp.Nullif,
+    exp.Paren,
+    exp.Neg,
+    exp.Round,
+    exp.Floor,
+    exp.Ceil,
+    exp.Least,
+    exp.Greatest,
+    exp.Distinct,
+    exp.Filter,
+    exp.Window,
+)
 _TEXTUAL = (exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike, exp.SimilarTo, exp.Lower, exp.Upper, exp.Trim,
             exp.DPipe, exp.Concat, exp.Substring, exp.TimeToStr, exp.StrToTime)  # fmt: skip
 

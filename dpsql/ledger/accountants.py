@@ -50,12 +50,13 @@ from dpsql.privacy.loss import rho_to_epsilon
 # RDP and PLD of a history, by the package dp-accounting, which is optional: `pip install 'dpsql[accountants]'`.
 #
 # Law: bounded in time and memory, whatever the history holds. Gaussians are joined into one before any curve is made,
-# equal mechanisms are composed at once, at most `MAX_CURVES` curves are composed, and each has at most `MAX_POINTS` points.
+# equal mechanisms are composed at once, at most `MAX_CURVES` curves are composed, and each has at most `MAX_POINTS`
+# points.
 #
 # What each mechanism counts as, with the delta of a selection left aside:
-#     pure, of epsilon e    randomized response, which is the worst of all e-DP mechanisms (Kairouz, Oh, Viswanath 2015);
+# pure, of epsilon e    randomized response, which is the worst of all e-DP mechanisms (Kairouz, Oh, Viswanath 2015);
 #                           of discrete Laplace noise on a count it is the noise itself
-#     Gaussian              the continuous one from COARSE grid units on; else the discrete one, if neighbors differ by 1
+# Gaussian              the continuous one from COARSE grid units on; else the discrete one, if neighbors differ by 1
 #                           in one cell; else nothing is said
 #     other picks           rho alone, which RDP knows and PLD does not
 

@@ -29,8 +29,9 @@ class SqlObjectStore:
     def list_objects(self, account: str) -> tuple[CreatedObject, ...]:
         """By name."""
         with self.read() as db:
-            rows = db.execute("SELECT kind, name, release, definition, at FROM object WHERE account = ? ORDER BY folded",
-                           account)  # fmt: skip
+            rows = db.execute(
+                "SELECT kind, name, release, definition, at FROM object WHERE account = ? ORDER BY folded", account
+            )
         return tuple(CreatedObject(kind, name, release, text, datetime.fromisoformat(at))
                      for kind, name, release, text, at in rows)  # fmt: skip
 
@@ -62,8 +63,9 @@ class SqlObjectStore:
     def drop_object(self, account: str, kind: str, name: str) -> bool:
         """Whether there was one."""
         with self.write() as db:
-            existing = fetch_one(db, "SELECT 1 FROM object WHERE account = ? AND folded = ? AND kind = ?", account, name.lower(),
-                        kind)  # fmt: skip
+            existing = fetch_one(
+                db, "SELECT 1 FROM object WHERE account = ? AND folded = ? AND kind = ?", account, name.lower(), kind
+            )
             db.execute("DELETE FROM object WHERE account = ? AND folded = ? AND kind = ?", account, name.lower(), kind)
             return existing is not None
 

@@ -242,8 +242,10 @@ def check_units(schema: Schema, root: NodeRef) -> None:
             case _, None:
                 raise at.error('must be row, since privacy.unit is "row"', "Write unit: row.")
             case RowUnit(), (owner, column):
-                raise at.error(f"must lead to {_quote_column(owner, column)}, the privacy unit, and each row is not a unit",
-                               f"Write unit: {{…: {owner}.{column}}} with the column that refers to it.")  # fmt: skip
+                raise at.error(
+                    f"must lead to {_quote_column(owner, column)}, the privacy unit, and each row is not a unit",
+                    f"Write unit: {{…: {owner}.{column}}} with the column that refers to it.",
+                )
             case OwnUnit(), (owner, column):
                 _check_own_unit(table, table.unit, owner, column, at)
             case ForeignUnit(), (owner, column):
@@ -316,15 +318,20 @@ def _check_unit_path(schema: Schema, table: Table, owner: str, column: str, root
                            f"Let one of them refer to {owner}.{column}.")  # fmt: skip
         direct = (hop.table, hop.key) == (owner, column)
         if not direct and not target.is_unique(hop.key):
-            raise at.error(f"refers to {_quote_column(hop.table, hop.key)}, which is not declared unique, so a row could "
-                           "have two units", f"Write unique: [{hop.key}] in the table {quote_text(hop.table)}, if no two "
-                           f"rows share it, or refer to {owner}.{column} directly.")  # fmt: skip
+            raise at.error(
+                f"refers to {_quote_column(hop.table, hop.key)}, which is not declared unique, so a row could "
+                "have two units",
+                f"Write unique: [{hop.key}] in the table {quote_text(hop.table)}, if no two "
+                f"rows share it, or refer to {owner}.{column} directly.",
+            )
         seen.append(target.name)
         table = target
     if table.unit != OwnUnit(column) or table.name != owner:
         at = _node_at(root, "tables", seen[0], "unit")
-        raise at.error(f"leads to the table {quote_text(table.name)}, not to {_quote_column(owner, column)}",
-                       f"Let {quote_text(table.name)} refer to {owner}.{column}.")  # fmt: skip
+        raise at.error(
+            f"leads to the table {quote_text(table.name)}, not to {_quote_column(owner, column)}",
+            f"Let {quote_text(table.name)} refer to {owner}.{column}.",
+        )
 
 
 def _node_of_hop(root: NodeRef, table: Table) -> NodeRef:
@@ -503,8 +510,11 @@ def _refuse_public_randomized(columns: NodeRef) -> None:
     for _, column in columns.entries():
         randomized = column.child("randomized")
         if randomized is not None:
-            raise randomized.error("must not stand in a public table", "It is read as it is, and never debiased: remove it.",
-                              line=randomized.key_line)  # fmt: skip
+            raise randomized.error(
+                "must not stand in a public table",
+                "It is read as it is, and never debiased: remove it.",
+                line=randomized.key_line,
+            )
 
 
 def _read_views(at: NodeRef | None, tables: list[str]) -> tuple[View, ...]:

@@ -232,15 +232,24 @@ LIMITS = Record(
 
 ANSWERS = Record(
     (
-        Key("retention", Text("a span of days or weeks", r"[1-9][0-9]{0,4} (days?|weeks?)"), "How long after its "
-            "charge an answer about an older data version is kept.", default="for ever",
-            hint="Write for example retention: 365 days."),
-        Key("refresh", Text("minutes or hours that divide a day, days or weeks", SNAP_PATTERN), "The schedule by which the "
+        Key(
+            "retention",
+            Text("a span of days or weeks", r"[1-9][0-9]{0,4} (days?|weeks?)"),
+            "How long after its charge an answer about an older data version is kept.",
+            default="for ever",
+            hint="Write for example retention: 365 days.",
+        ),
+        Key(
+            "refresh",
+            Text("minutes or hours that divide a day, days or weeks", SNAP_PATTERN),
+            "The schedule by which the "
             "data as it is becomes the next version, without the owner's act; whether it has changed does not matter.",
-            default="none: dpsql data changed", hint="Write for example refresh: 1 day."),
+            default="none: dpsql data changed",
+            hint="Write for example refresh: 1 day.",
+        ),
     ),
     example="{retention: 365 days, refresh: 1 day}",
-)  # fmt: skip
+)
 
 _DESCRIPTION = Key("description", Text("a sentence or two", DESCRIPTION), "What it is, for those who ask: it is shown "
                    "as a comment, and changes neither answers nor what they cost.", default="none",
@@ -278,31 +287,63 @@ RANDOMIZED = Record(
 
 COLUMN = Record(
     (
-        Key("type", Text("a type"), "The SQL type: boolean, smallint, integer, bigint, hugeint, decimal(p,s), real, "
-            "double, text, date, timestamp, timestamptz, time, interval or uuid.", required=True,
-            hint="Write for example type: bigint."),
-        Key("bounds", ListOf(Text("a number, date or timestamp"), 2, 2), "The range of a number, date or timestamp; "
-            "values beyond it are clipped into it.", default="none: sums need CLIP(x, low, high)",
-            hint="Write for example bounds: [0, 5000]."),
-        Key("values", ListOf(Text("a value of the column's type")), "All values that there are, known to everyone: "
-            "they are public groups, and other values become NULL.", default="none: keys are found by partition "
-            "selection; booleans have both", hint="Write for example values: [f, m, x]."),
-        Key("nullable", Flag(), "Whether NULL is one of the public groups. It is not a promise about the data.",
-            default="false"),
-        Key("grid", Number(above=Fraction(0)), "The step to which numbers are rounded before they are summed.",
-            default="picked for each query", hint="Write for example grid: 0.01."),
+        Key(
+            "type",
+            Text("a type"),
+            "The SQL type: boolean, smallint, integer, bigint, hugeint, decimal(p,s), real, "
+            "double, text, date, timestamp, timestamptz, time, interval or uuid.",
+            required=True,
+            hint="Write for example type: bigint.",
+        ),
+        Key(
+            "bounds",
+            ListOf(Text("a number, date or timestamp"), 2, 2),
+            "The range of a number, date or timestamp; values beyond it are clipped into it.",
+            default="none: sums need CLIP(x, low, high)",
+            hint="Write for example bounds: [0, 5000].",
+        ),
+        Key(
+            "values",
+            ListOf(Text("a value of the column's type")),
+            "All values that there are, known to everyone: they are public groups, and other values become NULL.",
+            default="none: keys are found by partition selection; booleans have both",
+            hint="Write for example values: [f, m, x].",
+        ),
+        Key(
+            "nullable",
+            Flag(),
+            "Whether NULL is one of the public groups. It is not a promise about the data.",
+            default="false",
+        ),
+        Key(
+            "grid",
+            Number(above=Fraction(0)),
+            "The step to which numbers are rounded before they are summed.",
+            default="picked for each query",
+            hint="Write for example grid: 0.01.",
+        ),
         Key("max_length", Integer(1, MAX_TEXT), "Text of more characters becomes NULL.", default="1024"),
-        Key("snap", Text("minutes or hours that divide a day, days or weeks", SNAP_PATTERN), "The grid to which times are "
+        Key(
+            "snap",
+            Text("minutes or hours that divide a day, days or weeks", SNAP_PATTERN),
+            "The grid to which times are "
             "rounded down that statements compare with the column, so that dashboards which send the current time ask "
-            "the same question again.", default="none: times are compared as they are",
-            hint="Write for example snap: 1 hour, snap: 15 minutes or snap: 1 day."),
-        Key("randomized", RANDOMIZED, "How the answers in it were randomized before they were recorded (randomized "
-            "response): counts are debiased by it. It lowers neither charges nor noise.", default="none: values are "
-            "what they say", hint="Write for example randomized: {epsilon: 1.0986, values: [yes, no]}."),
+            "the same question again.",
+            default="none: times are compared as they are",
+            hint="Write for example snap: 1 hour, snap: 15 minutes or snap: 1 day.",
+        ),
+        Key(
+            "randomized",
+            RANDOMIZED,
+            "How the answers in it were randomized before they were recorded (randomized "
+            "response): counts are debiased by it. It lowers neither charges nor noise.",
+            default="none: values are what they say",
+            hint="Write for example randomized: {epsilon: 1.0986, values: [yes, no]}.",
+        ),
         _DESCRIPTION,
     ),
     example="{type: bigint}",
-)  # fmt: skip
+)
 
 _COLUMNS = MapOf("column", COLUMN, COLUMN_NAME, "a column name: printable text without double quotes")
 

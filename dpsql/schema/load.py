@@ -193,8 +193,12 @@ def _convert_mapping(node: yaml.MappingNode, file: str) -> MappingNode:
             raise make_schema_error(file, line, "a key must be text, not a list or a mapping", "Check the brackets.")
         leaf = _convert_scalar(key, file)
         if leaf.text in seen:
-            raise make_schema_error(file, line, f"the key {quote_text(leaf.text)} is repeated; it stands already in line "
-                            f"{seen[leaf.text]}", "Remove one of the two.")  # fmt: skip
+            raise make_schema_error(
+                file,
+                line,
+                f"the key {quote_text(leaf.text)} is repeated; it stands already in line {seen[leaf.text]}",
+                "Remove one of the two.",
+            )
         seen[leaf.text] = line
         entries.append((leaf, _convert_node(value, file)))
     return MappingNode(node.start_mark.line + 1, tuple(entries))
@@ -226,7 +230,8 @@ def _syntax_hint(error: yaml.MarkedYAMLError, text: str, line: int) -> str:
 
 # A schema that is a Python dict, as the tree that a YAML file is read to.
 #
-# Law: a value becomes the text that its owner would write in the file, so both are checked and read in the same way. What
+# Law: a value becomes the text that its owner would write in the file, so both are checked and read in the same way.
+# What
 # has no such text is refused here, with the key that it stands under.
 
 MAX_DICT_DEPTH = 20  # the format needs 6; a dict may hold itself
@@ -244,8 +249,12 @@ def schema_from_dict(document: Mapping[str, object], folder: str | Path, env: Ma
     root = NodeRef(DICT_NAME, "", _node_from_value(document, DICT_NAME), 0)
     ledger = root.child("ledger")
     if ledger is None and root.child("dpsql") is not None:
-        raise make_schema_error(DICT_NAME, None, "the key ledger is missing: a dict has no file beside which one is kept",
-                        'Write for example "ledger": "sqlite:///clinic.ledger".')  # fmt: skip
+        raise make_schema_error(
+            DICT_NAME,
+            None,
+            "the key ledger is missing: a dict has no file beside which one is kept",
+            'Write for example "ledger": "sqlite:///clinic.ledger".',
+        )
     base = Path(os.path.abspath(folder))
     schema = build_schema(root, base / "schema.yaml", env)
     file = database_path(schema.ledger)

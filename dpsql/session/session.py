@@ -149,8 +149,18 @@ class Session:
 
     @property
     def queries(self) -> QueryExecutor:
-        return QueryExecutor(self.dataset, self._role, self._buyer, self.settings, self._identity, self.memory, self.clock,
-                       self.timeout, lambda: self._visible_schema, self._namespace)  # fmt: skip
+        return QueryExecutor(
+            self.dataset,
+            self._role,
+            self._buyer,
+            self.settings,
+            self._identity,
+            self.memory,
+            self.clock,
+            self.timeout,
+            lambda: self._visible_schema,
+            self._namespace,
+        )
 
     @property
     def _namespace(self) -> ObjectNamespace:

@@ -136,34 +136,70 @@ GAUSSIAN, CHANGE_ONE = NoiseKind.GAUSSIAN, Neighbors.CHANGE_ONE
 
 TEMPLATES = (
     Template("one count", "SELECT COUNT(*) FROM people"),
-    Template("one count, gaussian", "SELECT COUNT(*) FROM people", GAUSSIAN, epsilon=_LARGE_EPSILON, delta=_LARGE_DELTA),
+    Template(
+        "one count, gaussian", "SELECT COUNT(*) FROM people", GAUSSIAN, epsilon=_LARGE_EPSILON, delta=_LARGE_DELTA
+    ),
     Template("a count of weighted rows", "SELECT COUNT(*) FROM visits"),
-    Template("a sum of weighted rows, gaussian", "SELECT SUM(x) FROM visits", GAUSSIAN, epsilon=_LARGE_EPSILON, delta=_LARGE_DELTA),
+    Template(
+        "a sum of weighted rows, gaussian",
+        "SELECT SUM(x) FROM visits",
+        GAUSSIAN,
+        epsilon=_LARGE_EPSILON,
+        delta=_LARGE_DELTA,
+    ),
     Template("a sum that may be negative, change_one", "SELECT SUM(n) FROM visits", neighbors=CHANGE_ONE),
     Template("count, sum and average", "SELECT COUNT(x), SUM(x), AVG(x) FROM visits", group_size=2),
-    Template("a variance, gaussian", "SELECT VAR_POP(x) FROM visits", GAUSSIAN, epsilon=_LARGE_EPSILON, delta=_LARGE_DELTA),
+    Template(
+        "a variance, gaussian", "SELECT VAR_POP(x) FROM visits", GAUSSIAN, epsilon=_LARGE_EPSILON, delta=_LARGE_DELTA
+    ),
     Template("a correlation", "SELECT CORR(x, n) FROM visits", weaker=8),
     Template("distinct values", "SELECT COUNT(DISTINCT note) FROM visits"),
     Template("listed groups", "SELECT ward, COUNT(*), SUM(x) FROM visits GROUP BY ward"),
-    Template("listed groups, gaussian, change_one", "SELECT ward, COUNT(*) FROM visits GROUP BY ward", GAUSSIAN,
-             CHANGE_ONE, epsilon=_LARGE_EPSILON, delta=_LARGE_DELTA),
+    Template(
+        "listed groups, gaussian, change_one",
+        "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
+        GAUSSIAN,
+        CHANGE_ONE,
+        epsilon=_LARGE_EPSILON,
+        delta=_LARGE_DELTA,
+    ),
     Template("grouping sets", "SELECT ward, COUNT(*) FROM visits GROUP BY ROLLUP (ward)"),
     Template("units of each group", "SELECT ward, COUNT(DISTINCT uid) FROM visits GROUP BY ward", weaker=4),
     Template("selected groups", "SELECT note, COUNT(*) FROM visits GROUP BY note", delta=_LARGE_DELTA),
-    Template("selected groups, gaussian", "SELECT note, COUNT(*) FROM visits GROUP BY note", GAUSSIAN, delta=_LARGE_DELTA),
-    Template("thirty keys of one unit", "SELECT note, COUNT(*) FROM visits GROUP BY note", delta=_LARGE_DELTA, groups=30),
-    Template("thirty keys of one unit, gaussian", "SELECT note, COUNT(*) FROM visits GROUP BY note", GAUSSIAN,
-             delta=_LARGE_DELTA, groups=30),
+    Template(
+        "selected groups, gaussian", "SELECT note, COUNT(*) FROM visits GROUP BY note", GAUSSIAN, delta=_LARGE_DELTA
+    ),
+    Template(
+        "thirty keys of one unit", "SELECT note, COUNT(*) FROM visits GROUP BY note", delta=_LARGE_DELTA, groups=30
+    ),
+    Template(
+        "thirty keys of one unit, gaussian",
+        "SELECT note, COUNT(*) FROM visits GROUP BY note",
+        GAUSSIAN,
+        delta=_LARGE_DELTA,
+        groups=30,
+    ),
     Template("one key for each unit", "SELECT DISTINCT town FROM people", delta=_LARGE_DELTA, neighbors=CHANGE_ONE),
-    Template("a mixed key, two units", "SELECT ward, note, COUNT(*) FROM visits GROUP BY ward, note", GAUSSIAN,
-             group_size=2, delta=_LARGE_DELTA),
+    Template(
+        "a mixed key, two units",
+        "SELECT ward, note, COUNT(*) FROM visits GROUP BY ward, note",
+        GAUSSIAN,
+        group_size=2,
+        delta=_LARGE_DELTA,
+    ),
     Template("a median", "SELECT MEDIAN(n) FROM visits WHERE note <> 'shared'", weaker=4),
     Template("a median, two units", "SELECT MEDIAN(n) FROM visits WHERE note <> 'shared'", group_size=2, weaker=4),
-    Template("quantiles of groups, gaussian", "SELECT ward, QUANTILE_DISC(n, 0.9) FROM visits GROUP BY ward", GAUSSIAN,
-             epsilon=_LARGE_EPSILON, delta=_LARGE_DELTA, weaker=4),
+    Template(
+        "quantiles of groups, gaussian",
+        "SELECT ward, QUANTILE_DISC(n, 0.9) FROM visits GROUP BY ward",
+        GAUSSIAN,
+        epsilon=_LARGE_EPSILON,
+        delta=_LARGE_DELTA,
+        weaker=4,
+    ),
     Template("a largest value, change_one", "SELECT MAX(n) FROM visits", neighbors=CHANGE_ONE, weaker=8),
     Template("a most frequent value", "SELECT MODE(ward) FROM visits"),
-)  # fmt: skip
+)
 
 DEFAULT_SAMPLES = 40_000
 _BATCH_SIZE = 4_000

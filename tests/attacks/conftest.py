@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.victim import Neighbors, neighbors
+from tests.support.neighboring_databases import Neighbors, neighbors
 
 
 @pytest.fixture(scope="module")

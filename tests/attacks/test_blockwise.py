@@ -20,7 +20,7 @@ from dpsql.privacy.noise import Laplace
 from dpsql.schema.model import Neighbors, RowUnit
 from dpsql.verify.generate.neighbors import NeighborPair
 from dpsql.verify.trial import TrialHarness, TrialStatement, open_harness
-from tests.support.blocks import Row, cells, compiled, fill, literals, world
+from tests.support.blockwise import Row, cells, compiled, fill, literals, world
 
 STEPS = 1 << 20
 CHANGE_ONE = Neighbors.CHANGE_ONE

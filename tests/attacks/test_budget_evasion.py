@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from dpsql.session.session import Session
-from tests.support import kill_at
-from tests.support.attacking import DATA, build, for_free, outcome, reopen, schema_text, spent
+from tests.support import kill_at_step as kill_at
+from tests.support.attack_hospital import DATA, build, for_free, outcome, reopen, schema_text, spent
 from tests.support.ledgers import Shelf, bodies, in_schema
 
 COUNT = "SELECT kind, COUNT(*) FROM visits GROUP BY kind"
@@ -47,7 +47,7 @@ def test_killed_at_a_step_the_question_is_paid_for_once_and_answered_once(
 ) -> None:
     with closing_session(build(tmp_path, "h", in_schema(schema_text("h"), shelf.url()), DATA)) as session:
         price = sum(one.loss.rho for one in session.compile_statement(sql, ()).steps)
-    command = [sys.executable, "-m", "tests.support.kill_at", str(tmp_path / "h.yaml"), step, sql, str(skip)]
+    command = [sys.executable, "-m", "tests.support.kill_at_step", str(tmp_path / "h.yaml"), step, sql, str(skip)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
                           env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
     assert done.returncode == -9, done.stderr
@@ -170,7 +170,7 @@ def test_threads_at_once_do_not_pass_the_budget(tmp_path: Path) -> None:
 DRAIN = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from tests.support.attacking import outcome, reopen
+from tests.support.attack_hospital import outcome, reopen
 from pathlib import Path
 session = reopen(Path(sys.argv[2]))
 print(sum(outcome(session, f"SELECT COUNT(*) FROM visits WHERE n <> {sys.argv[3]}{i}") == "answered" for i in range(8)))

@@ -14,7 +14,7 @@ import pytest
 
 from dpsql.errors import NotPrivate
 from dpsql.session.session import Session
-from tests.support.attacking import TABLES, Pair, build_pair
+from tests.support.attack_hospital import TABLES, Pair, build_pair
 
 DUMMIES = (
     "preview: dummy\n"

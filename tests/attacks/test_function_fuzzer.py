@@ -25,7 +25,9 @@ from dpsql.session.dataset.dataset import open_dataset
 from dpsql.session.session import Session
 from tests.support.expressions import POOLS, bound, computed, load, parts
 from tests.support.function_calls import EXPRESSIONS, composed
-from tests.support.victim import Neighbors, assert_alike
+from tests.support.neighboring_databases import Neighbors, assert_alike
+
+pytestmark = pytest.mark.slow
 
 TRIALS = int(os.environ.get("DPSQL_TRIALS", "600"))
 TOGETHER = 40

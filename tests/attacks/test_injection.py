@@ -21,7 +21,7 @@ import pytest
 import dpsql
 from dpsql.errors import Error, ProgrammingError, SchemaError
 from dpsql.session.session import Session
-from tests.support.attacking import (
+from tests.support.attack_hospital import (
     DATA,
     Pair,
     build,

@@ -15,7 +15,7 @@ from dpsql.owner.administration import grant_budget
 from dpsql.session.dataset.accounts import dataset_account
 from dpsql.session.dataset.dataset import open_dataset
 from dpsql.session.session import Session
-from tests.support.attacking import (
+from tests.support.attack_hospital import (
     DATA,
     TABLES,
     VICTIM,
@@ -27,7 +27,7 @@ from tests.support.attacking import (
     schema_text,
     spent,
 )
-from tests.support.needed import no_root
+from tests.support.optional_dependencies import no_root
 
 COUNT = "SELECT kind, COUNT(*) FROM visits GROUP BY kind"
 

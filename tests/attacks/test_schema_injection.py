@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from dpsql.errors import Error, SchemaError
-from tests.support.attacking import DATA, TABLES, VICTIM, build, for_free, outcome, schema_text
+from tests.support.attack_hospital import DATA, TABLES, VICTIM, build, for_free, outcome, schema_text
 from tests.support.shop import Silence
 
 

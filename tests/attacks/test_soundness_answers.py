@@ -21,7 +21,7 @@ from dpsql.owner.administration import register_data_version
 from dpsql.privacy.loss import Loss
 from dpsql.session.dataset.accounts import dataset_account
 from dpsql.session.session import Session
-from tests.support.attacking import (
+from tests.support.attack_hospital import (
     DATA,
     TABLES,
     VICTIM,

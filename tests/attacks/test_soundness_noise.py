@@ -23,7 +23,18 @@ from dpsql.privacy.partition_selection import (
 from dpsql.privacy.sampling import ExactSampler, Integers, likeliest_index
 from dpsql.session.session import Session
 from dpsql.verify.invariants import find_undercharges
-from tests.support.attacking import DATA, ROWS, TABLES, VICTIM, Pair, build, build_pair, exact, schema_text, told_apart
+from tests.support.attack_hospital import (
+    DATA,
+    ROWS,
+    TABLES,
+    VICTIM,
+    Pair,
+    build,
+    build_pair,
+    exact,
+    schema_text,
+    told_apart,
+)
 from tests.support.shop import Silence
 
 HEAVY = """

@@ -12,7 +12,7 @@ from dpsql.errors import OperationalError, SchemaError, StaleData
 from dpsql.owner.administration import register_data_version
 from dpsql.session.dataset.dataset import open_dataset
 from dpsql.session.session import Session
-from tests.support.attacking import (
+from tests.support.attack_hospital import (
     DATA,
     VICTIM,
     Pair,

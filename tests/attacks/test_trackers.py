@@ -15,7 +15,7 @@ import pytest
 from dpsql.errors import BudgetExceeded
 from dpsql.privacy.sampling import Integers, likeliest_index
 from dpsql.session.session import Session
-from tests.support.attacking import (
+from tests.support.attack_hospital import (
     DATA,
     VICTIM,
     Pair,

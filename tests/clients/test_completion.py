@@ -16,7 +16,7 @@ import pytest
 
 from dpsql.compiler.settings import SETTING_NAMES as NAMES
 from dpsql.interfaces.cli.completion import SETTING_NAMES
-from tests.support.needed import program
+from tests.support.optional_dependencies import program
 
 ROOT = Path(__file__).parents[2]
 

@@ -19,9 +19,11 @@ import pytest
 from dpsql.interfaces.cli.demo_hospital import make_hospital
 from tests.support.terminal import Terminal
 
+pytestmark = pytest.mark.slow
+
 SCREENS = Path(__file__).parent / "screens"
 ROOT = Path(__file__).parents[2]
-SEEDED = [sys.executable, "-m", "tests.support.seeded"]
+SEEDED = [sys.executable, "-m", "tests.support.seeded_cli"]
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ if os.name != "posix":
 
 from tests.support.terminal import Terminal
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 UNDER_WAY = r"[█░]{24} asking, \d+ s"
 COUNT = "SELECT COUNT(*) FROM patients;"

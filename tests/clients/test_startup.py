@@ -14,10 +14,28 @@ import dpsql
 from benchmarks.startup import LIMIT, environment_of, start
 from dpsql.interfaces.cli.demo_hospital import make_hospital
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
-HEAVY = ("sqlglot", "duckdb", "numpy", "pandas", "polars", "pyarrow", "matplotlib", "altair", "IPython", "sqlalchemy",
-         "psycopg", "asyncpg", "dpsql.session.session", "dpsql.compiler.compile", "dpsql.session.dataset.dataset", "dpsql.engines.duckdb",
-         "dpsql.verify")  # fmt: skip
+HEAVY = (
+    "sqlglot",
+    "duckdb",
+    "numpy",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "matplotlib",
+    "altair",
+    "IPython",
+    "sqlalchemy",
+    "psycopg",
+    "asyncpg",
+    "dpsql.session.session",
+    "dpsql.compiler.compile",
+    "dpsql.session.dataset.dataset",
+    "dpsql.engines.duckdb",
+    "dpsql.verify",
+)
 
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="Linux tells the CPU of another process")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections import Counter
 
-from tests.corpus.ground import Ground
-from tests.corpus.judge import REFUSED, REWORDED, RIGHT, VERDICTS, WRONG, WRONGLY_REFUSED, Verdict, judge
+from tests.corpus.environment import Ground
 from tests.corpus.reader import Case, all_cases
+from tests.corpus.verdict import REFUSED, REWORDED, RIGHT, VERDICTS, WRONG, WRONGLY_REFUSED, Verdict, judge
 
 BESIDES = {"traps", "mistakes", "around"}
 """Categories that are no analysis: they do not count for the share that is answered."""

@@ -13,9 +13,9 @@ import pytest
 
 from dpsql.errors import Error
 from tests.corpus.compare import difference, tolerance, unlike
-from tests.corpus.ground import Ground
-from tests.corpus.judge import judge, refusal
+from tests.corpus.environment import Ground
 from tests.corpus.reader import Case, all_cases, files, read, write
+from tests.corpus.verdict import judge, refusal
 
 Grounds = Callable[[Case], Ground]
 

@@ -13,7 +13,7 @@ from dpsql.errors import Error, NotPrivate
 from dpsql.schema.dummy_rows import MAX_ROWS
 from dpsql.session.dataset.dataset import open_dataset
 from dpsql.session.session import Session
-from tests.corpus.ground import HERE, script
+from tests.corpus.environment import HERE, script
 from tests.corpus.reader import Case, all_cases
 
 ROWS = "this would return single private rows"

@@ -18,7 +18,19 @@ from dpsql.compiler.reuse import derive, regroup
 from dpsql.compiler.reuse import describe as forms
 from dpsql.engines.in_memory import InMemoryEngine
 from dpsql.verify.generate.choices import ChoiceStream
-from tests.support.derived import ASKED, STORED, Ground, Pair, Pairs, derived, engine_for_worlds, ground, unlike
+from tests.support.derived_releases import (
+    ASKED,
+    STORED,
+    Ground,
+    Pair,
+    Pairs,
+    derived,
+    engine_for_worlds,
+    ground,
+    unlike,
+)
+
+pytestmark = pytest.mark.slow
 
 WORLDS = int(os.environ.get("DPSQL_WORLDS", "40"))
 SOURCES, PAIRS = 4, 5

@@ -44,8 +44,8 @@ from dpsql.verify.generate.schemas import (
     generate_from_schema,
     random_schema,
 )
-from tests.support import engine
-from tests.support.fitting import fits
+from tests.support import duckdb_tables
+from tests.support.domain_membership import fits
 
 MANY = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 SEEDS = st.integers(0, 2**32)
@@ -53,7 +53,7 @@ SEEDS = st.integers(0, 2**32)
 
 @pytest.fixture(scope="module")
 def database() -> duckdb.DuckDBPyConnection:
-    return engine.connect()
+    return duckdb_tables.connect()
 
 
 def loaded(seed: int, database: duckdb.DuckDBPyConnection) -> tuple[GeneratedSchema, ChoiceStream]:

@@ -14,7 +14,7 @@ import pytest
 from dpsql.errors import EngineFailed, Error, InternalError
 from dpsql.session.session import Session
 from tests.support.shop import open_shop
-from tests.support.statements import SAME
+from tests.support.shop_statements import SAME
 
 MUTANTS = 1500
 EXECUTED = 60

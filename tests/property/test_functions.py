@@ -28,6 +28,8 @@ from dpsql.types import BIGINT, TEXT
 from tests.support.expressions import POOLS, bound, claimed, computed, load, parts, stored
 from tests.support.function_calls import EXPRESSIONS
 
+pytestmark = pytest.mark.slow
+
 TOGETHER = 60
 """Expressions in one query: the engine's planning takes longer than its work."""
 

@@ -18,7 +18,7 @@ import pytest
 
 from dpsql.session.session import Session
 from tests.support.shop import open_shop
-from tests.support.statements import OTHERWISE, SAME
+from tests.support.shop_statements import OTHERWISE, SAME
 
 
 @pytest.fixture(scope="module")

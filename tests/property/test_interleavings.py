@@ -33,6 +33,8 @@ from dpsql.privacy.loss import Loss
 from tests.support.ledgers import charges
 from tests.support.postgres import Server
 
+pytestmark = pytest.mark.slow
+
 BINDING = Binding("row", "add_remove", 1)
 DATASET = Account("dataset", Fraction(8), Fraction(0))
 ANA = Account("ana", Fraction(1), Fraction(0))

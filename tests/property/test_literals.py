@@ -37,7 +37,7 @@ from dpsql.types import (
     Type,
     decimal_type,
 )
-from tests.support import engine
+from tests.support import duckdb_tables
 from tests.support.shop import open_shop
 
 MANY = settings(max_examples=150, deadline=None, derandomize=True)
@@ -64,7 +64,7 @@ def decimals(draw: st.DrawFn) -> tuple[Decimal, Type]:
 
 @pytest.fixture(scope="module")
 def database() -> duckdb.DuckDBPyConnection:
-    return engine.connect()
+    return duckdb_tables.connect()
 
 
 def read_back(database: duckdb.DuckDBPyConnection, value: object, type_: Type) -> tuple[object, str]:

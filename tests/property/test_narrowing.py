@@ -12,8 +12,8 @@ from dpsql.compiler.analysis.narrowing import narrow_where
 from dpsql.compiler.functions.calendar import TRUNCATIONS
 from dpsql.compiler.plan.expressions import Expr
 from dpsql.compiler.plan.walk import columns_of
+from tests.support.domain_membership import fits
 from tests.support.expressions import ENVIRONMENT, bound, computed, load, stored
-from tests.support.fitting import fits
 
 TIMES = ("e", "f", "p", "q", "o")
 AROUND = [

@@ -26,9 +26,8 @@ from dpsql.compiler.render.relations import render_rows
 from dpsql.compiler.rewrite.make_total import make_total, make_unit_aggregates_exact
 from dpsql.errors import Error, InternalError
 from dpsql.types import parse_type
-from tests.support import engine
-from tests.support.fitting import fits
-from tests.support.relations import POOLS, PUBLIC_ROWS, STORED, random_relation, random_rows
+from tests.support.domain_membership import fits
+from tests.support.random_relations import POOLS, PUBLIC_ROWS, STORED, random_relation, random_rows
 
 TRIALS = int(os.environ.get("DPSQL_TRIALS", "120"))
 SEED = int(os.environ.get("DPSQL_SEED", "0"))

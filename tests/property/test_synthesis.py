@@ -18,7 +18,7 @@ from dpsql.privacy.synthetic.synthesis import (
     calibrate_synthesis_by_rho,
 )
 from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRows
-from tests.support.tallies import Looked, Unit, looks_at, tally_of
+from tests.support.weighted_rows import Looked, Unit, looks_at, tally_of
 
 SIZES = (2, 3, 4)
 NORMS = ((1, 1), (3, 1), (2 * 65536, 65536))

@@ -13,7 +13,7 @@ import pytest
 from dpsql.compiler.compile import compile_query
 from dpsql.engines.duckdb import fetch_exact_cells
 from dpsql.verify.audit import TEMPLATES
-from tests.support import engine as plain
+from tests.support import duckdb_tables as plain
 
 ROWS = 400_000
 STATEMENTS = [

@@ -16,7 +16,7 @@ from dpsql.engines.in_memory import InMemoryEngine
 from dpsql.privacy.noise import Laplace
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.verify.epsilon_bound import probability_lower_bound, probability_upper_bound
-from tests.support.blocks import Row, cells, compiled, fill, world
+from tests.support.blockwise import Row, cells, compiled, fill, world
 
 pytestmark = pytest.mark.stat
 

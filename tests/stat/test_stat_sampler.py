@@ -14,7 +14,7 @@ from scipy.stats import chi2, norm, spearmanr
 
 from dpsql.privacy.loss import rho_to_epsilon
 from dpsql.privacy.sampling import ExactSampler
-from tests.support.needed import package
+from tests.support.optional_dependencies import package
 
 pytestmark = pytest.mark.stat
 

@@ -22,7 +22,7 @@ from dpsql.privacy.synthetic.synthesis import (
     calibrate_synthesis_by_epsilon,
 )
 from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRows
-from tests.support.tallies import tally_of
+from tests.support.weighted_rows import tally_of
 
 pytestmark = pytest.mark.stat
 

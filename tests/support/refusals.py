@@ -13,8 +13,7 @@ from dpsql.compiler.parse.parser import REFUSED_STATEMENTS
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENT = ROOT / "docs" / "sql.md"
-ROOMS = ("sql", "functions", "analysis", "rewrite", "catalog", "compile.py", "accuracy.py", "pilot.py",
-         "calibrate.py", "settings.py", "state.py")  # fmt: skip
+SOURCES = ("compiler", "session/pilot.py", "session/transaction.py")
 START, END = "<!-- refusals: python -m tests.support.refusals -->", "<!-- end of refusals -->"
 
 WHY = {
@@ -58,9 +57,9 @@ def refusals() -> list[Refusal]:
 
 
 def _files() -> Iterator[Path]:
-    for room in ROOMS:
-        place = ROOT / "dpsql" / room
-        yield from sorted(place.rglob("*.py")) if place.is_dir() else [place]
+    for source in SOURCES:
+        path = ROOT / "dpsql" / source
+        yield from sorted(path.rglob("*.py")) if path.is_dir() else [path]
 
 
 def _in_file(path: Path) -> Iterator[Refusal]:

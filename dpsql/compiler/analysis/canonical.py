@@ -94,7 +94,8 @@ from dpsql.types import BIGINT, BOOLEAN, TEXT, Type, integer_range
 #     SELECT COUNT(*) FROM (SELECT qty AS q FROM orders WHERE paid) AS t WHERE q > 3
 #         →  SELECT COUNT(*) FROM orders WHERE paid AND qty > 3
 #
-# Only columns that are passed on as they are: an expression that is read twice would be written twice, and so on upward.
+# Only columns that are passed on as they are: an expression that is read twice would be written twice, and so on
+# upward.
 
 
 def inline_projects(aggregate: Aggregate) -> Aggregate:
@@ -141,7 +142,8 @@ def _substitute_columns(expr: Expr, names: dict[str, Column]) -> Expr:
 #
 #     1 = 1  →  TRUE        paid = TRUE, paid <> FALSE  →  paid        paid = FALSE  →  NOT paid
 #
-# These hold for NULL too. Where rows are kept for which a condition is true, NULL and FALSE are the same, and there alone
+# These hold for NULL too. Where rows are kept for which a condition is true, NULL and FALSE are the same, and there
+# alone
 # `paid IS TRUE` is `paid`; `paid IS NOT TRUE` is never `NOT paid`.
 
 _NULL_BOOLEAN = Literal(None, BOOLEAN)

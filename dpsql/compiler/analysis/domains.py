@@ -72,7 +72,8 @@ from dpsql.types import BIGINT, INTEGER_BITS, TEXT, Kind, Type, integer_range
 #
 # A domain is a *claim about values that the scan has sanitised*. Sensitivity does not rest on it: what a sum's noise is
 # computed from is clipped again by `Quantise`, and public groups are a list that the engine's rows are joined to.
-# Totality does: 64-bit arithmetic and the length of text are allowed by these bounds; a slip could make an engine raise.
+# Totality does: 64-bit arithmetic and the length of text are allowed by these bounds; a slip could make an engine
+# raise.
 
 MICROSECONDS_PER_DAY = 86_400_000_000
 

@@ -66,13 +66,19 @@ def bind_blockwise(node: exp.Expr, scope: Scope, is_aggregate: Callable[[exp.Exp
     positional, named = read_arguments(node, "BLOCKWISE", 3, ("blocks", "combine"), BLOCKWISE_EXAMPLE)
     lower, upper = (_read_bound(part, node) for part in positional[1:])
     if not lower < upper or 1 / (upper - lower) > MAX_BOUND:
-        raise InvalidParameter("the upper bound of BLOCKWISE must be above the lower",
-                               hint=f"For example: {BLOCKWISE_EXAMPLE}.", span=span_of(positional[2]) or span_of(node))  # fmt: skip
+        raise InvalidParameter(
+            "the upper bound of BLOCKWISE must be above the lower",
+            hint=f"For example: {BLOCKWISE_EXAMPLE}.",
+            span=span_of(positional[2]) or span_of(node),
+        )
     aggregates = _StatisticAggregates(scope, is_aggregate)
     result = aggregates.replace_aggregates(positional[0])
     if not aggregates.known:
-        raise GroupingError("the first argument of BLOCKWISE is an aggregate, or an expression of some",
-                            hint=f"For example: {BLOCKWISE_EXAMPLE}.", span=span_of(positional[0]) or span_of(node))  # fmt: skip
+        raise GroupingError(
+            "the first argument of BLOCKWISE is an aggregate, or an expression of some",
+            hint=f"For example: {BLOCKWISE_EXAMPLE}.",
+            span=span_of(positional[0]) or span_of(node),
+        )
     statistic = Statistic(tuple(aggregates.known), _bind_statistic(aggregates, result, positional[0]))
     blocks = DEFAULT_BLOCKS
     if "blocks" in named:
@@ -109,8 +115,11 @@ def _read_combine(node: exp.Expr | None, whole: exp.Expr) -> One["mean", "median
 def _read_bound(node: exp.Expr, whole: exp.Expr) -> Fraction:
     number = read_number_literal(node)
     if number is None or abs(number) > MAX_BOUND:
-        raise InvalidParameter("the bounds of BLOCKWISE must be literal numbers", hint=f"For example: {BLOCKWISE_EXAMPLE}.",
-                               span=span_of(node) or span_of(node.unnest()) or span_of(whole))  # fmt: skip
+        raise InvalidParameter(
+            "the bounds of BLOCKWISE must be literal numbers",
+            hint=f"For example: {BLOCKWISE_EXAMPLE}.",
+            span=span_of(node) or span_of(node.unnest()) or span_of(whole),
+        )
     return number
 
 
@@ -211,8 +220,11 @@ class _StatisticAggregates:
         function, order = node.this, node.expression
         refuse_other_args(order, "expressions")
         if not isinstance(function, exp.PercentileCont | exp.PercentileDisc) or len(order.expressions) != 1:
-            raise Unsupported(f"{sql_name_of(function)} of a block's rows is not supported", hint=f"These are: {SUPPORTED_STATISTICS}.",
-                              span=span_of(node))  # fmt: skip
+            raise Unsupported(
+                f"{sql_name_of(function)} of a block's rows is not supported",
+                hint=f"These are: {SUPPORTED_STATISTICS}.",
+                span=span_of(node),
+            )
         refuse_other_args(function, "this")
         ordered = order.expressions[0]
         refuse_other_args(

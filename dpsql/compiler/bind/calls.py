@@ -116,8 +116,11 @@ def read_arguments(
     plain = [arg for arg in node.expressions if not is_named_argument(arg)]
     names = ", ".join(allowed)
     if len(plain) != takes or any(is_named_argument(arg) for arg in node.expressions[:takes]):
-        raise InvalidSyntax(f"{called} takes {_COUNT_WORDS[takes]}, then {names} by name", hint=f"For example: {example}.",
-                            span=span_of(node))  # fmt: skip
+        raise InvalidSyntax(
+            f"{called} takes {_COUNT_WORDS[takes]}, then {names} by name",
+            hint=f"For example: {example}.",
+            span=span_of(node),
+        )
     named: dict[str, exp.Expr] = {}
     for arg in node.expressions[takes:]:
         refuse_other_args(arg, "this", "expression")

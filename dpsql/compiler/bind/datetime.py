@@ -84,7 +84,8 @@ def _bind_age(node: exp.Expr, bind: BindChild) -> Expr | None:
 
 
 def interval_to_seconds(arg: Expr, node: exp.Expr) -> Expr:
-    """An interval as the number that is summed, averaged or chosen; `seconds_to_interval` makes an interval of it again."""
+    """An interval as the number that is summed, averaged or chosen; `seconds_to_interval` makes an interval of it
+    again."""
     return build_interval_part(Literal("epoch", TEXT), arg, node)
 
 

@@ -84,8 +84,20 @@ def _resolve_key_node(node: exp.Expr, select: exp.Select, scope: Scope) -> exp.E
 
 def bind_per_unit_select(binder: Binder, select: exp.Select) -> tuple[Rows, tuple[BoundColumn, ...]]:
     refuse_row_selection(select)
-    refuse_other_args(select, "expressions", "from_", "joins", "where", "group", "having", "order", "with_", "distinct", "windows",
-         "qualify")  # fmt: skip
+    refuse_other_args(
+        select,
+        "expressions",
+        "from_",
+        "joins",
+        "where",
+        "group",
+        "having",
+        "order",
+        "with_",
+        "distinct",
+        "windows",
+        "qualify",
+    )
     relation = binder.bind_rows(select)
     if select.args.get("group") is None:
         node, columns = binder.bind_projection(select, relation, select.expressions)

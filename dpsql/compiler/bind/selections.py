@@ -103,8 +103,11 @@ def _bind_quantile(
     bound = _bind_ordered_argument(arg, scope, node)
     is_list = isinstance(fraction_node, exp.Array)
     if is_list and bind_expr(arg, scope).type.is_microsecond_interval:
-        raise Unsupported("a list of intervals is not supported",
-                          hint=f"EXTRACT(epoch FROM {_selection_text(arg)}) is in seconds.", span=span_of(node))  # fmt: skip
+        raise Unsupported(
+            "a list of intervals is not supported",
+            hint=f"EXTRACT(epoch FROM {_selection_text(arg)}) is in seconds.",
+            span=span_of(node),
+        )
     fractions = tuple(
         _read_fraction(part, node)
         for part in (fraction_node.expressions if isinstance(fraction_node, exp.Array) else [fraction_node])
@@ -145,8 +148,11 @@ def _bind_frequent(node: exp.Expr, arg: exp.Expr | None, max_values: int | None,
         )
     bound = _bind_selection_argument(arg, scope, node)
     if bound.type.is_microsecond_interval:
-        raise Unsupported(f"{sql_name_of(node)} of an interval is not supported",
-                          hint=f"EXTRACT(day FROM {_selection_text(arg)}) gives whole days.", span=span_of(node))  # fmt: skip
+        raise Unsupported(
+            f"{sql_name_of(node)} of an interval is not supported",
+            hint=f"EXTRACT(day FROM {_selection_text(arg)}) gives whole days.",
+            span=span_of(node),
+        )
     span, text = span_of(node), _selection_text(arg)
     if max_values is not None:
         return Frequent(bound, max_values, "top", span, text)
@@ -227,8 +233,11 @@ def _bind_candidate(arg: exp.Expr, scope: Scope, node: exp.Expr) -> Expr:
         raise _wrong_arguments_error(node, "takes a plain expression first")
     bound = bind_expr(arg, scope)
     if bound.type.is_microsecond_interval:
-        raise Unsupported(f"{sql_name_of(node)} of an interval is not supported",
-                          hint=f"EXTRACT(day FROM {_argument_sql(arg)}) gives whole days.", span=span_of(node))  # fmt: skip
+        raise Unsupported(
+            f"{sql_name_of(node)} of an interval is not supported",
+            hint=f"EXTRACT(day FROM {_argument_sql(arg)}) gives whole days.",
+            span=span_of(node),
+        )
     return bound
 
 

@@ -123,8 +123,11 @@ def _bind_number(node: exp.Expr, scope: Scope) -> Expr:
     arg = coerce_number_literal(bind_expr(_require_plain_argument(node), scope), node.this)
     if not arg.type.is_number:
         seconds = f"{sql_name_of(node)[:-2]}(EXTRACT(epoch FROM {node.this.sql(dialect='postgres')})) is in seconds."
-        raise TypeMismatch(f"{sql_name_of(node)} needs numbers, not {arg.type}", hint=seconds if arg.type.is_microsecond_interval else None,
-                           span=span_of(node.this))  # fmt: skip
+        raise TypeMismatch(
+            f"{sql_name_of(node)} needs numbers, not {arg.type}",
+            hint=seconds if arg.type.is_microsecond_interval else None,
+            span=span_of(node.this),
+        )
     return arg
 
 
@@ -166,7 +169,8 @@ def _filter_argument(condition: Expr, arg: Expr) -> Expr:
 #                               Window n = count by kind, most = max(n) · Each by the unit: min(kind where n = most)
 #     FIRST(kind ORDER BY day)  Window first_value(kind) in that order, completed with all columns
 #
-# Stability: the windows are over one unit's rows of one group, and order-independent or completely ordered (SOUNDNESS 2).
+# Stability: the windows are over one unit's rows of one group, and order-independent or completely ordered (SOUNDNESS
+# 2).
 
 WHOLE_FRAME = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 _PICK_FUNCTIONS = (exp.ArgMax, exp.ArgMin, exp.Mode, exp.First, exp.Last)

@@ -37,8 +37,16 @@ def _macro_functions(result: str, names: str, min_args: int, max_args: int | Non
     return _same_name_functions(result, names, min_args, max_args, "dp_")
 
 
-def _single_function(result: str, name: str, target: str, min_args: int, max_args: int | None = None, *, last: bool = False,
-         rows: bool = False) -> dict[str, CatalogFunction]:  # fmt: skip
+def _single_function(
+    result: str,
+    name: str,
+    target: str,
+    min_args: int,
+    max_args: int | None = None,
+    *,
+    last: bool = False,
+    rows: bool = False,
+) -> dict[str, CatalogFunction]:
     max_args = min_args if max_args is None else max_args
     return {name: CatalogFunction(result, target, min_args, max_args, last, rows)}
 
@@ -53,9 +61,11 @@ def _shared_target_functions(result: str, names: str, target: str, min_args: int
 
 MAX_ARGUMENTS = 100
 
-_VISIBILITY_FUNCTIONS = ("pg_collation_is_visible pg_conversion_is_visible pg_function_is_visible pg_opclass_is_visible "
-            "pg_operator_is_visible pg_opfamily_is_visible pg_statistics_obj_is_visible pg_ts_config_is_visible "
-            "pg_ts_dict_is_visible pg_ts_parser_is_visible pg_ts_template_is_visible")  # fmt: skip
+_VISIBILITY_FUNCTIONS = (
+    "pg_collation_is_visible pg_conversion_is_visible pg_function_is_visible pg_opclass_is_visible "
+    "pg_operator_is_visible pg_opfamily_is_visible pg_statistics_obj_is_visible pg_ts_config_is_visible "
+    "pg_ts_dict_is_visible pg_ts_parser_is_visible pg_ts_template_is_visible"
+)
 _SIZE_FUNCTIONS = (
     "pg_table_size pg_relation_size pg_total_relation_size pg_indexes_size pg_database_size pg_tablespace_size"
 )

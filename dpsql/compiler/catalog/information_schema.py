@@ -183,9 +183,14 @@ def referential_constraints_rows(schema: Schema) -> Iterator[RowValues]:
             "unique_constraint_name": foreign.key.name,
         }  # fmt: skip
         yield {
-            "constraint_catalog": schema.database, "constraint_schema": DEFAULT_SCHEMA, "constraint_name": foreign.name, **unique,
-            "match_option": "NONE", "update_rule": "NO ACTION", "delete_rule": "NO ACTION",
-        }  # fmt: skip
+            "constraint_catalog": schema.database,
+            "constraint_schema": DEFAULT_SCHEMA,
+            "constraint_name": foreign.name,
+            **unique,
+            "match_option": "NONE",
+            "update_rule": "NO ACTION",
+            "delete_rule": "NO ACTION",
+        }
 
 
 # --- who may read: everyone who may log in, and nobody may write -----------------------------------------------------

@@ -66,13 +66,23 @@ def pg_class_rows(schema: Schema) -> Iterator[RowValues]:
     for relation in objects.relations:
         table = relation.kind == "r"
         yield {
-            "oid": relation.oid, "relname": relation.name, "relnamespace": PUBLIC_OID, "reltype": relation.row_type, "relowner": OWNER_OID,
-            "relam": HEAP if table else 0, "relfilenode": relation.oid if table else 0, "reltuples": _NO_ESTIMATE,
-            "relhasindex": bool(objects.keys_of(relation)), "relpersistence": "p", "relkind": relation.kind,
-            "relnatts": len(relation.declared.columns), "relhasrules": not table, "relispopulated": True,
+            "oid": relation.oid,
+            "relname": relation.name,
+            "relnamespace": PUBLIC_OID,
+            "reltype": relation.row_type,
+            "relowner": OWNER_OID,
+            "relam": HEAP if table else 0,
+            "relfilenode": relation.oid if table else 0,
+            "reltuples": _NO_ESTIMATE,
+            "relhasindex": bool(objects.keys_of(relation)),
+            "relpersistence": "p",
+            "relkind": relation.kind,
+            "relnatts": len(relation.declared.columns),
+            "relhasrules": not table,
+            "relispopulated": True,
             "relhastriggers": any(key.table is relation or key.target is relation for key in objects.foreign),
             "relreplident": "d" if table else "n",
-        }  # fmt: skip
+        }
     for key in objects.keys:
         yield {
             "oid": key.index, "relname": key.name, "relnamespace": PUBLIC_OID, "relowner": OWNER_OID, "relam": BTREE,
@@ -86,11 +96,20 @@ def pg_class_rows(schema: Schema) -> Iterator[RowValues]:
 def _catalog_class_row(catalog: CatalogRelation) -> RowValues:
     table = catalog.kind == "r"
     return {
-        "oid": catalog.oid, "relname": catalog.name, "relnamespace": NAMESPACE_OIDS[catalog.place], "relowner": OWNER_OID,
+        "oid": catalog.oid,
+        "relname": catalog.name,
+        "relnamespace": NAMESPACE_OIDS[catalog.place],
+        "relowner": OWNER_OID,
         "reltype": catalog.row_type,
-        "relam": HEAP if table else 0, "reltuples": _NO_ESTIMATE, "relpersistence": "p", "relkind": catalog.kind,
-        "relnatts": len(catalog.attributes), "relhasrules": not table, "relispopulated": True, "relreplident": "n",
-    }  # fmt: skip
+        "relam": HEAP if table else 0,
+        "reltuples": _NO_ESTIMATE,
+        "relpersistence": "p",
+        "relkind": catalog.kind,
+        "relnatts": len(catalog.attributes),
+        "relhasrules": not table,
+        "relispopulated": True,
+        "relreplident": "n",
+    }
 
 
 def pg_attribute_rows(schema: Schema) -> Iterator[RowValues]:
@@ -116,18 +135,36 @@ def pg_attribute_rows(schema: Schema) -> Iterator[RowValues]:
 def _attribute_row(relation: int, name: str, type_: int, position: int, modifier: int, required: bool) -> RowValues:
     type_row = load_types()[type_]
     return {
-        "attrelid": relation, "attname": name, "atttypid": type_, "attlen": int(type_row["typlen"]), "attnum": position,
-        "attcacheoff": -1, "atttypmod": modifier, "attbyval": type_row["typbyval"] == "t", "attalign": type_row["typalign"],
-        "attstorage": type_row["typstorage"], "attnotnull": required, "attislocal": True, "attstattarget": -1,
+        "attrelid": relation,
+        "attname": name,
+        "atttypid": type_,
+        "attlen": int(type_row["typlen"]),
+        "attnum": position,
+        "attcacheoff": -1,
+        "atttypmod": modifier,
+        "attbyval": type_row["typbyval"] == "t",
+        "attalign": type_row["typalign"],
+        "attstorage": type_row["typstorage"],
+        "attnotnull": required,
+        "attislocal": True,
+        "attstattarget": -1,
         "attcollation": int(type_row["typcollation"]),
-    }  # fmt: skip
+    }
 
 
 def pg_type_rows(schema: Schema) -> Iterator[RowValues]:
     """The row types of the schema's tables, and of arrays of them."""
     for relation in objects_of(schema).relations:
-        common = {"typnamespace": PUBLIC_OID, "typowner": OWNER_OID, "typlen": -1, "typisdefined": True, "typdelim": ",",
-                  "typalign": "d", "typstorage": "x", "typtypmod": -1}  # fmt: skip
+        common = {
+            "typnamespace": PUBLIC_OID,
+            "typowner": OWNER_OID,
+            "typlen": -1,
+            "typisdefined": True,
+            "typdelim": ",",
+            "typalign": "d",
+            "typstorage": "x",
+            "typtypmod": -1,
+        }
         yield {
             **common, "oid": relation.row_type, "typname": relation.name, "typtype": "c", "typcategory": "C",
             "typrelid": relation.oid, "typarray": relation.row_array, **_io_functions("record_"),
@@ -162,12 +199,22 @@ def pg_constraint_rows(schema: Schema) -> Iterator[RowValues]:
     for foreign in objects.foreign:
         equal = [_equality_operator(foreign.table.declared.columns[foreign.table.position_of(foreign.column) - 1].type)]
         yield {
-            **always, "oid": foreign.oid, "conname": foreign.name, "contype": "f", "conrelid": foreign.table.oid,
-            "conindid": foreign.key.index if foreign.key else 0, "confrelid": foreign.target.oid,
-            "confupdtype": "a", "confdeltype": "a", "confmatchtype": "s",
-            "conkey": [foreign.table.position_of(foreign.column)], "confkey": [foreign.target.position_of(foreign.target_column)],
-            "conpfeqop": equal, "conppeqop": equal, "conffeqop": equal,
-        }  # fmt: skip
+            **always,
+            "oid": foreign.oid,
+            "conname": foreign.name,
+            "contype": "f",
+            "conrelid": foreign.table.oid,
+            "conindid": foreign.key.index if foreign.key else 0,
+            "confrelid": foreign.target.oid,
+            "confupdtype": "a",
+            "confdeltype": "a",
+            "confmatchtype": "s",
+            "conkey": [foreign.table.position_of(foreign.column)],
+            "confkey": [foreign.target.position_of(foreign.target_column)],
+            "conpfeqop": equal,
+            "conppeqop": equal,
+            "conffeqop": equal,
+        }
 
 
 _EQUALITY_OPERATORS = {"bool": 91, "int2": 94, "int4": 96, "int8": 410, "numeric": 1752, "float4": 620, "float8": 670,
@@ -250,9 +297,15 @@ def pg_tables_rows(schema: Schema) -> Iterator[RowValues]:
     objects = objects_of(schema)
     for relation in objects.relations:
         if relation.kind == "r":
-            yield {"schemaname": "public", "tablename": relation.name, "tableowner": "owner",
-                   "hasindexes": bool(objects.keys_of(relation)), "hasrules": False, "rowsecurity": False,
-                   "hastriggers": any(key.table is relation or key.target is relation for key in objects.foreign)}  # fmt: skip
+            yield {
+                "schemaname": "public",
+                "tablename": relation.name,
+                "tableowner": "owner",
+                "hasindexes": bool(objects.keys_of(relation)),
+                "hasrules": False,
+                "rowsecurity": False,
+                "hastriggers": any(key.table is relation or key.target is relation for key in objects.foreign),
+            }
     for catalog in load_relations().values():
         if catalog.kind == "r":
             yield {"schemaname": catalog.place, "tablename": catalog.name, "tableowner": "owner", "hasindexes": False,
@@ -370,11 +423,20 @@ OWN_FUNCTIONS = (
 def pg_proc_rows() -> Iterator[RowValues]:
     for oid, function in enumerate(OWN_FUNCTIONS, FIRST_FUNCTION_OID):
         yield {
-            "oid": oid, "proname": function.name, "pronamespace": PUBLIC_OID, "proowner": OWNER_OID, "prolang": _INTERNAL_LANGUAGE,
-            "procost": 1.0, "prokind": function.kind, "provolatile": "i", "proparallel": "s",
-            "pronargs": len(function.arguments), "prorettype": _type_oid(function.result), "prosrc": function.name,
+            "oid": oid,
+            "proname": function.name,
+            "pronamespace": PUBLIC_OID,
+            "proowner": OWNER_OID,
+            "prolang": _INTERNAL_LANGUAGE,
+            "procost": 1.0,
+            "prokind": function.kind,
+            "provolatile": "i",
+            "proparallel": "s",
+            "pronargs": len(function.arguments),
+            "prorettype": _type_oid(function.result),
+            "prosrc": function.name,
             "proargtypes": [_type_oid(argument) for argument in function.arguments],
-        }  # fmt: skip
+        }
 
 
 def function_signatures() -> Iterator[tuple[int, str, str, str, str]]:

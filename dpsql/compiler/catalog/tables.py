@@ -63,8 +63,20 @@ OWN_SETTINGS = {
     "proposal": OwnSetting("The sensitivity that MEDIAN by ptr tests for, in the units of the values."),
 }
 
-BUILTIN_RELATIONS = ("pg_am", "pg_authid", "pg_collation", "pg_description", "pg_language", "pg_namespace", "pg_opclass",
-              "pg_opfamily", "pg_proc", "pg_range", "pg_tablespace", "pg_type")  # fmt: skip
+BUILTIN_RELATIONS = (
+    "pg_am",
+    "pg_authid",
+    "pg_collation",
+    "pg_description",
+    "pg_language",
+    "pg_namespace",
+    "pg_opclass",
+    "pg_opfamily",
+    "pg_proc",
+    "pg_range",
+    "pg_tablespace",
+    "pg_type",
+)
 """Relations that have rows in every PostgreSQL."""
 
 
@@ -189,10 +201,18 @@ def pg_settings_rows(identity: Identity) -> Iterator[RowValues]:
 def _own_setting_row(name: str, setting: str, opened: str) -> RowValues:
     own_setting = OWN_SETTINGS[name]
     return {
-        "name": name, "setting": setting, "category": "dpsql", "short_desc": own_setting.short, "vartype": own_setting.vartype,
-        "enumvals": list(own_setting.choices) or None, "context": "user", "pending_restart": False,
-        "source": "default" if setting == opened else "session", "reset_val": opened, "boot_val": opened,
-    }  # fmt: skip
+        "name": name,
+        "setting": setting,
+        "category": "dpsql",
+        "short_desc": own_setting.short,
+        "vartype": own_setting.vartype,
+        "enumvals": list(own_setting.choices) or None,
+        "context": "user",
+        "pending_restart": False,
+        "source": "default" if setting == opened else "session",
+        "reset_val": opened,
+        "boot_val": opened,
+    }
 
 
 def _default_setting(name: str, setting: str) -> str:

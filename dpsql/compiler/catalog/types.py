@@ -26,8 +26,13 @@ TYPE_ALIASES = {
 NUMERIC_TYPES = ("int2", "int4", "int8", "numeric", "float4", "float8")
 REG_TYPES = ("regclass", "regtype", "regproc", "regprocedure", "regnamespace", "regrole", "regoper", "regoperator",
        "regconfig", "regdictionary", "regcollation")  # fmt: skip
-DOMAIN_TYPES = {"sql_identifier": "name", "character_data": "varchar", "cardinal_number": "int4", "yes_or_no": "varchar",
-           "time_stamp": "timestamptz"}  # fmt: skip
+DOMAIN_TYPES = {
+    "sql_identifier": "name",
+    "character_data": "varchar",
+    "cardinal_number": "int4",
+    "yes_or_no": "varchar",
+    "time_stamp": "timestamptz",
+}
 _BOOLEAN_NODES = (exp.Predicate, exp.Connector, exp.Not, exp.Exists, exp.Boolean, exp.Between, exp.In, exp.RegexpLike,
            exp.RegexpILike, exp.SimilarTo)  # fmt: skip
 

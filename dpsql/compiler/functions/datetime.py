@@ -359,35 +359,112 @@ def _evaluate_from_epoch(call: Call, values: list[Value]) -> Value:
 
 
 def _format_function(name: str, example: str) -> ScalarFunction:
-    return ScalarFunction(name, example, _format_signature, _format_domain, _render_format, 2, 2, frozenset({1}), _check_format,
-                    _evaluate_format)  # fmt: skip
+    return ScalarFunction(
+        name,
+        example,
+        _format_signature,
+        _format_domain,
+        _render_format,
+        2,
+        2,
+        frozenset({1}),
+        _check_format,
+        _evaluate_format,
+    )
 
 
 _RENDER_FIRST: SqlRenderer = _render_call
 
 DATE_FUNCTIONS = (
-    ScalarFunction("extract", "extract(year FROM at)", _extract_signature, _extract_domain, _render_extract, 2, 2, frozenset({0}),
-             _check_extract_part, _evaluate_extract),
-    ScalarFunction("epoch", "extract(epoch FROM at)", _epoch_signature, _epoch_domain, _render_epoch,
-             evaluate=_evaluate_epoch),
-    ScalarFunction("dayname", "dayname(at)", _time_signature(TEXT), _names_domain(DAY_NAMES), _RENDER_FIRST, evaluate=_evaluate_name),
-    ScalarFunction("monthname", "monthname(at)", _time_signature(TEXT), _names_domain(MONTH_NAMES), _RENDER_FIRST,
-             evaluate=_evaluate_name),
-    ScalarFunction("date_trunc", "date_trunc('month', at)", _trunc_signature, _trunc_domain, _render_trunc, 2, 2, frozenset({0}),
-             _check_period, _evaluate_trunc),
-    ScalarFunction("last_day", "last_day(at)", _time_signature(DATE), _last_day_domain, _RENDER_FIRST,
-             evaluate=lambda call, values: None if values[0] is None else _month_end(_to_datetime(values[0]).date())),
-    ScalarFunction("epoch_days", "", _kind_signature(Kind.DATE), _epoch_number_domain, _render_epoch_days, written=False),
+    ScalarFunction(
+        "extract",
+        "extract(year FROM at)",
+        _extract_signature,
+        _extract_domain,
+        _render_extract,
+        2,
+        2,
+        frozenset({0}),
+        _check_extract_part,
+        _evaluate_extract,
+    ),
+    ScalarFunction(
+        "epoch", "extract(epoch FROM at)", _epoch_signature, _epoch_domain, _render_epoch, evaluate=_evaluate_epoch
+    ),
+    ScalarFunction(
+        "dayname",
+        "dayname(at)",
+        _time_signature(TEXT),
+        _names_domain(DAY_NAMES),
+        _RENDER_FIRST,
+        evaluate=_evaluate_name,
+    ),
+    ScalarFunction(
+        "monthname",
+        "monthname(at)",
+        _time_signature(TEXT),
+        _names_domain(MONTH_NAMES),
+        _RENDER_FIRST,
+        evaluate=_evaluate_name,
+    ),
+    ScalarFunction(
+        "date_trunc",
+        "date_trunc('month', at)",
+        _trunc_signature,
+        _trunc_domain,
+        _render_trunc,
+        2,
+        2,
+        frozenset({0}),
+        _check_period,
+        _evaluate_trunc,
+    ),
+    ScalarFunction(
+        "last_day",
+        "last_day(at)",
+        _time_signature(DATE),
+        _last_day_domain,
+        _RENDER_FIRST,
+        evaluate=lambda call, values: None if values[0] is None else _month_end(_to_datetime(values[0]).date()),
+    ),
+    ScalarFunction(
+        "epoch_days", "", _kind_signature(Kind.DATE), _epoch_number_domain, _render_epoch_days, written=False
+    ),
     ScalarFunction("epoch_us", "", _timestamp_signature, _epoch_number_domain, _RENDER_FIRST, written=False),
     _format_function("to_char", "to_char(at, 'YYYY-MM')"),
     _format_function("strftime", "strftime(at, '%Y-%m')"),
-    ScalarFunction("strptime", "strptime(note, '%Y-%m-%d')", _strptime_signature, _strptime_domain, _render_strptime, 2, 2, frozenset({1}),
-             _check_format, _evaluate_strptime),
-    ScalarFunction("make_date", "make_date(nights, 1, 31)", _make_date_signature, _make_date_domain, _render_make_date, 3, 3,
-             evaluate=_evaluate_make_date),
-    ScalarFunction("to_timestamp", "to_timestamp(score)", _from_epoch_signature, _from_epoch_domain, _render_from_epoch,
-             evaluate=_evaluate_from_epoch, doubles=True),
-)  # fmt: skip
+    ScalarFunction(
+        "strptime",
+        "strptime(note, '%Y-%m-%d')",
+        _strptime_signature,
+        _strptime_domain,
+        _render_strptime,
+        2,
+        2,
+        frozenset({1}),
+        _check_format,
+        _evaluate_strptime,
+    ),
+    ScalarFunction(
+        "make_date",
+        "make_date(nights, 1, 31)",
+        _make_date_signature,
+        _make_date_domain,
+        _render_make_date,
+        3,
+        3,
+        evaluate=_evaluate_make_date,
+    ),
+    ScalarFunction(
+        "to_timestamp",
+        "to_timestamp(score)",
+        _from_epoch_signature,
+        _from_epoch_domain,
+        _render_from_epoch,
+        evaluate=_evaluate_from_epoch,
+        doubles=True,
+    ),
+)
 
 # Differences of moments, which are intervals: whole microseconds, in which a comparison of intervals is exact.
 #
@@ -432,8 +509,14 @@ def _age_domain(call: Call, args: Domains) -> Domain:
 def _render_age(call: Call, args: list[str]) -> str:
     """Part by part: the engine's own sum of them takes a year for 365.25 days."""
     age = f"age({args[0]}, {args[1]})"
-    sizes = (("year", 12 * MONTH_MICROSECONDS), ("month", MONTH_MICROSECONDS), ("day", DAY_MICROSECONDS), ("hour", FIXED_UNITS["hour"]),
-             ("minute", FIXED_UNITS["minute"]), ("microsecond", 1))  # fmt: skip
+    sizes = (
+        ("year", 12 * MONTH_MICROSECONDS),
+        ("month", MONTH_MICROSECONDS),
+        ("day", DAY_MICROSECONDS),
+        ("hour", FIXED_UNITS["hour"]),
+        ("minute", FIXED_UNITS["minute"]),
+        ("microsecond", 1),
+    )
     return "(" + " + ".join(f"CAST(date_part('{part}', {age}) AS BIGINT) * {size}" for part, size in sizes) + ")"
 
 
@@ -483,10 +566,32 @@ def _span_part_domain(call: Call, args: Domains) -> Domain:
 
 
 DIFFERENCE_FUNCTIONS = (
-    ScalarFunction("difference", "now() - at", _difference_signature, _difference_domain, _render_difference, 2, 2, written=False),
-    ScalarFunction("age_span", "age(CURRENT_DATE, at) > INTERVAL '1 year'", _age_signature, _age_domain, _render_age, 2, 2,
-             written=False),
-    ScalarFunction("span_seconds", "", _span_seconds_signature, _span_seconds_domain, _render_span_seconds, written=False),
-    ScalarFunction("span_part", "extract(hour FROM (now() - at))", _span_part_signature, _span_part_domain, _render_span_part, 2, 2, frozenset({0}),
-             _check_span_part, written=False),
-)  # fmt: skip
+    ScalarFunction(
+        "difference", "now() - at", _difference_signature, _difference_domain, _render_difference, 2, 2, written=False
+    ),
+    ScalarFunction(
+        "age_span",
+        "age(CURRENT_DATE, at) > INTERVAL '1 year'",
+        _age_signature,
+        _age_domain,
+        _render_age,
+        2,
+        2,
+        written=False,
+    ),
+    ScalarFunction(
+        "span_seconds", "", _span_seconds_signature, _span_seconds_domain, _render_span_seconds, written=False
+    ),
+    ScalarFunction(
+        "span_part",
+        "extract(hour FROM (now() - at))",
+        _span_part_signature,
+        _span_part_domain,
+        _render_span_part,
+        2,
+        2,
+        frozenset({0}),
+        _check_span_part,
+        written=False,
+    ),
+)

@@ -72,10 +72,33 @@ def _render_call(call: Call, args: list[str]) -> str:
 
 
 LOGICAL_FUNCTIONS = (
-    ScalarFunction("coalesce", "coalesce(ward, 'none')", _common_signature, _coalesce_domain, _render_call, 1, 20, meets=True,
-             evaluate=_evaluate_coalesce),
-    ScalarFunction("nullif", "nullif(ward, '')", _common_signature, _nullif_domain, _render_call, 2, 2, meets=True, evaluate=_evaluate_nullif),
-    ScalarFunction("greatest", "greatest(cost, 0)", _common_signature, _greatest_domain, _render_call, 1, 20, meets=True),
+    ScalarFunction(
+        "coalesce",
+        "coalesce(ward, 'none')",
+        _common_signature,
+        _coalesce_domain,
+        _render_call,
+        1,
+        20,
+        meets=True,
+        evaluate=_evaluate_coalesce,
+    ),
+    ScalarFunction(
+        "nullif",
+        "nullif(ward, '')",
+        _common_signature,
+        _nullif_domain,
+        _render_call,
+        2,
+        2,
+        meets=True,
+        evaluate=_evaluate_nullif,
+    ),
+    ScalarFunction(
+        "greatest", "greatest(cost, 0)", _common_signature, _greatest_domain, _render_call, 1, 20, meets=True
+    ),
     ScalarFunction("least", "least(cost, 100)", _common_signature, _least_domain, _render_call, 1, 20, meets=True),
-    ScalarFunction("row_hash", "", lambda types: Signature(types, BIGINT), _hash_domain, _render_hash, 1, 10_000, written=False),
-)  # fmt: skip
+    ScalarFunction(
+        "row_hash", "", lambda types: Signature(types, BIGINT), _hash_domain, _render_hash, 1, 10_000, written=False
+    ),
+)

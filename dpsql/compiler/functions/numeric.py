@@ -341,11 +341,29 @@ def _check_buckets(call: Call) -> str | None:
 def _rounding_function(function: str, example: str, step: Callable[[float], int] | None = None) -> ScalarFunction:
     """ROUND and its like: nothing to do for whole numbers. FLOOR and CEIL take no digits."""
     if step is not None:
-        return ScalarFunction(function, example, _rounding_signature, _monotone_domain(lambda x: Fraction(step(x))), _render_call,  # type: ignore[arg-type]
-                        evaluate=_evaluate_rounding(step), doubles=True, shorter=_drop_integer_rounding)  # fmt: skip
+        return ScalarFunction(
+            function,
+            example,
+            _rounding_signature,
+            _monotone_domain(lambda x: Fraction(step(x))),  # type: ignore[arg-type]
+            _render_call,
+            evaluate=_evaluate_rounding(step),
+            doubles=True,
+            shorter=_drop_integer_rounding,
+        )
     domain = _round_domain
-    return ScalarFunction(function, example, _rounding_signature, domain, _render_round, 1, 2, frozenset({1}), _check_digits,
-                    shorter=_drop_integer_rounding)  # fmt: skip
+    return ScalarFunction(
+        function,
+        example,
+        _rounding_signature,
+        domain,
+        _render_round,
+        1,
+        2,
+        frozenset({1}),
+        _check_digits,
+        shorter=_drop_integer_rounding,
+    )
 
 
 NUMERIC_FUNCTIONS = (
@@ -355,28 +373,55 @@ NUMERIC_FUNCTIONS = (
     _rounding_function("round", "round(cost, 1)"),
     _rounding_function("trunc", "trunc(cost, 1)"),
     ScalarFunction("sign", "sign(cost)", _rounding_signature, _sign_domain, _render_sign, evaluate=_evaluate_sign),
-    ScalarFunction("finite", "", _doubles_signature, _finite_domain, _render_finite, evaluate=_evaluate_finite, doubles=True,
-             written=False),
+    ScalarFunction(
+        "finite",
+        "",
+        _doubles_signature,
+        _finite_domain,
+        _render_finite,
+        evaluate=_evaluate_finite,
+        doubles=True,
+        written=False,
+    ),
     _increasing_function("sqrt", math.sqrt, 0.0, LARGEST_DOUBLE, "sqrt(cost)"),
     _increasing_function("cbrt", _cube_root, -LARGEST_DOUBLE, LARGEST_DOUBLE, "cbrt(cost)"),
     _increasing_function("exp", math.exp, -LARGEST_DOUBLE, MAX_EXPONENT, "exp(cost / 1000)"),
     _increasing_function("ln", math.log, SMALLEST_DOUBLE, LARGEST_DOUBLE, "ln(cost)"),
     _increasing_function("log10", math.log10, SMALLEST_DOUBLE, LARGEST_DOUBLE, "log10(cost)"),
     _increasing_function("log2", math.log2, SMALLEST_DOUBLE, LARGEST_DOUBLE, "log2(cost)"),
-    ScalarFunction("log", "log(2, cost)", _doubles_signature, _log_domain, _render_log, 2, 2, frozenset({0}), _check_base),
+    ScalarFunction(
+        "log", "log(2, cost)", _doubles_signature, _log_domain, _render_log, 2, 2, frozenset({0}), _check_base
+    ),
     ScalarFunction("power", "power(cost, 2)", _doubles_signature, _power_domain, _render_finite_call, 2, 2),
     _sine_function("sin", "sin(cost)"),
     _sine_function("cos", "cos(cost)"),
-    ScalarFunction("tan", "tan(cost)", _doubles_signature, _tan_domain, _render_guarded("tan", -LARGEST_DOUBLE, LARGEST_DOUBLE)),
+    ScalarFunction(
+        "tan", "tan(cost)", _doubles_signature, _tan_domain, _render_guarded("tan", -LARGEST_DOUBLE, LARGEST_DOUBLE)
+    ),
     _increasing_function("asin", math.asin, -1.0, 1.0, "asin(cost / 5000)"),
     ScalarFunction("acos", "acos(cost / 5000)", _doubles_signature, _acos_domain, _render_guarded("acos", -1.0, 1.0)),
     _increasing_function("atan", math.atan, -LARGEST_DOUBLE, LARGEST_DOUBLE, "atan(cost)"),
     ScalarFunction("atan2", "atan2(cost, paid)", _doubles_signature, _atan2_domain, _render_finite_call, 2, 2),
     _increasing_function("degrees", math.degrees, -3e306, 3e306, "degrees(cost)"),
     _increasing_function("radians", math.radians, -LARGEST_DOUBLE, LARGEST_DOUBLE, "radians(cost)"),
-    ScalarFunction("bitand", "score & 1", _integers_signature, _bits_domain, _render_bits("&"), 2, 2, evaluate=_evaluate_bits),
-    ScalarFunction("bitor", "score | 1", _integers_signature, _bits_domain, _render_bits("|"), 2, 2, evaluate=_evaluate_bits),
-    ScalarFunction("bitxor", "score # 1", _integers_signature, _bits_domain, _render_bits("xor"), 2, 2, evaluate=_evaluate_bits),
-    ScalarFunction("width_bucket", "width_bucket(cost, 0, 100, 10)", _bucket_signature, _bucket_domain, _render_bucket, 4, 4,
-             frozenset({1, 2, 3}), _check_buckets),
-)  # fmt: skip
+    ScalarFunction(
+        "bitand", "score & 1", _integers_signature, _bits_domain, _render_bits("&"), 2, 2, evaluate=_evaluate_bits
+    ),
+    ScalarFunction(
+        "bitor", "score | 1", _integers_signature, _bits_domain, _render_bits("|"), 2, 2, evaluate=_evaluate_bits
+    ),
+    ScalarFunction(
+        "bitxor", "score # 1", _integers_signature, _bits_domain, _render_bits("xor"), 2, 2, evaluate=_evaluate_bits
+    ),
+    ScalarFunction(
+        "width_bucket",
+        "width_bucket(cost, 0, 100, 10)",
+        _bucket_signature,
+        _bucket_domain,
+        _render_bucket,
+        4,
+        4,
+        frozenset({1, 2, 3}),
+        _check_buckets,
+    ),
+)

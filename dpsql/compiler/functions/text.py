@@ -248,30 +248,73 @@ def _render_as_bigint(name: str) -> SqlRenderer:
 
 
 def _case_function(name: str, work: Callable[[str], str], form: SqlRenderer | None = None) -> ScalarFunction:
-    return ScalarFunction(name, f"{name}(ward)", _TEXTS_SIGNATURE, _sized_domain(lambda call, length: CASE_GROWTH * length), form or _render_call(),
-                    evaluate=_evaluate_ascii(work))  # fmt: skip
+    return ScalarFunction(
+        name,
+        f"{name}(ward)",
+        _TEXTS_SIGNATURE,
+        _sized_domain(lambda call, length: CASE_GROWTH * length),
+        form or _render_call(),
+        evaluate=_evaluate_ascii(work),
+    )
 
 
 def _trim_function(name: str, work: Callable[..., str]) -> ScalarFunction:
     """Spaces, or any of the given characters, taken off the ends."""
-    return ScalarFunction(name, f"{name}(ward)", _TEXTS_SIGNATURE, _sized_domain(lambda call, length: length), _render_call(), 1, 2, frozenset({1}),
-                    _check_not_null(1), _evaluate_ascii(work))  # fmt: skip
+    return ScalarFunction(
+        name,
+        f"{name}(ward)",
+        _TEXTS_SIGNATURE,
+        _sized_domain(lambda call, length: length),
+        _render_call(),
+        1,
+        2,
+        frozenset({1}),
+        _check_not_null(1),
+        _evaluate_ascii(work),
+    )
 
 
 def _predicate_function(name: str, work: Callable[[str, str], bool]) -> ScalarFunction:
-    return ScalarFunction(name, f"{name}(ward, 'a')", _text_signature(BOOLEAN, TEXT), _boolean_domain, _render_call(), 2, 2,
-                    evaluate=_evaluate_ascii(work))  # fmt: skip
+    return ScalarFunction(
+        name,
+        f"{name}(ward, 'a')",
+        _text_signature(BOOLEAN, TEXT),
+        _boolean_domain,
+        _render_call(),
+        2,
+        2,
+        evaluate=_evaluate_ascii(work),
+    )
 
 
 def _pad_function(name: str, work: Callable[..., str]) -> ScalarFunction:
-    return ScalarFunction(name, f"{name}(ward, 5, '0')", _text_signature(TEXT, TEXT, INTEGER, TEXT),
-                    _sized_domain(lambda call, length: integer_argument(call, 1)), _render_pad, 2, 3, frozenset({1, 2}),
-                    _check_all(_check_numbers_between(0, MAX_PADDING, 1), _check_not_empty(2)), _evaluate_ascii(work))  # fmt: skip
+    return ScalarFunction(
+        name,
+        f"{name}(ward, 5, '0')",
+        _text_signature(TEXT, TEXT, INTEGER, TEXT),
+        _sized_domain(lambda call, length: integer_argument(call, 1)),
+        _render_pad,
+        2,
+        3,
+        frozenset({1, 2}),
+        _check_all(_check_numbers_between(0, MAX_PADDING, 1), _check_not_empty(2)),
+        _evaluate_ascii(work),
+    )
 
 
 def _end_function(name: str, work: Callable[[str, int], str]) -> ScalarFunction:
-    return ScalarFunction(name, f"{name}(ward, 3)", _text_signature(TEXT, TEXT, INTEGER), _sized_domain(_end_length), _render_call(), 2, 2,
-                    frozenset({1}), _check_numbers_between(-MAX_LENGTH, MAX_LENGTH, 1), _evaluate_ascii(work))  # fmt: skip
+    return ScalarFunction(
+        name,
+        f"{name}(ward, 3)",
+        _text_signature(TEXT, TEXT, INTEGER),
+        _sized_domain(_end_length),
+        _render_call(),
+        2,
+        2,
+        frozenset({1}),
+        _check_numbers_between(-MAX_LENGTH, MAX_LENGTH, 1),
+        _evaluate_ascii(work),
+    )
 
 
 TEXT_FUNCTIONS = (
@@ -281,36 +324,127 @@ TEXT_FUNCTIONS = (
     _trim_function("trim", lambda text, characters=" ": text.strip(characters) if characters else text),
     _trim_function("ltrim", lambda text, characters=" ": text.lstrip(characters) if characters else text),
     _trim_function("rtrim", lambda text, characters=" ": text.rstrip(characters) if characters else text),
-    ScalarFunction("length", "length(ward)", _text_signature(BIGINT, TEXT), _length_domain, _render_call(), evaluate=_evaluate_ascii(len)),
-    ScalarFunction("octet_length", "octet_length(ward)", _text_signature(BIGINT, TEXT), _length_domain, _render_call("strlen"),
-             evaluate=_evaluate_ascii(len)),
-    ScalarFunction("substring", "substring(ward, 1, 3)", _text_signature(TEXT, TEXT, INTEGER), _sized_domain(_substring_length, True), _render_call(), 2, 3,
-             frozenset({1, 2}), _check_numbers_between(1, MAX_LENGTH, 1, 2), _evaluate_ascii(_take_substring)),
+    ScalarFunction(
+        "length",
+        "length(ward)",
+        _text_signature(BIGINT, TEXT),
+        _length_domain,
+        _render_call(),
+        evaluate=_evaluate_ascii(len),
+    ),
+    ScalarFunction(
+        "octet_length",
+        "octet_length(ward)",
+        _text_signature(BIGINT, TEXT),
+        _length_domain,
+        _render_call("strlen"),
+        evaluate=_evaluate_ascii(len),
+    ),
+    ScalarFunction(
+        "substring",
+        "substring(ward, 1, 3)",
+        _text_signature(TEXT, TEXT, INTEGER),
+        _sized_domain(_substring_length, True),
+        _render_call(),
+        2,
+        3,
+        frozenset({1, 2}),
+        _check_numbers_between(1, MAX_LENGTH, 1, 2),
+        _evaluate_ascii(_take_substring),
+    ),
     _end_function("left", _take_left),
     _end_function("right", _take_right),
-    ScalarFunction("concat", "ward || '!'", _TEXTS_SIGNATURE, _concat_domain, _render_concat, 2, 20,
-             evaluate=_evaluate_concat),
-    ScalarFunction("concat_ws", "concat_ws('-', ward, kind)", _TEXTS_SIGNATURE, _concat_ws_domain, _render_call(), 2, 20, frozenset({0}),
-             _check_not_null(0), _evaluate_concat_ws),
-    ScalarFunction("replace", "replace(ward, 'a', 'b')", _TEXTS_SIGNATURE, _sized_domain(_replaced_length), _render_call(), 3, 3, frozenset({1, 2}),
-             _check_all(_check_not_empty(1), _check_not_null(2)), _evaluate_ascii(str.replace)),
-    ScalarFunction("translate", "translate(ward, 'ab', 'xy')", _TEXTS_SIGNATURE, _sized_domain(lambda call, length: length), _render_call(), 3, 3,
-             frozenset({1, 2}), _check_not_null(1, 2)),
-    ScalarFunction("reverse", "reverse(ward)", _TEXTS_SIGNATURE, _sized_domain(lambda call, length: length), _render_call(),
-             evaluate=_evaluate_ascii(_reverse_text)),
-    ScalarFunction("repeat", "repeat(ward, 2)", _text_signature(TEXT, TEXT, INTEGER),
-             _sized_domain(lambda call, length: length * integer_argument(call, 1)), _render_call(), 2, 2, frozenset({1}),
-             _check_numbers_between(0, MAX_PADDING, 1), _evaluate_ascii(lambda text, count: text * count)),
+    ScalarFunction(
+        "concat", "ward || '!'", _TEXTS_SIGNATURE, _concat_domain, _render_concat, 2, 20, evaluate=_evaluate_concat
+    ),
+    ScalarFunction(
+        "concat_ws",
+        "concat_ws('-', ward, kind)",
+        _TEXTS_SIGNATURE,
+        _concat_ws_domain,
+        _render_call(),
+        2,
+        20,
+        frozenset({0}),
+        _check_not_null(0),
+        _evaluate_concat_ws,
+    ),
+    ScalarFunction(
+        "replace",
+        "replace(ward, 'a', 'b')",
+        _TEXTS_SIGNATURE,
+        _sized_domain(_replaced_length),
+        _render_call(),
+        3,
+        3,
+        frozenset({1, 2}),
+        _check_all(_check_not_empty(1), _check_not_null(2)),
+        _evaluate_ascii(str.replace),
+    ),
+    ScalarFunction(
+        "translate",
+        "translate(ward, 'ab', 'xy')",
+        _TEXTS_SIGNATURE,
+        _sized_domain(lambda call, length: length),
+        _render_call(),
+        3,
+        3,
+        frozenset({1, 2}),
+        _check_not_null(1, 2),
+    ),
+    ScalarFunction(
+        "reverse",
+        "reverse(ward)",
+        _TEXTS_SIGNATURE,
+        _sized_domain(lambda call, length: length),
+        _render_call(),
+        evaluate=_evaluate_ascii(_reverse_text),
+    ),
+    ScalarFunction(
+        "repeat",
+        "repeat(ward, 2)",
+        _text_signature(TEXT, TEXT, INTEGER),
+        _sized_domain(lambda call, length: length * integer_argument(call, 1)),
+        _render_call(),
+        2,
+        2,
+        frozenset({1}),
+        _check_numbers_between(0, MAX_PADDING, 1),
+        _evaluate_ascii(lambda text, count: text * count),
+    ),
     _pad_function("lpad", _pad_left),
     _pad_function("rpad", _pad_right),
-    ScalarFunction("strpos", "strpos(ward, 'a')", _text_signature(BIGINT, TEXT), _length_domain, _render_call(), 2, 2,
-             evaluate=_evaluate_ascii(lambda text, part: text.find(part) + 1)),
+    ScalarFunction(
+        "strpos",
+        "strpos(ward, 'a')",
+        _text_signature(BIGINT, TEXT),
+        _length_domain,
+        _render_call(),
+        2,
+        2,
+        evaluate=_evaluate_ascii(lambda text, part: text.find(part) + 1),
+    ),
     _predicate_function("starts_with", str.startswith),
     _predicate_function("ends_with", str.endswith),
     _predicate_function("contains", str.__contains__),
-    ScalarFunction("split_part", "split_part(ward, '-', 1)", _text_signature(TEXT, TEXT, TEXT, INTEGER),
-             _sized_domain(lambda call, length: length), _render_split_part, 3, 3, frozenset({1, 2}),
-             _check_all(_check_not_empty(1), _check_not_empty(2), _check_numbers_between(-MAX_LENGTH, MAX_LENGTH, 2)), _evaluate_ascii(_split_part)),
-    ScalarFunction("ascii", "ascii(ward)", _text_signature(BIGINT, TEXT), _code_domain, _render_as_bigint("ascii"),
-             evaluate=_evaluate_ascii(lambda text: ord(text[0]) if text else 0)),
-)  # fmt: skip
+    ScalarFunction(
+        "split_part",
+        "split_part(ward, '-', 1)",
+        _text_signature(TEXT, TEXT, TEXT, INTEGER),
+        _sized_domain(lambda call, length: length),
+        _render_split_part,
+        3,
+        3,
+        frozenset({1, 2}),
+        _check_all(_check_not_empty(1), _check_not_empty(2), _check_numbers_between(-MAX_LENGTH, MAX_LENGTH, 2)),
+        _evaluate_ascii(_split_part),
+    ),
+    ScalarFunction(
+        "ascii",
+        "ascii(ward)",
+        _text_signature(BIGINT, TEXT),
+        _code_domain,
+        _render_as_bigint("ascii"),
+        evaluate=_evaluate_ascii(lambda text: ord(text[0]) if text else 0),
+    ),
+)

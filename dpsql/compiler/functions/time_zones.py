@@ -19,7 +19,7 @@ from dpsql.types import TEXT, TIMESTAMP, TIMESTAMPTZ
 
 # Names of time zones that engines know, by the hours from UTC between which they have been since 1970.
 #
-# Written by `python -m tests.support.zones`, since a compilation reads no files; `tests/unit/functions/test_zones.py`
+# Written by `python -m tests.support.time_zones`, since a compilation reads no files; `tests/unit/compiler/functions/test_time_zones.py`
 # asks DuckDB whether all of it is so.
 
 _ZONES_BY_OFFSETS = {
@@ -273,5 +273,15 @@ def _timezone_domain(call: Call, args: Domains) -> Domain:
 
 
 TIME_ZONE_FUNCTIONS = (
-    ScalarFunction("timezone", "timezone('Europe/Berlin', at)", _timezone_signature, _timezone_domain, _render_timezone, 2, 2, frozenset({0}), _check_timezone),
-)  # fmt: skip
+    ScalarFunction(
+        "timezone",
+        "timezone('Europe/Berlin', at)",
+        _timezone_signature,
+        _timezone_domain,
+        _render_timezone,
+        2,
+        2,
+        frozenset({0}),
+        _check_timezone,
+    ),
+)

@@ -133,8 +133,9 @@ _COMMAND_START = re.compile(
     re.IGNORECASE,
 )
 _QUERY_START = re.compile(_BLANK + r"(?:\(|select\b|with\b|from\b|values\b)", re.IGNORECASE)
-_EXPLAIN_OPTIONS = re.compile(_BLANK + r"(?:\((?!\s*(?:\(|select\b|with\b|from\b|values\b))([^()]*)\)|((?:analyze|verbose)\b))",
-                      re.IGNORECASE)  # fmt: skip
+_EXPLAIN_OPTIONS = re.compile(
+    _BLANK + r"(?:\((?!\s*(?:\(|select\b|with\b|from\b|values\b))([^()]*)\)|((?:analyze|verbose)\b))", re.IGNORECASE
+)
 _SUBMIT_START = re.compile(_BLANK + r"ask\b", re.IGNORECASE)
 _FORECAST_OPTIONS = ("questions", "confidence")
 _IGNORED_OPTIONS = frozenset({"verbose", "costs", "settings", "summary"})

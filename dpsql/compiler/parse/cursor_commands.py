@@ -299,8 +299,10 @@ def _read_declare(reader: CommandReader) -> DeclareCommand | DeclareMechanismCom
     if mechanism is not None:
         return mechanism
     while not reader.accept("cursor"):
-        if not any(reader.accept(*keywords) for keywords in (("binary",), ("insensitive",), ("asensitive",), ("no", "scroll"),
-                                                   ("scroll",))):  # fmt: skip
+        if not any(
+            reader.accept(*keywords)
+            for keywords in (("binary",), ("insensitive",), ("asensitive",), ("no", "scroll"), ("scroll",))
+        ):
             raise reader.syntax_error()
     if reader.accept("with", "hold"):
         hold = True
@@ -320,8 +322,13 @@ def _read_fetch(reader: CommandReader, move: bool) -> FetchCommand:
 
 
 def _read_fetch_direction(reader: CommandReader) -> tuple[FetchDirection, int | None]:
-    for word, direction in (("next", (FetchDirection.FORWARD, 1)), ("prior", (FetchDirection.BACKWARD, 1)), ("first", (FetchDirection.ABSOLUTE, 1)),
-                            ("last", (FetchDirection.ABSOLUTE, -1)), ("all", (FetchDirection.FORWARD, None))):  # fmt: skip
+    for word, direction in (
+        ("next", (FetchDirection.FORWARD, 1)),
+        ("prior", (FetchDirection.BACKWARD, 1)),
+        ("first", (FetchDirection.ABSOLUTE, 1)),
+        ("last", (FetchDirection.ABSOLUTE, -1)),
+        ("all", (FetchDirection.FORWARD, None)),
+    ):
         if reader.accept(word):
             return direction
     for way in (FetchDirection.ABSOLUTE, FetchDirection.RELATIVE):

@@ -109,10 +109,18 @@ def _render_sums(bundle: Bundle, weight: str | None, names: tuple[str, ...]) -> 
         case CovarianceBundle():
             # Only rows where both are there: a component of one alone would count what the others do not.
             a, b = (f"(CASE WHEN {other} IS NOT NULL THEN {value} END)" for value, other in (names, names[::-1]))
-            return _sum_components(bundle, weight, (
-                (_square_rest(bundle.max_width, a), True), (f"({a} * {a})", True), (_scaled_value(bundle.max_width, a), False),
-                (_scaled_value(bundle.max_width, b), False), (f"({b} * {b})", True), (f"({a} * {b})", False),
-            ))  # fmt: skip
+            return _sum_components(
+                bundle,
+                weight,
+                (
+                    (_square_rest(bundle.max_width, a), True),
+                    (f"({a} * {a})", True),
+                    (_scaled_value(bundle.max_width, a), False),
+                    (_scaled_value(bundle.max_width, b), False),
+                    (f"({b} * {b})", True),
+                    (f"({a} * {b})", False),
+                ),
+            )
         case _:
             assert_never(bundle)
 

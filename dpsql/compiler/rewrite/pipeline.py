@@ -76,7 +76,8 @@ def expand_sets(
 #     Table(events)  →  Project(events, all columns and _row = hash of all of them); every Project above passes _row on
 #
 # Stability: the hash is taken where the table is scanned, of its columns as sanitised, before anything is joined to
-# them. So it is a function of the row alone; copies of a row, which a join with public rows makes, have the same, and are
+# them. So it is a function of the row alone; copies of a row, which a join with public rows makes, have the same, and
+# are
 # in one block. Equal rows share a block, too.
 
 

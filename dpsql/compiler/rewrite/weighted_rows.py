@@ -203,7 +203,8 @@ def _undeclared_values_error(name: str, domain: Domain, span: Span | None) -> Un
 #
 #     SELECT RANDOMIZED(answer, 1) FROM people   →   places of `answer` among its values, NULL the last; rows of each
 #
-# Stability: every row has a place, that of NULL if its value is none of those declared: no row is left out, and how many
+# Stability: every row has a place, that of NULL if its value is none of those declared: no row is left out, and how
+# many
 # there are depends on the table alone.
 
 

@@ -107,7 +107,8 @@ def _concatenate_keys(keys: list[GroupingSet]) -> GroupingSet:
 # All aggregates of such a block are over the units' parts: those without bounds of their own are sums of parts too.
 #
 # Stability: a part is a function of one unit's rows in one group (SOUNDNESS 2), so the rows stay owned. A unit has one
-# row for each of its groups; `weigh_units` lets it count like at most `contributions.rows` of these, each within bounds.
+# row for each of its groups; `weigh_units` lets it count like at most `contributions.rows` of these, each within
+# bounds.
 
 AGGREGATE_CLAUSES = ("expressions", "having", "qualify", "order", "windows")
 
@@ -559,8 +560,17 @@ class ReleaseBlock:
             if not has_error_bar(measure):
                 return NoErrorBar(node)
             return ErrorBarExpressions(*(self._refer.error_column(kind, measure) for kind in ("stderr", "low", "high")))
-        return propagate_error(node, BlockColumns(self._measures, self._register_measure, self._find_key, self._rewrite_node, self._refer,
-                                            self._is_interval))  # fmt: skip
+        return propagate_error(
+            node,
+            BlockColumns(
+                self._measures,
+                self._register_measure,
+                self._find_key,
+                self._rewrite_node,
+                self._refer,
+                self._is_interval,
+            ),
+        )
 
     def _inline_aliases(self, node: exp.Expr, inside: frozenset[str] = frozenset()) -> exp.Expr:
         """The expression with the aliases of this SELECT written out."""

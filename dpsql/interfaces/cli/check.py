@@ -58,19 +58,28 @@ def _print_table_report(table: TableReport, screen: Screen) -> None:
         screen.print(f"{_format_count(table.without_unit)} rows belong to no unit, and are in no answer")
     heads = ("column", "type", "declared", "NULL", "unfit", "below", "above", "not listed", "too long")
     rows = [
-        (item.name, item.type, item.declared, *map(_format_share, (item.null, item.unfit, item.below, item.above, item.unlisted,
-                                                         item.too_long)))
+        (
+            item.name,
+            item.type,
+            item.declared,
+            *map(_format_share, (item.null, item.unfit, item.below, item.above, item.unlisted, item.too_long)),
+        )
         for item in table.columns
-    ]  # fmt: skip
+    ]
     print_table(screen, heads, rows)
     if table.norms:
         screen.print()
         screen.print("contributions.rows, for COUNT(*) of all rows at the default epsilon:")
         norms = [
-            (FormattedNumber(str(item.rows)), "declared" if index == 0 else "", _format_share(item.units_clipped), _format_share(item.rows_lost),
-             _format_share(item.noise))
+            (
+                FormattedNumber(str(item.rows)),
+                "declared" if index == 0 else "",
+                _format_share(item.units_clipped),
+                _format_share(item.rows_lost),
+                _format_share(item.noise),
+            )
             for index, item in enumerate(table.norms)
-        ]  # fmt: skip
+        ]
         print_table(screen, ("rows", "", "units clipped", "rows lost", "noise (95 %)"), norms)
     if table.keys:
         screen.print()
@@ -132,10 +141,14 @@ def _query_row(query: QueryReport) -> tuple[object, ...]:
 def _print_accounts(report: SchemaReport, screen: Screen) -> None:
     _print_title(screen, "Budgets, in statements at the default that a new ledger would grant")
     rows = [
-        (account.name, FormattedNumber(_format_parameter(account.epsilon)), FormattedNumber(_format_parameter(account.delta)),
-         FormattedNumber(f"{account.statements:,}" if account.statements < MAX_COUNTED else "many"))
+        (
+            account.name,
+            FormattedNumber(_format_parameter(account.epsilon)),
+            FormattedNumber(_format_parameter(account.delta)),
+            FormattedNumber(f"{account.statements:,}" if account.statements < MAX_COUNTED else "many"),
+        )
         for account in report.accounts
-    ]  # fmt: skip
+    ]
     print_table(screen, ("account", "epsilon", "delta", "statements"), rows)
 
 

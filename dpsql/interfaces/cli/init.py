@@ -14,12 +14,12 @@ from dpsql.interfaces.display.terminal import BOLD, DIM, Screen, UsageError, esc
 from dpsql.owner.draft.init import (
     DraftOptions,
     DraftResult,
-    UnitCandidate,
     draft_schema,
     find_sources,
     read_draft_options,
     write_schema_file,
 )
+from dpsql.owner.draft.relationships import UnitCandidate
 
 LOOK_WARNING = (
     "WARNING:  --look-at-data reads the rows: the bounds, values and norms that it proposes are not private. Whoever"
@@ -39,10 +39,14 @@ def run(args: argparse.Namespace, screen: Screen) -> None:
     folder = os.path.abspath(os.path.dirname(target) if target != "-" else ".")
     asks = sys.stdin.isatty() and sys.stdout.isatty() and not args.json and target != "-"
     drafted = draft_schema(
-        sources, folder, options,
-        unit=args.unit, choose=(lambda candidates: _choose_unit(candidates, screen)) if asks else None, look_at_data=args.look_at_data,
+        sources,
+        folder,
+        options,
+        unit=args.unit,
+        choose=(lambda candidates: _choose_unit(candidates, screen)) if asks else None,
+        look_at_data=args.look_at_data,
         name=None if target == "-" else os.path.splitext(os.path.basename(target))[0],
-    )  # fmt: skip
+    )
     if target != "-":
         write_schema_file(target, drafted.draft.text, force=args.force, secret=args.look_at_data)
     if args.json:

@@ -24,5 +24,7 @@ def run(args: argparse.Namespace, screen: Screen) -> None:
         screen.print(json.dumps({"file": args.output, "column": args.column, "declaration": entry}))
         return
     screen.print(entry)
-    screen.print_note(f'{args.output} has the randomized answers; declare its column "{args.column}" with the entry above.'
-                f" {args.file} still has the true ones.")  # fmt: skip
+    screen.print_note(
+        f'{args.output} has the randomized answers; declare its column "{args.column}" with the entry above.'
+        f" {args.file} still has the true ones."
+    )

@@ -211,8 +211,17 @@ class Cursor:
         remaining = connection._remaining_budget_text() if session_answer.receipts else None
         codes = tuple(_type_code_of(column) for column in session_answer.columns)
         names = tuple(column.name for column in session_answer.columns)
-        return Answer(names, codes, list(session_answer.rows), list(session_answer.errors), self._loss, session_answer.notices, session_answer.receipts,
-                      session_answer.command, remaining)  # fmt: skip
+        return Answer(
+            names,
+            codes,
+            list(session_answer.rows),
+            list(session_answer.errors),
+            self._loss,
+            session_answer.notices,
+            session_answer.receipts,
+            session_answer.command,
+            remaining,
+        )
 
     def fetch_arrow(self, *, errors: bool = False) -> pyarrow.Table:
         """The rows that are left, as an Arrow table; `errors` adds x_stderr, x_low and x_high to each noisy x."""

@@ -72,7 +72,8 @@ def draw_plot(
 def plan_chart(
     names: Sequence[str], rows: Rows, bars: ErrorBars, x: str | None, y: Sequence[str] | None, kind: str | None
 ) -> Chart:
-    """What `choose_chart_columns` chooses: a key along x, and each further key, and each of several columns, is a series."""
+    """What `choose_chart_columns` chooses: a key along x, and each further key, and each of several columns, is a
+    series."""
     if kind not in (None, "bar", "line"):
         raise InterfaceError(f'there is no kind "{kind}" of chart', hint='It is "bar" or "line".')
     x_index = None if x is None else _column_index(names, x)

@@ -1,4 +1,5 @@
-"""The last answer as a chart on a terminal, with its 95 % intervals as whiskers. `choose_chart_columns` has what is drawn."""
+"""The last answer as a chart on a terminal, with its 95 % intervals as whiskers. `choose_chart_columns` has what is
+drawn."""
 
 from __future__ import annotations
 

@@ -50,9 +50,13 @@ class ReplyCollector:
 
 
 def run_statement(
-    connection: ServerConnection, sql: str, parameters: Sequence[BoundParameter] = (), options: meta.StatementOptions | None = None,
-    collector: ReplyCollector | None = None, before: int = 0,
-) -> ReplyCollector:  # fmt: skip
+    connection: ServerConnection,
+    sql: str,
+    parameters: Sequence[BoundParameter] = (),
+    options: meta.StatementOptions | None = None,
+    collector: ReplyCollector | None = None,
+    before: int = 0,
+) -> ReplyCollector:
     """Run one statement; raises its error. `before` is how many characters of it the client has put in front."""
     collector = collector or ReplyCollector()
     name = meta.encode_statement_name(options or meta.StatementOptions())

@@ -21,15 +21,23 @@ class MetaCommand:
 META_COMMANDS = (
     MetaCommand("g", "[FILE]", "ask the typed statement, or the last one again; into FILE", "Statements"),
     MetaCommand("gx", "", "the same, expanded", "Statements"),
-    MetaCommand("e", "[FILE]", "edit the last statement, or a file, in $EDITOR; it comes back to the prompt", "Statements"),
+    MetaCommand(
+        "e", "[FILE]", "edit the last statement, or a file, in $EDITOR; it comes back to the prompt", "Statements"
+    ),
     MetaCommand("p", "", "print the last statement", "Statements"),
     MetaCommand("r", "", "forget what was typed", "Statements"),
     MetaCommand("i", "FILE", "ask the statements of a file", "Statements"),
     MetaCommand("watch", "[SECONDS]", "ask again and again, as long as it is free; 2 seconds", "Statements"),
-    MetaCommand("explain", "[SQL]", "what a statement, or the last one, would lose and how good it would be", "Statements"),
+    MetaCommand(
+        "explain", "[SQL]", "what a statement, or the last one, would lose and how good it would be", "Statements"
+    ),
     MetaCommand("o", "[FILE]", "write answers to a file; without one, to the screen again", "Answers"),
-    MetaCommand("copy", "[(SELECT …)] to FILE [FORMAT] [errors]", "the last answer, or that of a SELECT, as csv, json or"
-            " parquet", "Answers"),
+    MetaCommand(
+        "copy",
+        "[(SELECT …)] to FILE [FORMAT] [errors]",
+        "the last answer, or that of a SELECT, as csv, json or parquet",
+        "Answers",
+    ),
     MetaCommand("chart", "[bars|lines]", "draw the last answer with its error bars", "Answers"),
     MetaCommand("receipts", "", "the receipts of the last answer", "Answers"),
     MetaCommand("x", "[on|off|auto]", "one line for each value", "Answers"),
@@ -51,7 +59,7 @@ META_COMMANDS = (
     MetaCommand("s", "[FILE]", "what was typed before; into FILE", "Others"),
     MetaCommand("?", "", "this help", "Others"),
     MetaCommand("q", "", "leave; Ctrl-D does it too", "Others"),
-)  # fmt: skip
+)
 COMMANDS_BY_NAME = {command.name: command for command in META_COMMANDS}
 BARE_WORD_COMMANDS = {"exit": "\\q", "quit": "\\q", "help": "\\?"}
 """What people type alone on a line, and mean a command."""

@@ -100,8 +100,8 @@ def _penalty_width(first: int, steps: int, fine: int) -> int:
 #
 #     smooth      Noise of scale 2S/epsilon, S a bound on the local sensitivity that falls off by e^-rate for each step:
 #                 scales of neighbors are within a factor 1 + h, h = e^(steps rate) - 1. Shifting costs e^(epsilon/2).
-#                 Stretching costs e^(epsilon/2) but where |x| > y = b epsilon/(2h), which the wider of both exceeds with
-#                 probability 2 q^(floor(y) + 1)/(1 + q) < 2 e^(-y/b) = 2 e^(-epsilon/(2h)). So (epsilon, delta)-DP, which
+# Stretching costs e^(epsilon/2) but where |x| > y = b epsilon/(2h), which the wider of both exceeds with
+# probability 2 q^(floor(y) + 1)/(1 + q) < 2 e^(-y/b) = 2 e^(-epsilon/(2h)). So (epsilon, delta)-DP, which
 #                 is delta-approximate (epsilon^2/2)-zCDP: with probability 1 - delta a pure epsilon.
 #     ptr         Two Laplace draws of epsilon each, if the median moves by at most what was proposed: rho = epsilon^2.
 #                 Else the distance is 0 on both sides, and both are silent unless Y > limit, Y of scale steps/epsilon.
@@ -180,7 +180,8 @@ def _to_decimal(value: Fraction) -> Decimal:
 #
 # One run ends with an answer above the threshold. What is compared moves by at most l1. So does the largest of those
 # below, for which the noise of the threshold makes up: l1/threshold_scale. The last one must then come out above a
-# threshold that has moved by l1, from a value that has moved by l1: 2 l1/query_scale. A number given with it, of noise of
+# threshold that has moved by l1, from a value that has moved by l1: 2 l1/query_scale. A number given with it, of
+# noise of
 # its own: l1/answer_scale. Both parts are pure, so their rho is half of their square; all of it for each answer.
 
 

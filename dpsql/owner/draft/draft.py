@@ -187,10 +187,15 @@ class _DraftWriter:
     def _write_analysts(self) -> list[str]:
         names = self.wishes.analysts
         if not names:
-            return ["", "# analysts:  # without them, whoever opens this file asks on the dataset's budget",
-                    "#   ana: {budget: {epsilon: 2, delta: 5e-7}}"]  # fmt: skip
-        each = f"{{epsilon: {format_rounded_down(self.wishes.epsilon / len(names))}, delta: " \
-               f"{format_rounded_down(self.wishes.delta / len(names))}}}"  # fmt: skip
+            return [
+                "",
+                "# analysts:  # without them, whoever opens this file asks on the dataset's budget",
+                "#   ana: {budget: {epsilon: 2, delta: 5e-7}}",
+            ]
+        each = (
+            f"{{epsilon: {format_rounded_down(self.wishes.epsilon / len(names))}, delta: "
+            f"{format_rounded_down(self.wishes.delta / len(names))}}}"
+        )
         decide = self._add_decision("analysts", "who may learn how much; together they share the dataset's budget")
         return ["", f"analysts:  # {decide}", *(f"  {format_scalar(name)}: {{budget: {each}}}" for name in names)]
 

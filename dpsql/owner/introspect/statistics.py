@@ -137,10 +137,20 @@ def _read_column_facts(row: Sequence[object]) -> ColumnFacts:
     low, high = row[7] if isinstance(row[7], list) else (None, None)
     least, largest, longest, cents = row[8:]
     return ColumnFacts(
-        present, fit, below, above, unlisted, too_long, distinct,
-        _to_float(low), _to_float(high), _to_float(least), _to_float(largest), None if longest is None else _to_integer(longest),
+        present,
+        fit,
+        below,
+        above,
+        unlisted,
+        too_long,
+        distinct,
+        _to_float(low),
+        _to_float(high),
+        _to_float(least),
+        _to_float(largest),
+        None if longest is None else _to_integer(longest),
         _to_integer(cents),
-    )  # fmt: skip
+    )
 
 
 def _to_integer(value: object) -> int:

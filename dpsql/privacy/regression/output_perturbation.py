@@ -193,8 +193,15 @@ def build_problem(
     labels = 2.0 * tally.codes[:, 0] - 1.0
     weights = tally.weights / float(mass.whole)
     features = tally.codes[:, 1:]
-    exact = ExactProblem(lambda: design.feature_numerators(features), FEATURE_ONE * design.scale, tally.codes[:, 0], tally.weights,
-                         mass.whole, ridge, tuple(Fraction(float(component)) for component in slope))  # fmt: skip
+    exact = ExactProblem(
+        lambda: design.feature_numerators(features),
+        FEATURE_ONE * design.scale,
+        tally.codes[:, 0],
+        tally.weights,
+        mass.whole,
+        ridge,
+        tuple(Fraction(float(component)) for component in slope),
+    )
     return LogisticProblem(_lazy_feature_vectors(design, features), labels, weights, float(ridge), slope, exact)
 
 

@@ -128,8 +128,13 @@ class SyntheticTableBuilder:
         bought = request.queries.charge_releases(draft.studied.compiled)
         (release,), (number,) = bought.releases.values(), bought.numbers
         answer = report_marginals(release, draft.studied.axes, request.command.name)
-        notices = (*draft.studied.compiled.notices, *_truncation_notices(unknown, released), *_method_notices(unknown, chosen, draft),
-                   *_norm_notices(draft), *answer.notices)  # fmt: skip
+        notices = (
+            *draft.studied.compiled.notices,
+            *_truncation_notices(unknown, released),
+            *_method_notices(unknown, chosen, draft),
+            *_norm_notices(draft),
+            *answer.notices,
+        )
         receipts = (*(one for _, answered in released for one in answered.receipts), *bought.receipts)
         loss = sum_losses([*(answered.loss for _, answered in released), bought.loss])
         answer = replace(answer, loss=loss, settings=chosen.settings, receipts=receipts, notices=notices)
@@ -203,8 +208,15 @@ def _compile_rows(request: CreateRequest, settings: Settings) -> StudyRows:
     queries = request.queries
 
     def compile_rows() -> StudyRows:
-        return compile_weighted_rows(request.sql, request.command.query, queries.own.schema, settings, request.parameters,
-                          queries.clock(), queries.who)  # fmt: skip
+        return compile_weighted_rows(
+            request.sql,
+            request.command.query,
+            queries.own.schema,
+            settings,
+            request.parameters,
+            queries.clock(),
+            queries.who,
+        )
 
     rows = queries.own.with_refresh(compile_rows)
     for name, span in zip(rows.names, rows.spans, strict=True):

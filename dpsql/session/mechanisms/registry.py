@@ -40,7 +40,7 @@ from dpsql.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, TEXT, Type
 # The two mechanisms, as an analyst asks for them: what they are made of, and what may not be asked for.
 #
 #     watch_threshold   the sparse vector technique: which of many numbers lie above a threshold
-#     watch_holdout     Thresholdout (Dwork et al. 2015): whether means of a training set hold on private rows. A mean is
+# watch_holdout     Thresholdout (Dwork et al. 2015): whether means of a training set hold on private rows. A mean is
 #                       a sum divided by a public n, so one unit moves it by C/n; the training set's are public or
 #                       released.
 

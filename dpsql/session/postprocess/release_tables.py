@@ -293,8 +293,9 @@ def _share_values(
         valued = Release(tuple(row_groups), tuple(cells[rows] for cells in release.cells), release.spec)
         among = np.array([group_numbers[group] for group in row_groups], np.int64)
         concentration = float(dict(measure.prior).get("concentration", 1))
-        worked[cache_key] = infer_proportions(counted.recipe.terms, valued, step.calibrated.columns, among, concentration,
-                               float(measure.confidence))  # fmt: skip
+        worked[cache_key] = infer_proportions(
+            counted.recipe.terms, valued, step.calibrated.columns, among, concentration, float(measure.confidence)
+        )
     column = getattr(worked[cache_key], measure.part).tolist()
     shares_by_group: dict[Row, dict[Any, float | None]] = {}
     for row, group, number in zip(rows, row_groups, column, strict=True):

@@ -127,18 +127,38 @@ class ExpressionGenerator:
         column = choices.choice(texts).sql if texts else "'7'"
         if depth <= 0:
             return column
-        return choices.choice((
-            column, f"UPPER({column})", f"LOWER({column})", f"SUBSTRING({column}, 1, 2)", f"COALESCE({column}, '?')",
-            f"({column} || '!')", f"NULLIF({column}, 'k1')", f"TRIM({column})", f"REPLACE({column}, '1', '2')", f"LEFT({column}, 1)",
-            f"REGEXP_REPLACE({column}, '[0-9]+', '#')", f"SPLIT_PART({column}, '1', 1)",
-        ))  # fmt: skip
+        return choices.choice(
+            (
+                column,
+                f"UPPER({column})",
+                f"LOWER({column})",
+                f"SUBSTRING({column}, 1, 2)",
+                f"COALESCE({column}, '?')",
+                f"({column} || '!')",
+                f"NULLIF({column}, 'k1')",
+                f"TRIM({column})",
+                f"REPLACE({column}, '1', '2')",
+                f"LEFT({column}, 1)",
+                f"REGEXP_REPLACE({column}, '[0-9]+', '#')",
+                f"SPLIT_PART({column}, '1', 1)",
+            )
+        )
 
     def random_time(self) -> str:
         choices, times = self._draws, self._columns_of_kind("time")
         if times and choices.draw_bool(0.85):
             column = choices.choice(times).sql
-            return choices.choice((column, column, column, f"CAST({column} AS DATE)", f"CAST({column} AS TIMESTAMP)",
-                                 f"({column} + INTERVAL '1 month')", f"({column} - INTERVAL '3 days')"))  # fmt: skip
+            return choices.choice(
+                (
+                    column,
+                    column,
+                    column,
+                    f"CAST({column} AS DATE)",
+                    f"CAST({column} AS TIMESTAMP)",
+                    f"({column} + INTERVAL '1 month')",
+                    f"({column} - INTERVAL '3 days')",
+                )
+            )
         return f"CAST({self.random_text(0)} AS {choices.choice(('DATE', 'TIMESTAMP'))})"
 
     # --- conditions --------------------------------------------------------------------------------------------------
@@ -224,18 +244,38 @@ class ExpressionGenerator:
         column = name.sql
         match name.kind:
             case "number":
-                return choices.choice((
-                    f"({column} > 0)", f"ROUND({column})", f"FLOOR({column} / 3)", f"CAST({column} AS INTEGER) % 3",
-                    f"CASE WHEN {column} < 1 THEN 'low' WHEN {column} < 9 THEN 'mid' ELSE 'high' END", f"CAST({column} AS TEXT)",
-                    f"({column} * 0)", f"(-{column})", f"({self.random_number(2)})",
-                ))  # fmt: skip
+                return choices.choice(
+                    (
+                        f"({column} > 0)",
+                        f"ROUND({column})",
+                        f"FLOOR({column} / 3)",
+                        f"CAST({column} AS INTEGER) % 3",
+                        f"CASE WHEN {column} < 1 THEN 'low' WHEN {column} < 9 THEN 'mid' ELSE 'high' END",
+                        f"CAST({column} AS TEXT)",
+                        f"({column} * 0)",
+                        f"(-{column})",
+                        f"({self.random_number(2)})",
+                    )
+                )
             case "time":
-                return choices.choice((f"EXTRACT({choices.choice(DATE_PARTS)} FROM {self.random_time()})", f"CAST({column} AS DATE)",
-                                     f"DATE_TRUNC('{choices.choice(TRUNC_PARTS)}', {self.random_time()})"))  # fmt: skip
+                return choices.choice(
+                    (
+                        f"EXTRACT({choices.choice(DATE_PARTS)} FROM {self.random_time()})",
+                        f"CAST({column} AS DATE)",
+                        f"DATE_TRUNC('{choices.choice(TRUNC_PARTS)}', {self.random_time()})",
+                    )
+                )
             case "boolean":
                 return choices.choice((f"NOT {column}", f"COALESCE({column}, FALSE)", f"({column} IS NULL)"))
             case "text":
-                return choices.choice((self.random_text(1), f"({column} IN ('k1', 'a'))", f"LENGTH({column})", f"CAST({column} AS DATE)",
-                                     f"CAST({column} AS DOUBLE)"))  # fmt: skip
+                return choices.choice(
+                    (
+                        self.random_text(1),
+                        f"({column} IN ('k1', 'a'))",
+                        f"LENGTH({column})",
+                        f"CAST({column} AS DATE)",
+                        f"CAST({column} AS DOUBLE)",
+                    )
+                )
             case _:
                 return column

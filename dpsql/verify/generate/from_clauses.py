@@ -38,8 +38,16 @@ class FromClauseGenerator:
         choices = self._draws
         if depth <= 0 or not choices.draw_bool(0.6):
             return self.from_table(choices.choice(self._world.private_tables))
-        makers = [self.random_derived_table, self.random_join, self.random_join, self.random_per_unit, self.random_window, self.random_release_join, self.random_set_operation,
-                  self.random_distinct]  # fmt: skip
+        makers = [
+            self.random_derived_table,
+            self.random_join,
+            self.random_join,
+            self.random_per_unit,
+            self.random_window,
+            self.random_release_join,
+            self.random_set_operation,
+            self.random_distinct,
+        ]
         if self._world.public_tables:
             makers += [self.random_public_join, self.random_public_join]
         return choices.choice(makers)(depth - 1)

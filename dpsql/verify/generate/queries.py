@@ -196,10 +196,14 @@ def random_model(generated: GeneratedSchema, choices: ChoiceStream) -> str:
     stored = choices.choice(generated.private_tables)
     first, second = _choose_number_column(stored, choices), _choose_number_column(stored, choices)
     table, where = quote_name(stored.name), choices.choice(("", "", f" WHERE {first} > 0"))
-    family, label, method = choices.choice((
-        ("LINEAR", first, "bins = 8"), ("LOGISTIC", f"({first} > 0)", "method = 'output'"),
-        ("LOGISTIC", f"({first} > 0)", "method = 'objective'"), ("LOGISTIC", f"({first} > 0)", "method = 'output', n = 10"),
-    ))  # fmt: skip
+    family, label, method = choices.choice(
+        (
+            ("LINEAR", first, "bins = 8"),
+            ("LOGISTIC", f"({first} > 0)", "method = 'output'"),
+            ("LOGISTIC", f"({first} > 0)", "method = 'objective'"),
+            ("LOGISTIC", f"({first} > 0)", "method = 'output', n = 10"),
+        )
+    )
     rows = f"ON {label} AS y USING {second} AS f, {_listed_key(stored)} AS g FROM {table}{where}"
     return f"CREATE OR REPLACE MODEL fitted AS {family} REGRESSION {rows} WITH ({method}, lambda = 0.1)"
 
@@ -373,13 +377,26 @@ class _QueryGenerator:
         """Bins, frequent values, the best ones, and draws."""
         choices, write = self._draws, self._write
         x, key, fraction = write.random_bounded(), write.random_key(), choices.choice(QUANTILE_FRACTIONS)
-        return choices.choice((f"MEDIAN({x})", f"QUANTILE_CONT({x}, {fraction})", f"QUANTILE_DISC({x}, {fraction})",
-                             f"MIN({x})", f"MAX({x})", f"MODE({key})", f"APPROX_TOP_K({key}, 2)",
-                             f"HISTOGRAM({key})", f"PRIVATE_ARGMAX({key}, COUNT(*))", f"PRIVATE_ARGMAX({key}, {x})",
-                             f"PRIVATE_TOP_K({key}, SUM({x}), 2)", f"POSTERIOR_SAMPLE({x} > 0)",
-                             f"POSTERIOR_SAMPLE({x} > 0, draws => 3, truncate => 0.2)",
-                             f"DIRICHLET_POSTERIOR_MEAN({key})", f"NORMAL_POSTERIOR_LOW({x})",
-                             f"BETA_POSTERIOR_MEAN({write.random_condition(1)})"))  # fmt: skip
+        return choices.choice(
+            (
+                f"MEDIAN({x})",
+                f"QUANTILE_CONT({x}, {fraction})",
+                f"QUANTILE_DISC({x}, {fraction})",
+                f"MIN({x})",
+                f"MAX({x})",
+                f"MODE({key})",
+                f"APPROX_TOP_K({key}, 2)",
+                f"HISTOGRAM({key})",
+                f"PRIVATE_ARGMAX({key}, COUNT(*))",
+                f"PRIVATE_ARGMAX({key}, {x})",
+                f"PRIVATE_TOP_K({key}, SUM({x}), 2)",
+                f"POSTERIOR_SAMPLE({x} > 0)",
+                f"POSTERIOR_SAMPLE({x} > 0, draws => 3, truncate => 0.2)",
+                f"DIRICHLET_POSTERIOR_MEAN({key})",
+                f"NORMAL_POSTERIOR_LOW({x})",
+                f"BETA_POSTERIOR_MEAN({write.random_condition(1)})",
+            )
+        )
 
     def _distinct_argument(self) -> str:
         choices, names = self._draws, self._source.names

@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parent
 GOLDEN = FOLDER / "suite.txt"
 PARTS = 3

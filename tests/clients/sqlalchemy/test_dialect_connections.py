@@ -18,6 +18,8 @@ from dpsql.errors import InterfaceError, StaleData
 from dpsql.interfaces.sqlalchemy import DpsqlDialect, told
 from dpsql.interfaces.sqlalchemy.dialect import _restore_settings
 
+pytestmark = pytest.mark.slow
+
 
 def shown(engine: Engine, name: str) -> str:
     with engine.connect() as connection:

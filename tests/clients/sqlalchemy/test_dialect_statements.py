@@ -41,7 +41,7 @@ from sqlalchemy.schema import CreateTable
 from dpsql.compiler.settings import SETTING_NAMES
 from dpsql.interfaces.sqlalchemy import told
 from dpsql.interfaces.sqlalchemy.execution import EXECUTION_OPTIONS
-from tests.support.needed import package
+from tests.support.optional_dependencies import package
 
 
 def statements(tables: Any) -> dict[str, Any]:

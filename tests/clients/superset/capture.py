@@ -1,4 +1,4 @@
-"""What Superset asks of the catalog, written down as `tests.support.wire.capture` does for other clients.
+"""What Superset asks of the catalog, written down as `tests.support.wire.capture_catalog_queries` does for other clients.
 
 .venv/bin/python -m tests.clients.superset.capture      rewrites tests/corpus/catalog/superset.sql
 """
@@ -10,10 +10,10 @@ import tempfile
 from pathlib import Path
 
 from tests.clients.superset.api import User, log_in
-from tests.clients.superset.program import running_superset
-from tests.support.wire.capture import FOLDER, SKIPPED, logged, named, numbers
-from tests.support.wire.ground import Place
-from tests.support.wire.reference import running_reference
+from tests.clients.superset.superset_process import running_superset
+from tests.support.wire.capture_catalog_queries import FOLDER, SKIPPED, logged, named, numbers
+from tests.support.wire.hospital import Place
+from tests.support.wire.reference_server import running_reference
 
 TABLES = ("patients", "visits", "wards", "planned_visits")
 

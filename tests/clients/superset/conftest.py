@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.clients.superset.api import User, log_in
+from tests.clients.superset.datasets import made_dataset, register
 from tests.clients.superset.hospital import Hospital, served_hospital
-from tests.clients.superset.making import made_dataset, register
-from tests.clients.superset.program import Superset, running_superset
-from tests.clients.superset.recording import Relay, recorded
+from tests.clients.superset.relay import Relay, recorded
+from tests.clients.superset.superset_process import Superset, running_superset
 
 ANALYSTS = ("ana", "bob", "eve")  # of whom eve is unknown to dpsql
 

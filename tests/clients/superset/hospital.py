@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 from dpsql.interfaces.cli.demo_hospital import make_hospital
-from tests.support.served import USERS, Server, serving
+from tests.support.server import USERS, Server, serving
 
 PASSWORDS = {**USERS, "superset": "for all of them"}
 CHANGES = {

@@ -16,11 +16,11 @@ import pytest
 
 from tests.clients.superset.api import Refused, User
 from tests.clients.superset.charts import Chart, Json
+from tests.clients.superset.datasets import made_dataset, register
 from tests.clients.superset.gallery import CHARTS, VIRTUAL, VIRTUAL_CHARTS
-from tests.clients.superset.making import made_dataset, register
-from tests.clients.superset.recording import recorded
+from tests.clients.superset.relay import recorded
 from tests.corpus import reader
-from tests.support.served import Server, serving
+from tests.support.server import Server, serving
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 SENT = CORPUS / "bi" / "superset_sent.sql"

@@ -15,11 +15,11 @@ import pytest
 
 from tests.clients.superset.api import Json, Refused, User
 from tests.clients.superset.charts import CHARTS, Chart, dashboard, metric, query
+from tests.clients.superset.datasets import made_dataset, register
 from tests.clients.superset.hospital import Hospital
-from tests.clients.superset.making import made_dataset, register
-from tests.clients.superset.program import Superset, take_picture
-from tests.clients.superset.recording import Relay
-from tests.support.served import make_certificate, serving
+from tests.clients.superset.relay import Relay
+from tests.clients.superset.superset_process import Superset, take_picture
+from tests.support.server import make_certificate, serving
 
 pytestmark = pytest.mark.superset
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.served import serving
-from tests.support.wire.ground import PASSWORD, Place, fill_duckdb
-from tests.support.wire.reference import running_reference
+from tests.support.server import serving
+from tests.support.wire.hospital import PASSWORD, Place, fill_duckdb
+from tests.support.wire.reference_server import running_reference
 
 
 @pytest.fixture(scope="session")

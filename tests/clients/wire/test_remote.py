@@ -19,7 +19,9 @@ import pytest
 
 import dpsql
 from dpsql.interfaces.dbapi.types import TypeCode
-from tests.support.served import Server, serving
+from tests.support.server import Server, serving
+
+pytestmark = pytest.mark.slow
 
 BUDGET = """
 privacy:

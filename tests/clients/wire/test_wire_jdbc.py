@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.wire import java
 from tests.support.wire.compare import differences
-from tests.support.wire.ground import Place
+from tests.support.wire.hospital import Place
 
 pytestmark = pytest.mark.clients
 

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.served import make_certificate
+from tests.support.server import make_certificate
 from tests.support.wire.adapters import CLIENTS, Client, Psycopg, Psycopg2, connected, refused
-from tests.support.wire.ground import Place
+from tests.support.wire.hospital import Place
+
+pytestmark = pytest.mark.slow
 
 each = pytest.mark.parametrize("kind", CLIENTS, ids=lambda kind: kind.name)
 FIRST = CLIENTS[0]

@@ -19,8 +19,8 @@ import psycopg
 import pytest
 
 import dpsql
-from tests.support.served import serving
-from tests.support.wire.ground import PASSWORD, Place, fill_duckdb
+from tests.support.server import serving
+from tests.support.wire.hospital import PASSWORD, Place, fill_duckdb
 
 BUSY = "DECLARE busy THRESHOLD 250 WITH (epsilon = 100, answers = 3)"
 HOLDOUT = "DECLARE h HOLDOUT WITH (n = 300, threshold = 0.1, epsilon = 100, budget = 3)"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from tests.support.wire.ground import Place
+from tests.support.wire.hospital import Place
 
 MAKE = "CREATE MODEL older AS LOGISTIC REGRESSION ON insured USING sex FROM patients WITH (epsilon = 0.2)"
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.wire import node
 from tests.support.wire.compare import differences
-from tests.support.wire.ground import Place
+from tests.support.wire.hospital import Place
 
 SAME = (
     "literals", "application_name", "wards", "wards in binary", "lists", "parameters", "odd text", "null", "wrong text",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.wire import battery, introspect
+from tests.support.wire import catalog_introspection as introspect
+from tests.support.wire import client_checks as battery
 from tests.support.wire.adapters import connected, refused
-from tests.support.wire.battery import NEEDS, PARTS, PRIVATE, Part
+from tests.support.wire.client_checks import NEEDS, PARTS, PRIVATE, Part
 from tests.support.wire.compare import differences
-from tests.support.wire.ground import Place
+from tests.support.wire.hospital import Place
 from tests.support.wire.odbc import ANSI, UNICODE, Odbc, OdbcAnsi
 
 pytestmark = pytest.mark.clients

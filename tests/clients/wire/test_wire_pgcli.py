@@ -8,8 +8,8 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from tests.support.needed import missing, package
-from tests.support.wire.ground import Place
+from tests.support.optional_dependencies import missing, package
+from tests.support.wire.hospital import Place
 
 PGCLI = Path(sys.executable).with_name("pgcli")
 CONFIG = """

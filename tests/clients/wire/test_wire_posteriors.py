@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psycopg
 
-from tests.support.wire.ground import Place
+from tests.support.wire.hospital import Place
 
 
 def test_columns_are_doubles(served: Place) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.wire import psql
-from tests.support.wire.ground import Place
+from tests.support.wire.hospital import Place
 
 STATEMENTS = r"""
 SELECT * FROM wards ORDER BY ward;

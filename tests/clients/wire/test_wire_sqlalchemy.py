@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.wire import alchemy, introspect
+from tests.support.wire import catalog_introspection as introspect
+from tests.support.wire import sqlalchemy_programs as alchemy
 from tests.support.wire.compare import differences
-from tests.support.wire.ground import Place
+from tests.support.wire.hospital import Place
+
+pytestmark = pytest.mark.slow
 
 each = pytest.mark.parametrize("driver", alchemy.DRIVERS)
 

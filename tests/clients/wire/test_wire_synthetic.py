@@ -7,7 +7,7 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from tests.support.wire.ground import Place
+from tests.support.wire.hospital import Place
 
 MAKE = "CREATE SYNTHETIC TABLE people_like AS SELECT sex, insured FROM patients WITH (epsilon = 0.1)"
 NAMED = "SELECT relname, relkind FROM pg_class WHERE relname = 'people_like'"

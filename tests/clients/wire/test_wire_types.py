@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.wire import introspect
+from tests.support.wire import catalog_introspection as introspect
 from tests.support.wire.compare import differences
-from tests.support.wire.ground import Place
+from tests.support.wire.hospital import Place
 
 
 @pytest.mark.parametrize("ask", (introspect.psycopg_types, introspect.asyncpg_types, introspect.pgcli_completion))

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tests.support.needed import package
-from tests.support.wire.ground import Place
+from tests.support.optional_dependencies import package
+from tests.support.wire.hospital import Place
 
 Rows = list[tuple[Any, ...]]
 

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.support.needed import missing, program
-from tests.support.wire.ground import Place
+from tests.support.optional_dependencies import missing, program
+from tests.support.wire.hospital import Place
 
 SOURCE = Path(__file__).resolve().parents[2] / "clients" / "wire" / "Matrix.java"
 DRIVERS = (Path("/usr/share/java/postgresql.jar"),)

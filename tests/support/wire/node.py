@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.support.needed import missing, package
-from tests.support.wire.ground import Place
+from tests.support.optional_dependencies import missing, package
+from tests.support.wire.hospital import Place
 
 PROGRAM = Path(__file__).resolve().parents[2] / "clients" / "wire" / "node" / "matrix.js"
 PACKAGES = Path(sys.prefix) / "node" / "node_modules"

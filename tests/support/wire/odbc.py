@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.support.needed import missing, package
+from tests.support.optional_dependencies import missing, package
 from tests.support.wire.adapters import Client, How, Rows, Told
-from tests.support.wire.ground import Place
+from tests.support.wire.hospital import Place
 
 UNICODE, ANSI = "PostgreSQL Unicode", "PostgreSQL ANSI"
 

@@ -6,9 +6,9 @@ import re
 import subprocess
 from pathlib import Path
 
-from tests.support.needed import missing
+from tests.support.optional_dependencies import missing
 from tests.support.postgres import find_binaries
-from tests.support.wire.ground import Place
+from tests.support.wire.hospital import Place
 
 
 def bundled() -> Path:

@@ -73,8 +73,15 @@ def ready_for_query(status: str) -> bytes:
 def row_description(fields: Sequence[FieldDescription]) -> bytes:
     body = [pack_int16(len(fields))]
     for field in fields:
-        body.append(pack_text(field.name) + pack_uint32(0) + pack_int16(0) + pack_uint32(field.type) + pack_int16(field.size)
-                    + pack_int32(field.modifier) + pack_int16(field.format))  # fmt: skip
+        body.append(
+            pack_text(field.name)
+            + pack_uint32(0)
+            + pack_int16(0)
+            + pack_uint32(field.type)
+            + pack_int16(field.size)
+            + pack_int32(field.modifier)
+            + pack_int16(field.format)
+        )
     return frame_message(b"T", b"".join(body))
 
 

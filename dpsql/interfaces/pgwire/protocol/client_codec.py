@@ -232,8 +232,15 @@ NO_DATA, PORTAL_SUSPENDED, EMPTY_QUERY = (
     SimpleReply("EmptyQueryResponse"),
 )
 COPY_DONE_REPLY = SimpleReply("CopyDone")
-_SIMPLE_REPLIES = {b"1": PARSE_COMPLETE, b"2": BIND_COMPLETE, b"3": CLOSE_COMPLETE, b"n": NO_DATA, b"s": PORTAL_SUSPENDED,
-         b"I": EMPTY_QUERY, b"c": COPY_DONE_REPLY}  # fmt: skip
+_SIMPLE_REPLIES = {
+    b"1": PARSE_COMPLETE,
+    b"2": BIND_COMPLETE,
+    b"3": CLOSE_COMPLETE,
+    b"n": NO_DATA,
+    b"s": PORTAL_SUSPENDED,
+    b"I": EMPTY_QUERY,
+    b"c": COPY_DONE_REPLY,
+}
 
 
 def read_reply(kind: bytes, body: bytes) -> BackendReply:

@@ -96,8 +96,16 @@ def _out_of_range_error(text: str, wire: WireType) -> Error:
     return DataError(f'value "{text}" is out of range for type {wire.spelled}', sqlstate="22003")
 
 
-_BOOL_WORDS = (("true", True), ("false", False), ("yes", True), ("no", False), ("on", True), ("off", False), ("1", True),
-          ("0", False))  # fmt: skip
+_BOOL_WORDS = (
+    ("true", True),
+    ("false", False),
+    ("yes", True),
+    ("no", False),
+    ("on", True),
+    ("off", False),
+    ("1", True),
+    ("0", False),
+)
 
 
 def _parse_bool(text: str, wire: WireType) -> bool:
@@ -318,12 +326,23 @@ def _parse_vector(text: str, wire: WireType) -> list[Value]:
 
 
 _TEXT_PARSERS: dict[str, Callable[[str, WireType], Value]] = {
-    "bool": _parse_bool, "bytea": _parse_bytea,
-    "int2": _parse_integer, "int4": _parse_integer, "int8": _parse_integer, "oid": _parse_integer, "xid": _parse_integer,
-    "float4": _parse_float, "float8": _parse_float, "numeric": _parse_numeric,
-    "date": _parse_date, "time": _parse_time, "timestamp": _parse_timestamp, "timestamptz": _parse_timestamptz, "interval": _parse_interval,
+    "bool": _parse_bool,
+    "bytea": _parse_bytea,
+    "int2": _parse_integer,
+    "int4": _parse_integer,
+    "int8": _parse_integer,
+    "oid": _parse_integer,
+    "xid": _parse_integer,
+    "float4": _parse_float,
+    "float8": _parse_float,
+    "numeric": _parse_numeric,
+    "date": _parse_date,
+    "time": _parse_time,
+    "timestamp": _parse_timestamp,
+    "timestamptz": _parse_timestamptz,
+    "interval": _parse_interval,
     "uuid": _parse_uuid,
-}  # fmt: skip
+}
 
 
 # --- binary ----------------------------------------------------------------------------------------------------------

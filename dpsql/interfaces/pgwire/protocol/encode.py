@@ -215,15 +215,25 @@ def _to_json_string(value: Any) -> str:
 
 
 _TEXT_WRITERS: dict[str, Callable[[Any], str]] = {
-    "bool": _bool_to_text, "bytea": _bytea_to_text,
-    "int2": _integer_to_text, "int4": _integer_to_text, "int8": _integer_to_text, "oid": _integer_to_text, "xid": _integer_to_text,
-    "float4": lambda value: single_to_text(float(value)), "float8": lambda value: double_to_text(float(value)),
+    "bool": _bool_to_text,
+    "bytea": _bytea_to_text,
+    "int2": _integer_to_text,
+    "int4": _integer_to_text,
+    "int8": _integer_to_text,
+    "oid": _integer_to_text,
+    "xid": _integer_to_text,
+    "float4": lambda value: single_to_text(float(value)),
+    "float8": lambda value: double_to_text(float(value)),
     "numeric": numeric_to_text,
-    "date": _date_to_text, "time": _time_to_text, "timetz": _timetz_to_text,
-    "timestamp": _timestamp_to_text, "timestamptz": _timestamptz_to_text,
+    "date": _date_to_text,
+    "time": _time_to_text,
+    "timetz": _timetz_to_text,
+    "timestamp": _timestamp_to_text,
+    "timestamptz": _timestamptz_to_text,
     "interval": lambda value: str(_to_interval(value)),
-    "json": json_to_text, "jsonb": json_to_text,
-}  # fmt: skip
+    "json": json_to_text,
+    "jsonb": json_to_text,
+}
 
 
 # --- binary ----------------------------------------------------------------------------------------------------------
@@ -288,13 +298,26 @@ def _oid_to_bytes(value: object) -> bytes:
 
 
 _BINARY_ENCODERS: dict[str, Encoder] = {
-    "bool": lambda value: b"\1" if value else b"\0", "bytea": bytes,
-    "int2": _make_integer_encoder("!h"), "int4": _make_integer_encoder("!i"), "int8": _make_integer_encoder("!q"), "oid": _make_integer_encoder("!I"), "xid": _make_integer_encoder("!I"),
-    "regproc": _oid_to_bytes, "regclass": _oid_to_bytes, "regtype": _oid_to_bytes, "regnamespace": _oid_to_bytes,
-    "float4": _make_float_encoder("!f"), "float8": _make_float_encoder("!d"), "numeric": numeric_to_bytes,
-    "date": _date_to_bytes, "time": _time_to_bytes, "timetz": _timetz_to_bytes,
-    "timestamp": _timestamp_to_bytes, "timestamptz": _timestamp_to_bytes,
+    "bool": lambda value: b"\1" if value else b"\0",
+    "bytea": bytes,
+    "int2": _make_integer_encoder("!h"),
+    "int4": _make_integer_encoder("!i"),
+    "int8": _make_integer_encoder("!q"),
+    "oid": _make_integer_encoder("!I"),
+    "xid": _make_integer_encoder("!I"),
+    "regproc": _oid_to_bytes,
+    "regclass": _oid_to_bytes,
+    "regtype": _oid_to_bytes,
+    "regnamespace": _oid_to_bytes,
+    "float4": _make_float_encoder("!f"),
+    "float8": _make_float_encoder("!d"),
+    "numeric": numeric_to_bytes,
+    "date": _date_to_bytes,
+    "time": _time_to_bytes,
+    "timetz": _timetz_to_bytes,
+    "timestamp": _timestamp_to_bytes,
+    "timestamptz": _timestamp_to_bytes,
     "interval": lambda value: _to_interval(value).to_bytes(),
     "uuid": _uuid_to_bytes,
     "jsonb": lambda value: b"\1" + json_to_text(value).encode("utf-8", "replace"),
-}  # fmt: skip
+}

@@ -86,8 +86,26 @@ VECTOR_NAMES = frozenset({"int2vector", "oidvector"})
 TEXT_TYPE, JSON_TYPE = TYPES_BY_NAME["text"], TYPES_BY_NAME["json"]
 
 # What the catalog says that PostgreSQL has and dpsql's own types have not.
-_CATALOG_NAMES = frozenset({"name", "oid", "char", "xid", "regproc", "regclass", "regtype", "regnamespace", "int2vector",
-                      "oidvector", "pg_node_tree", "aclitem", "json", "jsonb", "bytea", "timetz"})  # fmt: skip
+_CATALOG_NAMES = frozenset(
+    {
+        "name",
+        "oid",
+        "char",
+        "xid",
+        "regproc",
+        "regclass",
+        "regtype",
+        "regnamespace",
+        "int2vector",
+        "oidvector",
+        "pg_node_tree",
+        "aclitem",
+        "json",
+        "jsonb",
+        "bytea",
+        "timetz",
+    }
+)
 # DuckDB's words for types that are another one's on the wire.
 _DUCKDB_NAMES = {
     "blob": "bytea", "uhugeint": "numeric", "bignum": "numeric", "varint": "numeric",
@@ -156,7 +174,8 @@ def find_cast_types(sql: str) -> dict[int, WireType]:
     {1: '_oid', 2: 'name'}
     >>> {number: wire.name for number, wire in find_cast_types('SELECT $1::CHAR, $2::"char"').items()}
     {1: 'bpchar', 2: 'char'}
-    >>> find_cast_types("SELECT $1::timestamp with time zone, $2::time(3)")  # more words may follow, which the session reads
+    # more words may follow, which the session reads
+    >>> find_cast_types("SELECT $1::timestamp with time zone, $2::time(3)")
     {}
     """
     if "::" not in sql:

@@ -101,10 +101,17 @@ class ServerContext:
         self.metrics.statements[connection.database, report.outcome] += 1
         charge = report.charge
         self.log.info(
-            "statement", user=connection.user, account=report.account, database=connection.database, kind=report.kind,
-            outcome=report.outcome, sqlstate=report.sqlstate, charged_epsilon=float(charge.epsilon) if charge else None,
-            charged_delta=float(charge.delta) if charge else None, seconds=round_up_to_grid(report.seconds, connection.grid),
-        )  # fmt: skip
+            "statement",
+            user=connection.user,
+            account=report.account,
+            database=connection.database,
+            kind=report.kind,
+            outcome=report.outcome,
+            sqlstate=report.sqlstate,
+            charged_epsilon=float(charge.epsilon) if charge else None,
+            charged_delta=float(charge.delta) if charge else None,
+            seconds=round_up_to_grid(report.seconds, connection.grid),
+        )
 
     def count_connections(self, database: str | None = None, user: str | None = None) -> int:
         return sum(

@@ -11,8 +11,8 @@ from time import monotonic
 
 from dpsql.amounts import NO_CHARGE
 from dpsql.errors import EngineFailed, Error, InternalError, QueryCanceled
-from dpsql.interfaces.pgwire.backend_session.handler import ProtocolHandler
 from dpsql.interfaces.pgwire.backend_session.notices import encode_structured_notice
+from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolHandler
 from dpsql.interfaces.pgwire.backend_session.session_protocol import PreparedStatementInfo
 from dpsql.interfaces.pgwire.protocol import extension as meta
 from dpsql.interfaces.pgwire.protocol.frontend import FrontendMessage

@@ -19,7 +19,8 @@ from dpsql.errors import OperationalError
 
 # TLS between bytes of the network and bytes of the protocol, without I/O; and the server's certificate.
 #
-# TLS 1.2 and later. The certificate can be changed while the server runs: who connects after `load_certificate` gets the new one.
+# TLS 1.2 and later. The certificate can be changed while the server runs: who connects after `load_certificate` gets
+# the new one.
 
 ALPN_PROTOCOL = "postgresql"
 HANDSHAKE_FIRST_BYTE = 0x16
@@ -42,7 +43,8 @@ _SIGNATURE_HASHES = {
 
 @dataclass(frozen=True)
 class Certificate:
-    """`hash_certificate` is what logins are bound to; None for signatures whose hash is not known, such as Ed25519's."""
+    """`hash_certificate` is what logins are bound to; None for signatures whose hash is not known, such as
+    Ed25519's."""
 
     context: ssl.SSLContext
     end_point: bytes | None

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 # What stands around a cursor: the query block it is in, the clause, and the tables whose columns can be named there.
 #
-# Read from tokens and their parentheses alone: what is typed is seldom a statement yet. What cannot be read is left out.
+# Read from tokens and their parentheses alone: what is typed is seldom a statement yet. What cannot be read is left
+# out.
 
 CLAUSE_WORDS = ("select", "from", "where", "group", "having", "order", "qualify", "window", "limit", "offset", "with")
 CLAUSES_AFTER_FROM = frozenset(CLAUSE_WORDS) - {"from", "select", "with"}

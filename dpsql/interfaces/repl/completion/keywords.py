@@ -40,10 +40,40 @@ TYPE_NAMES = frozenset(
 )  # fmt: skip
 
 KEYWORDS = frozenset(
-    word.lower() for phrase in (*STATEMENT_KEYWORDS, *CLAUSE_KEYWORDS, *EXPRESSION_KEYWORDS, *OTHER_KEYWORDS) for word in phrase.split()
-) - {"at", "row", "rows", "work", "groups", "time", "zone", "options", "budget", "tables", "first", "last", "next",
-     "date", "timestamp", "interval", "model", "models", "linear", "replace", "synthetic", "regression",
-     "ask", "close", "threshold", "thresholds", "holdout", "holdouts", "against"}  # fmt: skip
+    word.lower()
+    for phrase in (*STATEMENT_KEYWORDS, *CLAUSE_KEYWORDS, *EXPRESSION_KEYWORDS, *OTHER_KEYWORDS)
+    for word in phrase.split()
+) - {
+    "at",
+    "row",
+    "rows",
+    "work",
+    "groups",
+    "time",
+    "zone",
+    "options",
+    "budget",
+    "tables",
+    "first",
+    "last",
+    "next",
+    "date",
+    "timestamp",
+    "interval",
+    "model",
+    "models",
+    "linear",
+    "replace",
+    "synthetic",
+    "regression",
+    "ask",
+    "close",
+    "threshold",
+    "thresholds",
+    "holdout",
+    "holdouts",
+    "against",
+}
 """Those that are seldom a column's name."""
 
 RESERVED_WORDS = frozenset(

@@ -90,8 +90,19 @@ _OPERATOR_KEYWORDS = ("AND", "OR", "IN", "NOT IN", "BETWEEN", "LIKE", "NOT LIKE"
               "IS DISTINCT FROM", "SIMILAR TO", "AT TIME ZONE")  # fmt: skip
 _COMPARISON_SIGNS = ("=", "<", ">", "<=", ">=", "<>")
 _JOIN_KEYWORDS = ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "INNER JOIN", "CROSS JOIN", "NATURAL JOIN")
-_TRAILING_CLAUSES = ("WHERE", "GROUP BY", "HAVING", "QUALIFY", "ORDER BY", "LIMIT", "OFFSET", "UNION ALL", "UNION", "INTERSECT",
-         "EXCEPT")  # fmt: skip
+_TRAILING_CLAUSES = (
+    "WHERE",
+    "GROUP BY",
+    "HAVING",
+    "QUALIFY",
+    "ORDER BY",
+    "LIMIT",
+    "OFFSET",
+    "UNION ALL",
+    "UNION",
+    "INTERSECT",
+    "EXCEPT",
+)
 _KEYWORDS_AFTER_CLAUSE = {
     "select": ("AS", "FROM", *_OPERATOR_KEYWORDS, *_TRAILING_CLAUSES[-4:]),
     "from": (*_TRAILING_CLAUSES[:1], *_JOIN_KEYWORDS, *_TRAILING_CLAUSES[1:], "AS"),
@@ -255,11 +266,31 @@ def _complete_nothing(menu: CandidateMenu, around: CursorContext, names: Complet
     """Transactions take no names."""
 
 
-_SHOW_TARGETS = ("BUDGET", "TABLES", "COLUMNS FROM", "SYNTHETIC TABLES", "SYNTHETIC TABLE", "MODELS", "MODEL", "THRESHOLDS",
-          "HOLDOUTS", "ALL")  # fmt: skip
-_COMMAND_COMPLETERS = {"set": _complete_set, "show": _complete_show, "reset": _complete_show, "describe": _complete_describe, "desc": _complete_describe,
-             "create": _complete_create, "drop": _complete_create, "declare": _complete_declare, "ask": _complete_ask, "close": _complete_nothing,
-             **dict.fromkeys(("begin", "commit", "rollback", "savepoint", "discard", "start"), _complete_nothing)}  # fmt: skip
+_SHOW_TARGETS = (
+    "BUDGET",
+    "TABLES",
+    "COLUMNS FROM",
+    "SYNTHETIC TABLES",
+    "SYNTHETIC TABLE",
+    "MODELS",
+    "MODEL",
+    "THRESHOLDS",
+    "HOLDOUTS",
+    "ALL",
+)
+_COMMAND_COMPLETERS = {
+    "set": _complete_set,
+    "show": _complete_show,
+    "reset": _complete_show,
+    "describe": _complete_describe,
+    "desc": _complete_describe,
+    "create": _complete_create,
+    "drop": _complete_create,
+    "declare": _complete_declare,
+    "ask": _complete_ask,
+    "close": _complete_nothing,
+    **dict.fromkeys(("begin", "commit", "rollback", "savepoint", "discard", "start"), _complete_nothing),
+}
 
 
 # --- queries ---------------------------------------------------------------------------------------------------------

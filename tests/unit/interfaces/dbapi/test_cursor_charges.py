@@ -1,0 +1,106 @@
+"""What a cursor says of a charge is what the ledger says: also after a cancel, a timeout, Ctrl-C or a failed run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import dpsql
+from dpsql.errors import EngineFailed, QueryCanceled
+from dpsql.interfaces.dbapi.connection import Connection
+from tests.support.controlled_runs import COUNT, PATIENCE, House, gated_house, in_thread, press_ctrl_c, until
+from tests.support.optional_dependencies import package
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with gated_house(tmp_path) as opened:
+        yield opened
+
+
+def told(connection: Connection, cursor: dpsql.Cursor) -> bool:
+    """Whether the cursor's figure is the ledger's."""
+    balance, loss = connection.budget(), cursor.loss
+    return (
+        balance.charges == 1
+        and bool(loss)
+        and (loss.rho, loss.selection_delta)
+        == (
+            balance.spent_rho,
+            balance.spent_delta,
+        )
+    )
+
+
+def test_after_a_cancel(house: House) -> None:
+    connection = Connection(house.session)
+    cursor = connection.cursor()
+    thread, got = in_thread(lambda: cursor.execute(COUNT))
+    until(lambda: house.engine.began)
+    connection.cancel()
+    thread.join(PATIENCE)
+    assert isinstance(got[0], QueryCanceled) and got[0].charge == cursor.loss
+    assert told(connection, cursor)
+    house.engine.gate.set()
+    assert cursor.execute(COUNT).fetchall() == [(2400,)] and not cursor.loss
+
+
+def test_after_a_timeout_and_of_the_question_asked_again(house: House) -> None:
+    connection = Connection(house.session)
+    cursor = connection.cursor().execute("SET statement_timeout = ?", ["250ms"])
+    with pytest.raises(QueryCanceled) as caught:
+        cursor.execute(COUNT)
+    assert caught.value.charge == cursor.loss and told(connection, cursor)
+    with pytest.raises(QueryCanceled) as caught:
+        cursor.execute(COUNT)
+    assert not caught.value.charge and not cursor.loss  # it was paid for before
+    house.engine.gate.set()
+
+
+def test_after_a_failed_run(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise EngineFailed("no")
+
+    monkeypatch.setattr(house.engine, "execute", fail)
+    connection = Connection(house.session)
+    cursor = connection.cursor()
+    with pytest.raises(EngineFailed) as caught:
+        cursor.execute(COUNT)
+    assert caught.value.charge == cursor.loss and told(connection, cursor)
+
+
+@pytest.mark.parametrize("library", ["", "polars"])
+def test_after_ctrl_c(house: House, library: str) -> None:
+    """Also where polars was used: it makes the system begin waits without a time again, and Ctrl-C is not seen."""
+    if library:
+        polars = package(library)
+        repr(polars.DataFrame([polars.Series("a", [1], dtype=polars.Int64)]))
+    connection = Connection(house.session)
+    cursor = connection.cursor()
+    thread = press_ctrl_c(lambda: house.engine.began)
+    with pytest.raises(KeyboardInterrupt):
+        cursor.execute(COUNT)
+    thread.join()
+    assert told(connection, cursor)
+    house.engine.gate.set()
+
+
+def test_what_is_refused_is_not_charged(house: House) -> None:
+    connection = Connection(house.session)
+    cursor = connection.cursor()
+    with pytest.raises(dpsql.ProgrammingError) as caught:
+        cursor.execute("SELECT COUNT(*) FROM nowhere")
+    assert not caught.value.charge and not cursor.loss and connection.budget().charges == 0
+    house.engine.gate.set()
+
+
+def test_post_processing_that_fails_after_the_charge(house: House) -> None:
+    """An error there is told in full, and so is the charge."""
+    house.engine.gate.set()
+    connection = Connection(house.session)
+    cursor = connection.cursor()
+    with pytest.raises(dpsql.Error) as caught:
+        cursor.execute("SELECT CAST('x' || COUNT(*) AS INTEGER) AS n FROM orders")
+    assert caught.value.charge == cursor.loss and told(connection, cursor)

@@ -1,0 +1,144 @@
+"""Made-up databases: what is stored is legal in the engine, keys are unique, and neighbors are neighbors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from dpsql.engines.in_memory import InMemoryEngine, InMemoryEngineError
+from dpsql.schema.domain import Domain
+from dpsql.schema.load import load_schema
+from dpsql.schema.model import Column, ForeignUnit, Neighbors, OwnUnit
+from dpsql.types import Kind, Type, decimal_type
+from dpsql.verify.generate.choices import ChoiceStream
+from dpsql.verify.generate.columns import NULL, engine_type_name, serial_literal, store_column
+from dpsql.verify.generate.neighbors import TableRows, random_pair
+from dpsql.verify.generate.schemas import SCHEMA_SHAPES, GeneratedSchema, generate_from_schema, random_schema
+from dpsql.verify.paired_engine import fill_engine
+from dpsql.verify.report import render_schema
+
+SCHEMAS = sorted((Path(__file__).parents[4] / "schemas").glob("*.yaml"))
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[InMemoryEngine]:
+    scratch = InMemoryEngine(1)
+    yield scratch
+    scratch.close()
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_every_value_of_a_pool_is_one_of_its_type(kind: Kind, engine: InMemoryEngine) -> None:
+    type_ = decimal_type(10, 2) if kind is Kind.DECIMAL else Type(kind)
+    for seed in range(12):
+        stored = store_column(Column("x", Domain(type_)), ChoiceStream(seed))
+        rows = [(text,) for text in (*stored.pool, *stored.own, *stored.far)]
+        engine.fill_table("t", [("x", stored.engine_type)], rows)
+        assert engine.query_rows("SELECT COUNT(*) FROM t") == [(len(rows),)]
+        assert stored.pool[-1] == NULL
+
+
+def test_an_engine_that_failed_within_itself_begins_again_with_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB answers nothing after an internal error of its own: else every later statement would be a finding."""
+    scratch = InMemoryEngine(1)
+    scratch.fill_table("t", [("a", "INTEGER")], [["1"], ["2"]])
+    scratch.fill_table("t", [("a", "INTEGER")], [["3"]])
+
+    def fails(*_: object) -> None:
+        raise duckdb.InternalException("INTERNAL Error: as planted")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scratch, "_run", fails)
+        with pytest.raises(InMemoryEngineError, match="as planted"):
+            scratch.query_rows("SELECT a FROM t")
+    assert scratch.query_rows("SELECT a FROM t") == [(3,)]
+    scratch.close()
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_serial_values_differ(kind: Kind, engine: InMemoryEngine) -> None:
+    type_ = decimal_type(10, 2) if kind is Kind.DECIMAL else Type(kind)
+    found = [serial_literal(Column("x", Domain(type_)), type_, number) for number in range(300)]
+    engine.fill_table("t", [("x", engine_type_name(type_))], [(text,) for text in found])
+    ((count, distinct),) = engine.query_rows("SELECT COUNT(x), COUNT(DISTINCT x) FROM t")
+    assert count == distinct == (0 if kind in (Kind.BOOLEAN, Kind.TIME, Kind.INTERVAL) else 300)
+
+
+def worlds() -> Iterator[tuple[GeneratedSchema, ChoiceStream]]:
+    for seed in range(40):
+        draws = ChoiceStream(seed)
+        yield generate_from_schema(random_schema(draws, SCHEMA_SHAPES[seed % len(SCHEMA_SHAPES)]), draws), draws
+    for path in SCHEMAS:
+        for seed in range(3):
+            draws = ChoiceStream(seed)
+            yield generate_from_schema(load_schema(path), draws), draws
+
+
+def units_of(
+    world: GeneratedSchema, table: str, rows: TableRows, engine: InMemoryEngine
+) -> Counter[tuple[object, tuple[str, ...]]]:
+    """Each row with the unit that it belongs to, found by following the foreign keys by hand."""
+    laid = world.table_named(table)
+    unit = laid.table.unit
+    assert isinstance(unit, OwnUnit | ForeignUnit)
+    place = [column.name for column in laid.columns].index(unit.column)
+    if isinstance(unit, OwnUnit) or world.unit_column(laid) is not None:
+        return Counter((row[place], row) for row in rows[table])
+    target = world.table_named(unit.table)
+    key = [column.name for column in target.columns].index(unit.key)
+    owners = {row[key]: owner for owner, row in units_of(world, unit.table, rows, engine) if row[key] != NULL}
+    return Counter((owners.get(row[place], NULL), row) for row in rows[table])
+
+
+def test_neighbors_differ_in_as_many_units_as_are_protected(engine: InMemoryEngine) -> None:
+    compared = 0
+    for world, draws in worlds():
+        pair, privacy = random_pair(world, draws), world.schema.privacy
+        for public in world.public_tables:
+            assert pair.first[public.name] == pair.second[public.name]
+        left, came = set[object](), set[object]()
+        for laid in world.private_tables:
+            if privacy.unit == "row":
+                one, other = Counter(pair.first[laid.name]), Counter(pair.second[laid.name])
+                moved = (one - other).total() + (other - one).total()
+                assert moved <= privacy.group_size * (2 if privacy.neighbors is Neighbors.CHANGE_ONE else 1)
+                continue
+            one, other = (units_of(world, laid.name, rows, engine) for rows in (pair.first, pair.second))
+            left |= {unit for unit, _ in one - other} - {NULL}
+            came |= {unit for unit, _ in other - one} - {NULL}
+        # Under change_one, a unit that makes room for another is one: as many may come as leave.
+        sides = (left, came) if privacy.neighbors is Neighbors.CHANGE_ONE else (left | came,)
+        assert all(len(side) <= privacy.group_size for side in sides)
+        assert not any(str(unit).startswith("'xx") for unit in left | came)
+        compared += bool(left | came)
+    assert compared > 20
+
+
+def test_keys_that_are_declared_unique_are(engine: InMemoryEngine) -> None:
+    for world, draws in worlds():
+        pair = random_pair(world, draws)
+        for rows in (pair.first, pair.second, pair.mixed):
+            fill_engine(engine, world, rows)
+            for laid in world.tables:
+                for key in laid.table.unique:
+                    names = ", ".join(f'"{name}"' for name in key)
+                    held = " AND ".join(f'"{name}" IS NOT NULL' for name in key)
+                    sql = f'SELECT COUNT(*) FROM (SELECT {names} FROM "{laid.name}" WHERE {held} '
+                    sql += f"GROUP BY {names} HAVING COUNT(*) > 1)"
+                    assert engine.query_rows(sql) == [(0,)], (laid.name, key)
+
+
+def test_a_schema_is_shown_as_one_that_can_be_loaded(tmp_path: Path) -> None:
+    for seed in range(60):
+        draws = ChoiceStream(seed)
+        world = generate_from_schema(random_schema(draws), draws)
+        (tmp_path / "shown.yaml").write_text("\n".join(render_schema(world)) + "\n", encoding="utf-8")
+        loaded = load_schema(tmp_path / "shown.yaml")
+        assert {t.name: (t.unit, t.unique, t.columns) for t in loaded.tables} == {
+            t.name: (t.unit, t.unique, t.columns) for t in world.schema.tables
+        }
+        assert loaded.privacy.contributions == world.schema.privacy.contributions
