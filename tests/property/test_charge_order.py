@@ -55,9 +55,9 @@ class WatchedLedger(Watched):
         self._note("paid")
         return claims
 
-    def store(self, release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes:
+    def store_body(self, release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes:
         self._note("store")
-        stored: bytes = self.inner.store(release, body, errors)
+        stored: bytes = self.inner.store_body(release, body, errors)
         self._note("stored")
         return stored
 

@@ -76,27 +76,27 @@ class FakeData:
     def check_read(self) -> None:
         self.check()
 
-    def stored(self, release: int) -> bytes | None:
+    def read_body(self, release: int) -> bytes | None:
         return self.bodies.get(release)
 
-    def store(self, release: int, body: bytes, errors: object = None) -> bytes:
+    def store_body(self, release: int, body: bytes, errors: object = None) -> bytes:
         if self.full is not None:
             raise self.full
         return self.bodies.setdefault(release, body)
 
     def begin_run(self, release: int, holder: str, seconds: float) -> RunLease:
-        if self.stored(release) is not None:
+        if self.read_body(release) is not None:
             return RunLease("", 0, 0, 0)
         return RunLease(holder, 0, None, round(seconds * 10**6))
 
-    def run_of(self, release: int) -> RunLease | None:
+    def find_run(self, release: int) -> RunLease | None:
         return None
 
-    def keep_run(self, release: int, holder: str, seconds: float) -> None: ...
+    def renew_run(self, release: int, holder: str, seconds: float) -> None: ...
 
     def end_run(self, release: int, holder: str) -> None: ...
 
-    def failed(self, account: Account, release: int) -> None:
+    def count_failure(self, account: Account, release: int) -> None:
         self.failures.append(account.name)
 
 
