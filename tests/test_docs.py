@@ -93,6 +93,13 @@ def test_every_example_of_a_function_is_answered(session: Session, name: str, ex
 # --- the other documents ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("page", [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))], ids=lambda p: p.name)
+def test_prose_is_wrapped_at_100_characters(page: Path) -> None:
+    """Outside of code blocks and tables; a line that begins with code may be as long as the code is."""
+    prose = re.sub(r"^( *)```.*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    assert [line for line in prose.splitlines() if len(line) > 100 and not line.startswith(("|", "`"))] == []
+
+
 def test_every_command_in_the_readme_exists():
     readme = (ROOT / "README.md").read_text()
     makefile = (ROOT / "Makefile").read_text()

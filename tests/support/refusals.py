@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -133,7 +134,7 @@ def table() -> str:
         some = [one for one in every if one.kind == kind]
         if not some:
             continue
-        lines += [f"**{kind}.** {why}", "", "| | message | hint |", "|---|---|---|"]
+        lines += [textwrap.fill(f"**{kind}.** {why}", 100), "", "| | message | hint |", "|---|---|---|"]
         lines += [f"| {one.sqlstate} | {_cell(one.message)} | {_cell(one.hint)} |" for one in some]
         lines.append("")
     return "\n".join([*lines, END])
