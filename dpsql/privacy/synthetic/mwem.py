@@ -7,8 +7,8 @@ round learns from all measurements so far; and the last estimate is used, not th
 
 The estimate A is a table of floats. That is sound: it is worked out from noisy values alone. For a measurement m of the
 queries q, the paper's step is A(x) <- A(x) exp(sum of q(x) (m_q - q(A)) / (2n)), normalised to n. That is a step of
-length 1/(2n) of mirror descent on the squared residuals, so `fit_estimate` takes such steps over all measurements together,
-longer or shorter as the residuals allow.
+length 1/(2n) of mirror descent on the squared residuals, so `fit_estimate` takes such steps over all measurements
+together, longer or shorter as the residuals allow.
 """
 
 from __future__ import annotations
