@@ -36,8 +36,8 @@ Durfee, Rogers 2020; Cesar, Rogers 2021). The draws of blocks are independent: o
 
 The two sides of the score do move in opposite directions at once, so the factor 2 cannot be dropped.
 
-Scores are whole numbers and never rounded, and the draw has exactly this distribution (`sampling`). Rounding scores to
-steps, as tables of weights need it, would let a unit with a weight of 1 in many blocks move each by a whole step.
+Scores are whole numbers and never rounded, and the draw has exactly this distribution (`sampling.py`). Rounding scores
+to steps, as tables of weights need it, would let a unit with a weight of 1 in many blocks move each by a whole step.
 
 A median may have noise by its local sensitivity instead: `smooth`, `ptr`.
 """

@@ -35,7 +35,7 @@ the exponential mechanism's, so it is (R_g/b)^2/2-zCDP and no better: it is for 
 (SOUNDNESS 6).
 
 Rounds are drawn independently, given what earlier ones chose, from the candidates that are left, and blocks are too:
-losses add up. Penalties are whole numbers, never rounded, and draws have exactly these distributions (`sampling`).
+losses add up. Penalties are whole numbers, never rounded, and draws have exactly these distributions (`sampling.py`).
 """
 
 from __future__ import annotations

@@ -13,12 +13,12 @@ import duckdb
 LEFT_OUT = frozenset({"Factory", "localtime", "posixrules"})
 """Not places: what an installation happens to be set to."""
 
-HEAD = '''# Names of time zones that engines know, by the hours from UTC between which they have been since 1970.
+HEAD = """# Names of time zones that engines know, by the hours from UTC between which they have been since 1970.
 #
 # Written by `python -m tests.support.time_zones`, since a compilation reads no files;
 # `tests/unit/compiler/functions/test_time_zones.py` asks DuckDB whether all of it is so.
 
-_ZONES_BY_OFFSETS = {'''
+_ZONES_BY_OFFSETS = {"""
 
 TAIL = '''}
 

@@ -175,7 +175,7 @@ def find_cast_types(sql: str) -> dict[int, WireType]:
     {1: '_oid', 2: 'name'}
     >>> {number: wire.name for number, wire in find_cast_types('SELECT $1::CHAR, $2::"char"').items()}
     {1: 'bpchar', 2: 'char'}
-    # more words may follow, which the session reads
+    >>> # more words may follow, which the session reads
     >>> find_cast_types("SELECT $1::timestamp with time zone, $2::time(3)")
     {}
     """
