@@ -49,7 +49,8 @@ BEHIND = {
     "numpy": "import numpy",
     "duckdb": "import duckdb",
     "sqlglot": "import sqlglot, sqlglot.dialects.postgres, sqlglot.dialects.duckdb",
-    "dpsql: plan, functions, analysis, rewrite, privacy": "import dpsql.compiler.rewrite.pipeline, dpsql.compiler.functions.table,"
+    "dpsql: plan, functions, analysis, rewrite, privacy": "import dpsql.compiler.rewrite.pipeline, "
+    "dpsql.compiler.functions.table,"
     " dpsql.privacy.release",
     "dpsql: sql/ and compile": "import dpsql.compiler.compile",
     "dpsql: all else": "import dpsql.interfaces.dbapi.connection",

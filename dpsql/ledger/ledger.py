@@ -128,7 +128,7 @@ def _dataset_first(paid: Sequence[tuple[str, int]], dataset: str) -> list[tuple[
     return sorted(paid, key=lambda payment: payment[0] != dataset)
 
 
-# Data versions as the ledger remembers them. What they are is told in `dpsql/versions.py`.
+# Data versions as the ledger remembers them. What they are is told in `session/dataset/versions.py`.
 
 
 def append_version(db: Transaction, identity: str, facts: str, after: int | None, at: datetime | None) -> int:
@@ -421,7 +421,7 @@ class SqlLedger(InteractiveAnswers):
     # --- what is stored ----------------------------------------------------------------------------------------------
 
     def quote_releases(self, account: Account, requests: Sequence[ReleaseRequest]) -> tuple[ReleaseQuote, ...]:
-        """What a statement would cost the account. Free, and asks nothing of others (`base.Quote`)."""
+        """What a statement would cost the account. Free, and asks nothing of others (`base.ReleaseQuote`)."""
         quotes: dict[int, ReleaseQuote] = {}
         releases: dict[int, answers.CandidateRelease] = {}
         with self._read_transaction() as db:

@@ -1,6 +1,6 @@
-"""Where the pure meets the world: one analyst's statements, from text to answer.
+"""One analyst's statements, from text to result.
 
-The order is the law: compile; charge, run, perturb, store (these four in `buying`); post-process; deliver.
+The order is the law: compile; charge, run, perturb, store (these four in `purchase.py`); post-process; deliver.
 """
 
 from __future__ import annotations

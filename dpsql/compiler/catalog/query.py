@@ -1,6 +1,6 @@
 """Statements about the catalog alone: PostgreSQL's SQL over pg_catalog and information_schema, or over no table.
 
-They read no private rows and cost nothing; `catalog/database.py` answers them.
+They read no private rows and cost nothing; `session/postprocess/catalog_sandbox.py` answers them.
 """
 
 from __future__ import annotations

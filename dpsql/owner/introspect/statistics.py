@@ -219,7 +219,8 @@ def find_common_values(
     value = _typed_sql(column)
     counted = "count(*)" if unit is None else f"count(DISTINCT {quote_identifier(unit)})"
     rows = ask(
-        f"SELECT CAST(v AS VARCHAR), n FROM (SELECT {value} AS v, {counted} AS n FROM {render_source(source)} GROUP BY ALL) "
+        f"SELECT CAST(v AS VARCHAR), n FROM (SELECT {value} AS v, {counted} AS n FROM "
+        f"{render_source(source)} GROUP BY ALL) "
         f"WHERE v IS NOT NULL ORDER BY v LIMIT {max_values + 1}"
     )
     if len(rows) > max_values:

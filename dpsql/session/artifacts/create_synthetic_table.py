@@ -103,7 +103,7 @@ class SyntheticTableDraft:
 
 
 class SyntheticTableBuilder:
-    """See `base.Maker`."""
+    """See `base.ArtifactBuilder`."""
 
     @property
     def columns(self) -> tuple[OutputColumn, ...]:

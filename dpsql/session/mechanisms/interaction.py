@@ -359,7 +359,8 @@ class Interaction:
     def _too_sensitive_error(self, question: MeasuredQuestion, spec: SparseVector, sql: str) -> InvalidParameter:
         max_sensitivity = spec.sensitivity * self.terms.divisor
         error = InvalidParameter(
-            f"one unit moves this number by up to {format_rounded_up(question.sensitivity)}, and {self.terms.name} was made for"
+            f"one unit moves this number by up to {format_rounded_up(question.sensitivity)}, and "
+            f"{self.terms.name} was made for"
             f" at most {format_rounded_up(max_sensitivity)}",
             detail="Nothing was asked.",
             hint="Narrow its values with CLIP, or begin a new one with a larger sensitivity.",
