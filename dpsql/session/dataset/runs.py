@@ -166,9 +166,11 @@ class Runs:
 
     def new_handle(self, milliseconds: int) -> StatementHandle:
         """For a statement that begins now; 0: it may wait for ever."""
-        return StatementHandle(
-            self._clock.now() + milliseconds * (NANOSECONDS_PER_SECOND // 1000) if milliseconds else None
-        )
+        return StatementHandle(self.deadline_after(milliseconds))
+
+    def deadline_after(self, milliseconds: int) -> int | None:
+        """Of a statement that begins now; 0: it may wait for ever."""
+        return self._clock.now() + milliseconds * (NANOSECONDS_PER_SECOND // 1000) if milliseconds else None
 
     def check_cancellation(self, ticket: StatementHandle) -> None:
         """Raise QueryCanceled if the statement is to end here, where nothing was charged yet."""
