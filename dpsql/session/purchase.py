@@ -33,7 +33,7 @@ from dpsql.session.postprocess.runtime_parameters import (
 )
 from dpsql.session.postprocess.sandbox import SandboxTable
 from dpsql.session.result import PendingCharge, charged_loss, total_charge
-from dpsql.session.reuse import ReusePlan, release_requests
+from dpsql.session.reuse import ReuseCandidates, ReusePlan, find_candidates, release_requests
 from dpsql.session.statement_context import StatementContext
 
 
@@ -48,6 +48,14 @@ class PurchasedReleases:
     loss: Loss
     receipts: tuple[Receipt, ...]
     numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class StoredReleases:
+    """What serves a whole statement, if all of it is stored and paid for; else what may tell a part of it."""
+
+    served: tuple[Entitlement, ...] | None
+    candidates: ReuseCandidates = field(default_factory=ReuseCandidates)
 
 
 class _DryRunDone(Exception):
@@ -90,18 +98,24 @@ class Purchase:
 
     def find_entitlements(self, compiled: Compiled) -> tuple[Entitlement, ...] | None:
         """What the account has paid for and is stored, if that is all that the statement needs."""
+        return self.find_stored(compiled).served
+
+    def find_stored(self, compiled: Compiled, derive: bool = False) -> StoredReleases:
+        """What the account has for the statement, in one snapshot; with `derive`, also what may tell a part of it."""
         self.balance = None
         if not compiled.steps:
-            return ()
-        ledger = self._dataset.ledger
+            return StoredReleases(())
+        ledger, requests = self._dataset.ledger, self.release_requests(compiled)
         with ledger.read_snapshot():
             self._dataset.check_current()
             self.context.check_cancellation()
-            served = ledger.find_entitlements(self._account, self.release_requests(compiled), self.context.clock())
+            served = ledger.find_entitlements(self._account, requests, self.context.clock())
             if served is not None:
                 with suppress(Error):  # the answer is there, whatever is wrong with the figures
                     self.balance = ledger.get_balance(self._account)
-            return served
+            elif derive:
+                return StoredReleases(None, find_candidates(compiled, requests, ledger, self._account))
+            return StoredReleases(served)
 
     def charge_and_run(
         self,
@@ -120,7 +134,7 @@ class Purchase:
         releases, requests = reuse.releases, reuse.requests_to_charge(self.release_requests(compiled))
         claims = served
         if claims is None:
-            self._dataset.check_unchanged()
+            self._dataset.check_files()
             claims = self._charge_account(
                 list(requests.values()), self._describe_statement(compiled), compiled.settings
             )
@@ -178,7 +192,7 @@ class Purchase:
 
     def charge_mechanism(self, request: ReleaseRequest, text: str, settings: Settings) -> Entitlement:
         """Pay for an interactive mechanism, before the first question is put to it; no other charge is for it."""
-        self._dataset.check_unchanged()
+        self._dataset.check_files()
         schema, knobs = self._dataset.resolved.hash, ("epsilon = {}", "delta = {}")  # arguments of a call
         statement = ChargedStatement(text, settings.epsilon, settings.delta, Fraction(0), schema, knobs)
         (claim,) = self._charge_account([request], statement, settings)
@@ -195,8 +209,9 @@ class Purchase:
 
     def require_account_active(self) -> None:
         """A mechanism that was paid for answers as long as the account may ask: of the registered data."""
-        self._dataset.check_unchanged()
-        self._dataset.ledger.find_entitlements(self._account, (), self.context.clock())
+        with self._dataset.ledger.read_snapshot():
+            self._dataset.check_unchanged()
+            self._dataset.ledger.find_entitlements(self._account, (), self.context.clock())
 
     def _charge_account(
         self,
@@ -214,8 +229,9 @@ class Purchase:
     def _admit_charge(
         self, settings: Settings, requests: Sequence[ReleaseRequest], claims: Sequence[Entitlement]
     ) -> None:
-        """The last word before the charge is made."""
+        """The last word before the charge is made, in its transaction: so no version is registered in between."""
         self.context.check_cancellation()
+        self._dataset.check_current()
         loss = charged_loss(claims)
         if self.context.cancel.free and loss != NO_LOSS:
             raise BudgetExceeded(NOT_FREE_MESSAGE, detail="Nothing was charged.")

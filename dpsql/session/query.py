@@ -22,10 +22,9 @@ from dpsql.compiler.catalog.tables import find_catalog_table as find_catalog
 from dpsql.compiler.compile import Compiled, PublicStep, compile_query
 from dpsql.compiler.parse.commands import read_command
 from dpsql.compiler.parse.parameters import Parameter, to_literals
-from dpsql.compiler.parse.parser import locate_error
+from dpsql.compiler.parse.parser import Tokens, copy_tokens, locate_error, tokenize
 from dpsql.compiler.settings import Settings
 from dpsql.errors import OperationalError, QueryCanceled, Unsupported
-from dpsql.ledger.base import Entitlement
 from dpsql.schema.model import CREATED_SCHEMA, Schema
 from dpsql.session.artifacts.namespace import NamespaceCache, ObjectNamespace
 from dpsql.session.explain import Explanation, explain, with_declared_sources
@@ -42,9 +41,9 @@ from dpsql.session.postprocess.arrays import ArrayTable
 from dpsql.session.postprocess.release_tables import build_empty_tables, build_public_table, build_released_tables
 from dpsql.session.postprocess.sandbox import OutputColumn, SandboxTable
 from dpsql.session.pricing import PricingContext, add_prices, compile_noise_kinds, quote_statement
-from dpsql.session.purchase import Purchase, PurchasedReleases
+from dpsql.session.purchase import Purchase, PurchasedReleases, StoredReleases
 from dpsql.session.result import StatementResult, build_query_result, format_column_type
-from dpsql.session.reuse import ReusePlan, find_reusable
+from dpsql.session.reuse import ReusePlan, find_candidates, plan_reuse
 from dpsql.session.statement_context import StatementContext
 
 MAX_CACHED = 256
@@ -52,6 +51,9 @@ MAX_CACHED = 256
 
 MAX_CACHED_ROWS, MAX_CACHED_BYTES = 1000, 256 * 1024
 """Of an answer that is remembered."""
+
+MAX_CACHED_TEXTS, MAX_CACHED_CHARACTERS = 64, 4_000
+"""Texts whose tokens are remembered, and of each."""
 
 MAX_COMPILING = 2
 """Statements of one account that are compiled at a time; further ones wait."""
@@ -67,7 +69,17 @@ class SessionCache:
         self.answered: LruCache[StatementResult] = LruCache(max_size)
         self.about_catalog: LruCache[CatalogQuery | Literal["no"]] = LruCache(max_size)
         self.made = NamespaceCache()
+        self.tokens: LruCache[Tokens] = LruCache(MAX_CACHED_TEXTS)
         self.turns = FairSemaphore(MAX_COMPILING)
+
+    def tokenize(self, sql: str) -> Tokens:
+        """The tokens of a text: a statement is read before its values are known and again with them."""
+        tokens = self.tokens.get(sql)
+        if tokens is None:
+            tokens = tokenize(sql)
+            if len(sql) <= MAX_CACHED_CHARACTERS:
+                self.tokens.put(sql, tokens)
+        return copy_tokens(tokens)
 
 
 @dataclass(frozen=True)
@@ -112,7 +124,14 @@ class QueryExecutor:
                 return cached
             with self._compile_slot():
                 compiled = compile_query(
-                    sql, self.namespace.schema, settings, parameters, now, self.context.identity, aims
+                    sql,
+                    self.namespace.schema,
+                    settings,
+                    parameters,
+                    now,
+                    self.context.identity,
+                    aims,
+                    self.memory.tokenize,
                 )
             return self.memory.compiled.put((*key, self.namespace.cache_key), compiled)
 
@@ -131,7 +150,8 @@ class QueryExecutor:
         cached = self.memory.about_catalog.get(key)
         if cached is None:
             with self._compile_slot():
-                read = read_catalog_query(sql, bound, self.namespace.schema.schema, self.context.identity, now)
+                schema, tokenizer = self.namespace.schema.schema, self.memory.tokenize
+                read = read_catalog_query(sql, bound, schema, self.context.identity, now, tokenizer)
             cached = self.memory.about_catalog.put(key, read or "no")
         return None if cached == "no" else cached
 
@@ -178,19 +198,20 @@ class QueryExecutor:
         self, compiled: Compiled, pilot: tuple[Compiled, StatementResult] | None = None
     ) -> StatementResult:
         self._output_columns(compiled)  # a mistake in post-processing shows before anything is charged
-        served = self.purchase.find_entitlements(compiled)
-        if served is None:
+        stored = self.purchase.find_stored(compiled, self._may_derive(compiled))
+        if stored.served is None:
             require_epsilon_allowed(compiled, self.context.payers, pilot)
-        return self._build_result(compiled, served)
+        return self._build_result(compiled, stored)
 
-    def _build_result(self, compiled: Compiled, served: tuple[Entitlement, ...] | None) -> StatementResult:
-        """The answer, made of releases that are bought; or of those that are `served`, and then nothing is charged."""
+    def _build_result(self, compiled: Compiled, stored: StoredReleases) -> StatementResult:
+        """The answer, made of releases that are bought; or of those that are served, and then nothing is charged."""
+        served = stored.served
         if served:
             cached = self.memory.answered.get(self._result_key(compiled, [claim.release for claim in served]))
             if cached is not None:  # of the same releases, which never change
                 return replace(cached.copy_uncharged(), settings=compiled.settings)
         public = [self._load_public_table(read) for read in compiled.reads]
-        reuse = ReusePlan(compiled) if served is not None else self._reuse_plan(compiled)
+        reuse = plan_reuse(compiled, stored.candidates)
         bought = self.purchase.charge_and_run(compiled, reuse, public, served)
         tables = [*public, *build_released_tables(reuse.compiled, bought.releases, self.context.settings.nonnegative)]
         result = sandbox.run_query(compiled.post_sql, tables, self.context.seconds_left())
@@ -217,15 +238,18 @@ class QueryExecutor:
         return build_public_table(read, table.rows if table is not None else ())
 
     def _reuse_plan(self, compiled: Compiled) -> ReusePlan:
-        """The statement with what the account's own releases tell of it.
-
-        Nothing is derived where an error was asked for: noise that is as wide on average may be beyond it more often,
-        and a pilot must say again what it said.
-        """
-        if not self.context.settings.derive or compiled.settings.has_error_goal:
+        """The statement with what the account's own releases tell of it."""
+        if not self._may_derive(compiled):
             return ReusePlan(compiled)
         requests, ledger = self.purchase.release_requests(compiled), self.context.dataset.ledger
-        return find_reusable(compiled, requests, ledger, self.context.account)
+        with ledger.read_snapshot():
+            candidates = find_candidates(compiled, requests, ledger, self.context.account)
+        return plan_reuse(compiled, candidates)
+
+    def _may_derive(self, compiled: Compiled) -> bool:
+        """Nothing is derived where an error was asked for: noise that is as wide on average may be beyond it more
+        often, and a pilot must say again what it said."""
+        return self.context.settings.derive and not compiled.settings.has_error_goal
 
     def _output_columns(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
         key = self._postprocessing_key(compiled)
@@ -274,7 +298,7 @@ class QueryExecutor:
                 else None
             )
             answer = (
-                None if stored is None else self._build_result(compiled_statement, stored)
+                None if stored is None else self._build_result(compiled_statement, StoredReleases(stored))
             )  # of what is stored: nothing is charged
             return resolve_pilot(
                 compiled_statement,

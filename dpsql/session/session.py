@@ -34,7 +34,7 @@ from dpsql.compiler.parse.create_commands import CreateCommand, DropCommand, Sho
 from dpsql.compiler.parse.cursor_commands import CopyCommand, DeallocateCommand
 from dpsql.compiler.parse.mechanism_commands import SubmitQuery
 from dpsql.compiler.parse.parameters import Parameter, to_literals
-from dpsql.compiler.parse.parser import check_placeholder_style, split_statements
+from dpsql.compiler.parse.parser import Tokenizer, check_placeholder_style, split_statements
 from dpsql.compiler.settings import SessionSettings, Settings
 from dpsql.errors import Error, InternalError, relocate_errors
 from dpsql.ledger.base import Account, Balance, Receipt
@@ -418,6 +418,10 @@ class _Statement:
 
     def describe(self, sql: str, parameters: Sequence[Parameter] = ()) -> tuple[OutputColumn, ...]:
         return self.queries.describe(sql, parameters)
+
+    @property
+    def tokenize(self) -> Tokenizer:
+        return self.queries.memory.tokenize
 
     def describe_command(self, command: Command) -> StatementResult:
         """What a command tells that asks for no rows."""
