@@ -47,7 +47,7 @@ from dpsql.compiler.compiled import (
     TableStep,
 )
 from dpsql.compiler.parse.parameters import Parameter, is_null_parameter
-from dpsql.compiler.parse.parser import parse_query_with_options
+from dpsql.compiler.parse.parser import Tokenizer, parse_query_with_options
 from dpsql.compiler.parse.syntax_errors import refuse_null_comparisons
 from dpsql.compiler.plan.aggregate import Aggregate, Gather, Listed, ListedHole, Norm
 from dpsql.compiler.plan.measures import (
@@ -127,12 +127,13 @@ def compile_query(
     now: dt.datetime | None = None,
     identity: Identity = ANONYMOUS,
     aims: ErrorAims | None = None,
+    tokenizer: Tokenizer | None = None,
 ) -> Compiled:
     """`aims` are what a pilot has found the errors may be; without them `max_relative_error` compiles to its pilot."""
     if sys.getrecursionlimit() < MIN_RECURSION_LIMIT:  # a process's limit; it is only ever raised
         sys.setrecursionlimit(MIN_RECURSION_LIMIT)
     try:
-        parsed = parse_query_with_options(sql, parameters)
+        parsed = parse_query_with_options(sql, parameters, tokenizer)
         if not any(map(is_null_parameter, parameters)):  # a program may well pass NULL
             refuse_null_comparisons(parsed.query)
         settings = apply_options(settings, resolved.schema, parsed.options)

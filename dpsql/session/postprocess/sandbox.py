@@ -24,7 +24,6 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -112,21 +111,6 @@ class SandboxExecutor(Protocol):
 
 
 _executor: SandboxExecutor | None = None
-_account: ContextVar[str] = ContextVar("asker", default="")
-
-
-@contextmanager
-def on_behalf_of(account: str) -> Iterator[None]:
-    """Whose statements are post-processed within: who waits for a place waits behind her own."""
-    before = _account.set(account)
-    try:
-        yield
-    finally:
-        _account.reset(before)
-
-
-def current_account() -> str:
-    return _account.get()
 
 
 def set_executor(executor: SandboxExecutor | None) -> None:

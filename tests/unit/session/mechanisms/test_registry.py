@@ -294,7 +294,7 @@ def test_another_session_has_none_of_it(session: Session) -> None:
     other = Session(session.dataset, sampler=Silence())
     with pytest.raises(ProgrammingError, match="does not exist"):
         other.execute(f"ASK busy {COUNT}")
-    assert session.queries.own.all_objects == ()  # nor has the ledger a name of it
+    assert session.queries.namespace.all_objects == ()  # nor has the ledger a name of it
 
 
 def test_a_change_of_the_role_ends_it(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from uuid import UUID
 
 import pytest
 
+from dpsql.base.cancellation import StatementHandle, statement_scope
 from dpsql.errors import DataError, Error, LimitExceeded, OperationalError
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Schema
@@ -161,7 +162,7 @@ def test_no_account_takes_all_children() -> None:
 
     def ask() -> None:
         try:
-            with sandbox.on_behalf_of("ana"):
+            with statement_scope("ana", StatementHandle()):
                 pool.run_query(slow, [], 2)
         except OperationalError as error:
             failed.append(error.sqlstate)
@@ -171,7 +172,7 @@ def test_no_account_takes_all_children() -> None:
         thread.start()
     time.sleep(0.2)
     before = time.monotonic()
-    with sandbox.on_behalf_of("bob"):
+    with statement_scope("bob", StatementHandle()):
         assert pool.run_query("SELECT 1 AS x", [], 20).rows == [(1,)]
     assert time.monotonic() - before < 1.9, "bob waited for ana"
     for thread in busy:
