@@ -103,7 +103,7 @@ def deaf(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> Pair:
 
     for session in pair:
         monkeypatch.setattr(session.dataset.engine, "execute", asked)
-        monkeypatch.setattr(session.dataset.engine, "public", asked)
+        monkeypatch.setattr(session.dataset.engine, "execute_public", asked)
     return pair
 
 
@@ -171,7 +171,7 @@ def heard(session: Session, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         asked.append(sql)
         return public(sql, holes)
 
-    monkeypatch.setattr(session.dataset.engine, "public", listen)
+    monkeypatch.setattr(session.dataset.engine, "execute_public", listen)
     return asked
 
 

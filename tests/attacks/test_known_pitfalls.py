@@ -137,7 +137,7 @@ def test_trap_04_what_an_engine_says_stays_with_the_owner(both: Neighbors, monke
     def fail(*_: object) -> None:
         raise duckdb.ConversionException("Could not convert string 'Ms Rossi' to INT32")
 
-    monkeypatch.setattr(side.dataset.engine, "_run", fail)
+    monkeypatch.setattr(side.dataset.engine, "_run_select", fail)
     asked = "SELECT COUNT(*) FROM visits WHERE n > 11"
     side.explain(asked), side.describe(asked), side.execute(f"EXPLAIN {asked}"), side.execute("DESCRIBE visits")
     before = side.budget().charges
@@ -157,7 +157,7 @@ def test_trap_05_a_run_that_is_broken_off_is_paid_for(
     def fail(*_: object) -> None:
         raise broken
 
-    monkeypatch.setattr(side.dataset.engine, "_run", fail)
+    monkeypatch.setattr(side.dataset.engine, "_run_select", fail)
     with pytest.raises((KeyboardInterrupt, Error)):
         side.execute(f"SELECT COUNT(*) FROM visits WHERE n > {before.charges} AND x > 2")
     assert side.budget().charges == before.charges + 1 and side.budget().spent_rho > before.spent_rho

@@ -234,7 +234,7 @@ def test_an_interrupt_right_before_the_charge_is_told_as_free(
     def interrupted(*given: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(type(connection._session.dataset.runs), "admit", interrupted)
+    monkeypatch.setattr(type(connection._session.dataset.runs), "admit_runs", interrupted)
     with pytest.raises(QueryCanceled, match="Nothing was charged") as caught:
         magic.run("", COUNT)
     assert not caught.value.charge and connection.budget().charges == 0

@@ -97,7 +97,7 @@ def test_rule_8_the_whole_statement_is_paid_before_its_first_step(tmp_path: Path
     wards, average = "(SELECT ward FROM visits GROUP BY ward)", "(SELECT AVG(n) FROM visits)"
     sql = f"SELECT COUNT(*) FROM visits WHERE ward IN {wards} AND n > {average}"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(session.dataset.engine, "_run", lambda *_: pytest.fail("stop"))
+        patch.setattr(session.dataset.engine, "_run_select", lambda *_: pytest.fail("stop"))
         with pytest.raises(BaseException):  # noqa: B017
             session.execute(sql)
     prices = [step.loss.rho for step in session.compile_statement(sql, ()).steps]

@@ -115,17 +115,17 @@ def plant_center(patch: pytest.MonkeyPatch) -> None:
         above, *rest = real(self, bundle)
         return [{atom: number for atom, number in above.items() if " sum " in atom}, *rest]
 
-    patch.setattr(forms.FormBuilder, "_moments", moments)
+    patch.setattr(forms.FormBuilder, "_mean_sums", moments)
 
 
 def plant_bounds(patch: pytest.MonkeyPatch) -> None:
     """Sums of other bounds pass for the same."""
-    patch.setattr(forms.FormBuilder, "_number", lambda self, value: self._text(value.arg))
+    patch.setattr(forms.FormBuilder, "_value_text", lambda self, value: self._text(value.arg))
 
 
 def plant_weighing(patch: pytest.MonkeyPatch) -> None:
     """A distinct value passes for a row."""
-    patch.setattr(forms.FormBuilder, "_atom", lambda self, name, of: {f"{name} {of}": Fraction(1)})
+    patch.setattr(forms.FormBuilder, "_make_atom", lambda self, name, of: {f"{name} {of}": Fraction(1)})
 
 
 @pytest.mark.parametrize(

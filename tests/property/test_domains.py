@@ -64,7 +64,7 @@ def loaded(seed: int, database: duckdb.DuckDBPyConnection) -> tuple[GeneratedSch
     rows = [row for n in range(4) for row in random_unit_rows(world, draws, n, heavy=True)["events"]]
     longest = max(len(column.pool) for column in laid.columns)
     rows += [("1", *(c.pool[place % len(c.pool)] for c in laid.columns[1:])) for place in range(longest)]
-    engine.fill(database, "events", [(c.name, c.engine_type) for c in laid.columns], rows)
+    duckdb_tables.fill(database, "events", [(c.name, c.engine_type) for c in laid.columns], rows)
     return world, draws
 
 
@@ -156,7 +156,7 @@ def test_a_value_at_a_bound_that_is_no_double(database: duckdb.DuckDBPyConnectio
     stored = (StoredColumn(columns[0], BIGINT, ()), StoredColumn(x, REAL, ()))
     world = GeneratedSchema(schema, (StoredTable(table, stored, frozenset(), False, False),))
     rows = [("1", quote_literal(text, REAL)) for text in ("-0.1", "0.3", "2.5", "-1e30", "nan")]
-    engine.fill(database, "events", [("uid", "BIGINT"), ("x", engine_type_name(REAL))], rows)
+    duckdb_tables.fill(database, "events", [("uid", "BIGINT"), ("x", engine_type_name(REAL))], rows)
     found = bound("SELECT COUNT(x) FROM events WHERE x IN (-0.1, 1e300, 2.5)", world)
     assert found is not None and isinstance(found[1], Column)
     domain = derive_domains(found[0])[found[1].name]

@@ -254,7 +254,7 @@ def test_an_engine_that_fails_has_one_fixed_text(neighbors: Neighbors, monkeypat
     def fail(*_: object) -> None:
         raise duckdb.ConversionException("Could not convert string 'Ms Rossi, ward 4' to INT32")
 
-    monkeypatch.setattr(session.dataset.engine, "_run", fail)
+    monkeypatch.setattr(session.dataset.engine, "_run_select", fail)
     with pytest.raises(EngineFailed) as caught:
         session.execute("SELECT COUNT(*), SUM(qty) FROM orders WHERE qty > 17")
     assert "Rossi" not in str(caught.value)

@@ -26,6 +26,7 @@ from dpsql.compiler.render.relations import render_rows
 from dpsql.compiler.rewrite.make_total import make_total, make_unit_aggregates_exact
 from dpsql.errors import Error, InternalError
 from dpsql.types import parse_type
+from tests.support import duckdb_tables
 from tests.support.domain_membership import fits
 from tests.support.random_relations import POOLS, PUBLIC_ROWS, STORED, random_relation, random_rows
 
@@ -37,7 +38,7 @@ Found = list[tuple[object, ...]]
 
 @pytest.fixture(scope="module")
 def databases() -> list[duckdb.DuckDBPyConnection]:
-    return [engine.connect(1), engine.connect(1), engine.connect(4)]
+    return [duckdb_tables.connect(1), duckdb_tables.connect(1), duckdb_tables.connect(4)]
 
 
 def load(database: duckdb.DuckDBPyConnection, units: list[dict[str, list[str]]], rng: Random) -> None:

@@ -39,8 +39,9 @@ def around(step: str, stop: Callable[[], None], patch: Callable[[Any, str, Any],
     if step == "noise":
         owner, name, when = ExactSampler, "gaussian", "before"
     elif step == "post":
-        owner, name, when = sandbox, "run", "before"
+        owner, name, when = sandbox, "run_query", "before"
     else:
+        name = {"store": "store_body"}.get(name, name)
         owner = DuckDBEngine if name == "execute" else SqlLedger
     real, left = getattr(owner, name), [skip]
 

@@ -53,7 +53,7 @@ CHARGING = """
 import os, signal, sys
 from datetime import UTC, datetime
 from fractions import Fraction
-from dpsql.ledger.base import Account, Asked, Binding, Statement
+from dpsql.ledger.base import Account, Binding, ChargedStatement, ReleaseRequest
 from dpsql.ledger.open import open_ledger
 from dpsql.privacy.loss import Loss
 
@@ -71,8 +71,8 @@ ana = Account("ana", Fraction(10**6), Fraction(0))
 ledger = open_ledger(url, Binding("row", "add_remove", 1), dataset, entropy=entropy)
 loss = Loss(Fraction(1), Fraction(1, 2), Fraction(0))
 for i in range(10**6):
-    asked = [Asked(f"{os.getpid()} {i} {step}", 1, loss, (Fraction(1),)) for step in range(3)]
-    ledger.purchase(ana, asked, Statement(f"SELECT {i}"), datetime.now(UTC))
+    requests = [ReleaseRequest(f"{os.getpid()} {i} {step}", 1, loss, (Fraction(1),)) for step in range(3)]
+    ledger.purchase(ana, requests, ChargedStatement(f"SELECT {i}"), datetime.now(UTC))
     print(i, flush=True)
 """
 

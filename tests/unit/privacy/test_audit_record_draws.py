@@ -115,7 +115,7 @@ def test_the_ridge_follows_from_the_noisy_count_alone(study: Logistic, monkeypat
 
     regression_problem = regression.build_problem
     for room in (regression, objective):
-        monkeypatch.setattr(room, "problem", spied)
+        monkeypatch.setattr(room, "build_problem", spied)
     counted = 9_000 * study.mass.whole
     for weight in (4_000, 14_000):
         rows = tally({(0, 1, 2): weight * study.mass.whole, (1, 2, 1): weight * study.mass.whole})

@@ -138,7 +138,7 @@ def test_values_have_the_type_of_the_column(tmp_path: Path, column: str, values:
 def test_values_of_numbers_are_bounds_too(tmp_path: Path) -> None:
     assert column_of(tmp_path, "{type: smallint, values: [3, 1, 5]}").domain.bounds == (1, 5)
     assert column_of(tmp_path, "{type: smallint, values: [3, 1, 5], bounds: [0, 9]}").domain.bounds == (1, 5)
-    assert not column_of(tmp_path, "{type: text, values: ['3', '1']}").domain.bounded
+    assert not column_of(tmp_path, "{type: text, values: ['3', '1']}").domain.is_bounded
 
 
 @pytest.mark.parametrize("column", ["{type: bigint}", "{type: bigint, nullable: false}", "{type: boolean}",

@@ -208,7 +208,7 @@ def world(clinic: Resolved, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(Dataset, "check_read", lambda self: calls.append("read"))
     monkeypatch.setattr(Dataset, "check_current", lambda self: calls.append("current"))
     run = sandbox.run_query
-    monkeypatch.setattr(queries_module.sandbox, "run", lambda *args: (calls.append("post"), run(*args))[1])
+    monkeypatch.setattr(queries_module.sandbox, "run_query", lambda *args: (calls.append("post"), run(*args))[1])
     session = Session(dataset, None, FakeSampler(calls), lambda: NOW)  # type: ignore[arg-type]
     return World(session, calls, engine, ledger, dataset.check_unchanged)
 
@@ -311,7 +311,7 @@ def test_what_is_delivered_is_what_was_read_back_from_the_store(world: World, mo
     world.session.execute(COUNT)
     first = world.ledger.bodies[1]
     world.ledger.bodies[1] = None
-    monkeypatch.setattr(world.ledger, "store", lambda release, body, errors=None: first)
+    monkeypatch.setattr(world.ledger, "store_body", lambda release, body, errors=None: first)
     monkeypatch.setattr(FakeSampler, "gaussian", lambda self, n, sigma: np.full(n, 77, np.int64))
     assert world.session.execute(COUNT).rows == [(1000,)]
 

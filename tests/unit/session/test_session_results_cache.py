@@ -31,7 +31,7 @@ def test_no_answer_of_more_rows_is_remembered(
 ) -> None:
     made: list[str] = []
     run = sandbox.run_query
-    monkeypatch.setattr(queries_module.sandbox, "run", lambda sql, *more: (made.append(sql), run(sql, *more))[1])
+    monkeypatch.setattr(queries_module.sandbox, "run_query", lambda sql, *more: (made.append(sql), run(sql, *more))[1])
     monkeypatch.setattr(queries_module, "MAX_CACHED_ROWS", most)
     assert [len(shop.execute(BY_REGION).rows) for _ in range(4)] == [4] * 4
     assert len(made) == times, "once, when it is bought"

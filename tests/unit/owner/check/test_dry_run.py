@@ -85,7 +85,7 @@ def test_what_the_driver_says_of_a_text_file_is_not_passed_on(tmp_path):
     (tmp_path / "a.csv").write_text("x\n")
 
     class Talking:
-        def ask(self, sql):
+        def query_rows(self, sql):
             raise OperationalError("the engine cannot read a source", detail="Original Line: secret,row")
 
     with pytest.raises(OperationalError) as raised:

@@ -113,7 +113,7 @@ def test_objective_perturbation_has_the_textbooks_correction(epsilon: F, left: f
 
 @pytest.mark.parametrize("study", ALL, ids=lambda study: study.kind)
 def test_the_checker_finds_what_is_charged(study: Any) -> None:
-    lost = CHECKS[study.kind](study.record(), read_mass(study.mass.written()))
+    lost = CHECKS[study.kind](study.to_audit_record(), read_mass(study.mass.written()))
     assert (study.loss.epsilon is None) == (lost[0] is None) and study.loss.delta == lost[2] == 0
     # Whole steps of the noise that covers the solver are coarse; a count takes a twentieth, and would be missed.
     agree(study.loss, LossFigures(*lost), F(999, 1000) if study.kind == "objective" else CLOSE)
@@ -143,7 +143,7 @@ def test_a_gradient_of_nothing_is_no_certificate_where_floats_are_too_coarse() -
 
 @pytest.mark.parametrize("study", ALL, ids=lambda study: study.kind)
 def test_a_study_is_read_as_it_was_written(study: Any) -> None:
-    assert READERS[study.kind](json.loads(json.dumps(study.written()))) == study
+    assert READERS[study.kind](json.loads(json.dumps(study.to_json()))) == study
 
 
 def test_what_was_asked_is_what_is_charged() -> None:
@@ -168,7 +168,7 @@ def test_records_that_say_less_than_they_lose_are_not_read() -> None:
     with pytest.raises(ValueError):
         objective_perturbation_loss(study.to_audit_record(), read_mass(WEIGHED.to_json()))
     with pytest.raises(ValueError):
-        output_perturbation_loss({**ALL[0].record(), "noise": {"kind": "uniform", "scale": "1"}}, mass)
+        output_perturbation_loss({**ALL[0].to_audit_record(), "noise": {"kind": "uniform", "scale": "1"}}, mass)
     with pytest.raises(ValueError):
         noisy_moments_loss(
             {"parts": "3", "squares": "4", "unit": "1", "noise": {"kind": "laplace", "scale": "1"}}, mass
@@ -298,7 +298,9 @@ def test_in_chunks_or_at_once_a_model_is_the_same(study: Any, request: pytest.Fi
     if isinstance(study, NoisyMoments):
         assert parts.tolist() == once.tolist()
     else:
-        assert study.fit(parts).coefficients == pytest.approx(study.fit(once).coefficients, abs=1e-6)
+        assert study.released_model(parts).coefficients == pytest.approx(
+            study.released_model(once).coefficients, abs=1e-6
+        )
 
 
 @pytest.mark.parametrize("study", ALL, ids=lambda study: study.kind)

@@ -184,13 +184,13 @@ class TestGrid:
 ASKING = """
 import sys, time
 from pathlib import Path
-from dpsql import runs
+from dpsql.session.dataset import runs
 from dpsql.session.dataset.dataset import open_dataset
 from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.session.session import Session
 
 schema, seconds = Path(sys.argv[1]), float(sys.argv[2])
-runs.LEASE, runs.KEEPING = 1.5, 0.3
+runs.LEASE_SECONDS, runs.HEARTBEAT_SECONDS = 1.5, 0.3
 real = DuckDBEngine.execute
 def execute(self, *args):
     print("running", flush=True)

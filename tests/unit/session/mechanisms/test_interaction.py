@@ -253,7 +253,7 @@ def test_an_answer_that_could_not_be_stored_ends_it(shop: Connection, monkeypatc
         def full(*_: object) -> bytes:
             raise OperationalError("the disk is full")
 
-        patch.setattr(type(dataset_of(shop).ledger), "tell", full)
+        patch.setattr(type(dataset_of(shop).ledger), "store_answer", full)
         with pytest.raises(OperationalError, match="the disk is full"):
             asked.ask(COUNT)
     with pytest.raises(OperationalError, match="has ended: an answer could not be stored"):

@@ -52,7 +52,7 @@ def test_an_engine_that_failed_within_itself_begins_again_with_the_same_rows(mon
         raise duckdb.InternalException("INTERNAL Error: as planted")
 
     with monkeypatch.context() as patch:
-        patch.setattr(scratch, "_run", fails)
+        patch.setattr(scratch, "_run_select", fails)
         with pytest.raises(InMemoryEngineError, match="as planted"):
             scratch.query_rows("SELECT a FROM t")
     assert scratch.query_rows("SELECT a FROM t") == [(3,)]
