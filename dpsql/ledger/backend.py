@@ -16,6 +16,8 @@ from dpsql.ledger.base import Binding
 LEDGER_FORMAT = 3
 """Of the tables. A ledger of format 2 is given the tables that it lacks; one of another is not opened."""
 EARLIER_FORMAT = 2
+POSTGRES_SCHEMES = ("postgresql", "postgres")
+"""Of the URL of a ledger in PostgreSQL; here, so that who has none needs no driver."""
 
 TABLES_SQL = """
 CREATE TABLE ledger (
