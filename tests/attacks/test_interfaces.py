@@ -1,4 +1,4 @@
-"""What reviewers found at the doors: prompt, command line, Python, SQLAlchemy and the owner's commands."""
+"""Attacks that reviewers found through prompt, command line, Python, SQLAlchemy and the owner's commands."""
 
 from __future__ import annotations
 
