@@ -78,13 +78,8 @@ def test_from_an_error_no_row_can_be_reached(
         case "in the noise":
             gated.session.sampler = type("Broken", (Silence,), {"gaussian": lambda self, n, sigma: fail(n)})()
         case "in the store":
-<<<<<<< HEAD
-            monkeypatch.setattr(
-                type(house.dataset.ledger), "store_body", lambda self, release, body, errors: fail(body)
-            )
-=======
-            monkeypatch.setattr(type(gated.dataset.ledger), "store", lambda self, release, body, errors: fail(body))
->>>>>>> wt-docs
+            ledger = type(gated.dataset.ledger)
+            monkeypatch.setattr(ledger, "store_body", lambda self, release, body, errors: fail(body))
     with pytest.raises(EngineFailed) as caught:
         gated.session.execute(COUNT)
     assert str(caught.value) == f"{ENGINE_FAILED}\nHINT:  {ENGINE_FAILED_HINT}"
