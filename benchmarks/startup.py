@@ -43,7 +43,8 @@ PARTS = {
     "prompt_toolkit": "import prompt_toolkit, prompt_toolkit.shortcuts",
     "display/, repl/": "import dpsql.interfaces.repl.main",
     "the schema is loaded": "from dpsql.schema.load import load_schema; load_schema(PATH)",
-    "the ledger tells what is left": "from dpsql.session.status_preview import preview_status; assert preview_status(PATH, 'ana')",
+    "the ledger tells what is left": "from dpsql.session.status_preview import preview_status;"
+    " assert preview_status(PATH, 'ana')",
 }
 BEHIND = {
     "numpy": "import numpy",

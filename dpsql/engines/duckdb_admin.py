@@ -1,6 +1,6 @@
 """What the owner asks of DuckDB when a data version is registered: exact questions, with exact answers.
 
-Law: nothing here is reachable from an analyst's statement; registering a version and the room `owner` are the only
+Law: nothing here is reachable from an analyst's statement; registering a version and the package `owner` are the only
 callers. Errors may speak of lines of the owner's files.
 """
 

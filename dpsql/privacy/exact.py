@@ -1,4 +1,4 @@
-"""What an engine returns before noise: sealed, so that no other room can look at it by accident."""
+"""What an engine returns before noise: sealed, so that no other module can look at it by accident."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A folder that an earlier version wrote still works: ledger, stored releases, receipts, snapshots, artifacts.
 
-`ledger_0_1.tar.gz` holds a small shop that was opened, asked and left by version 0.1.0 as it stood before the package was
-split into its ten packages: schema, DuckDB file, ledger, snapshots, and in `answers.json` what was answered then.
+`ledger_0_1.tar.gz` holds a small shop that version 0.1.0 opened and queried, before the package was split into
+its ten packages: schema, DuckDB file, ledger, snapshots, and in `answers.json` what was answered then.
 """
 
 from __future__ import annotations

@@ -47,8 +47,13 @@ from dpsql.verify.generate.schemas import (
 )
 from tests.support import duckdb_tables
 from tests.support.domain_membership import fits
+from tests.support.effort import example_count
 
-MANY = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+pytestmark = pytest.mark.thorough
+
+MANY = settings(
+    max_examples=example_count(150), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
 SEEDS = st.integers(0, 2**32)
 
 

@@ -190,7 +190,7 @@ class GatedEngine:
 
 
 @dataclass
-class House:
+class GatedShop:
     session: Session
     engine: GatedEngine
 
@@ -200,7 +200,7 @@ class House:
 
 
 @contextmanager
-def gated_house(folder: Path) -> Iterator[House]:
+def gated_shop(folder: Path) -> Iterator[GatedShop]:
     """A shop whose engine waits for its gate."""
     session, reference = open_shop(folder)
     reference.close()
@@ -208,6 +208,6 @@ def gated_house(folder: Path) -> Iterator[House]:
     dataset = replace(session.dataset, engine=engine)
     session = Session(dataset, sampler=Silence())
     session.explain(COUNT)  # compiled once, so that a short timeout passes while the engine runs
-    yield House(session, engine)
+    yield GatedShop(session, engine)
     engine.gate.set()
     dataset.close()

@@ -1,7 +1,7 @@
 """What the rows of a table are like, in exact figures: for the owner alone, who has them.
 
-Law: nothing here is reachable from an analyst's statement; only the room `owner` asks. A figure that leaves by way of a
-schema (a bound, a list of values) is not private, and whoever proposes it says so.
+Law: nothing here is reachable from an analyst's statement; only the package `owner` asks. A figure that leaves by way
+of a schema (a bound, a list of values) is not private, and whoever proposes it says so.
 """
 
 from __future__ import annotations

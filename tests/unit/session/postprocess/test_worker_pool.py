@@ -23,8 +23,7 @@ from dpsql.errors import DataError, Error, LimitExceeded, OperationalError
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Schema
 from dpsql.session.postprocess import catalog_sandbox as database
-from dpsql.session.postprocess import sandbox
-from dpsql.session.postprocess import worker_pool as room
+from dpsql.session.postprocess import sandbox, worker_pool
 from dpsql.session.postprocess.catalog_sandbox import CatalogRequest
 from dpsql.session.postprocess.sandbox import ReleasedTable
 from dpsql.session.postprocess.worker_pool import WorkerPool
@@ -121,7 +120,7 @@ def test_a_child_that_dies_takes_its_statement_along_and_no_other(children: Work
 
 
 def test_a_child_that_does_not_come_back_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "GRACE_SECONDS", -0.7)
+    monkeypatch.setattr(worker_pool, "GRACE_SECONDS", -0.7)
     pool = WorkerPool(max_workers=1)
     pool.run_query("SELECT 1", [], 5)
     (idle,) = pool._idle
@@ -192,9 +191,9 @@ class _Harm:
 def test_nothing_is_run_of_what_a_child_sends() -> None:
     for told in (_Harm(), DataError("x"), os.system, [WorkerPool]):
         with pytest.raises(OperationalError, match="unforeseen"):
-            room._read_reply(pickle.dumps(("ok", told)))
+            worker_pool._read_reply(pickle.dumps(("ok", told)))
     with pytest.raises(OperationalError, match="unforeseen"):
-        room._read_reply(b"nonsense")
+        worker_pool._read_reply(b"nonsense")
 
 
 def test_children_hold_no_secret_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,7 +266,7 @@ def test_a_statement_about_the_catalog_cannot_take_the_server_along(
 
 
 def test_secrets_of_the_schema_stay_at_home(schema: Schema) -> None:
-    told = pickle.dumps(room._strip_secrets(schema))
+    told = pickle.dumps(worker_pool._strip_secrets(schema))
     assert b"hidden" in pickle.dumps(schema) and b"hidden" not in told and b"HIDDEN" not in told
 
 
