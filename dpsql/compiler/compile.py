@@ -58,7 +58,7 @@ from dpsql.compiler.settings import Settings, apply_options, apply_release_epsil
 from dpsql.compiler.split.blocks import PublicRead
 from dpsql.compiler.split.predict import expand_predictions
 from dpsql.compiler.split.release_block import ErrorBar
-from dpsql.compiler.split.row_queries import PREVIEW_NOTICE as MADE_UP
+from dpsql.compiler.split.row_queries import PREVIEW_NOTICE
 from dpsql.compiler.split.split import ANONYMOUS, SplitQuery, split_query
 from dpsql.compiler.static_answers import LISTED_GROUPS_NOTICE, dummy_tables, releases_needed
 from dpsql.errors import Error, LimitExceeded
@@ -140,7 +140,7 @@ class _Compiler:
         notices = [notice for step in drafts if step.rewritten for notice in step.rewritten.notices]
         notices += draft.notices
         notices += [notice for release in releases for notice in release.notices]
-        notices += [MADE_UP] * bool(parts.made_up)
+        notices += [PREVIEW_NOTICE] * bool(parts.made_up)
         notices += [LISTED_GROUPS_NOTICE] * any(
             static_steps[release.name] is not None and release.aggregate.keys for release in releases
         )
@@ -156,7 +156,7 @@ class _Compiler:
             errors=parts.errors,
             settings=settings,
             notices=tuple(dict.fromkeys(notices)),
-            warnings=(MADE_UP,) if parts.made_up else (),
+            warnings=(PREVIEW_NOTICE,) if parts.made_up else (),
             pilot=self._is_pilot and bool(steps),
         )
 

@@ -50,7 +50,7 @@ from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
 from dpsql.compiler.rewrite.debias import debias, debias_counts, recorded_notices
 from dpsql.compiler.rewrite.limit_joins import limit_conditions
 from dpsql.compiler.rewrite.pipeline import rewrite_bins, rewrite_plan, rewrite_posterior
-from dpsql.compiler.rewrite.release_plan import BinSelection, RewriteContext, RewrittenPlan
+from dpsql.compiler.rewrite.release_plan import BinSelection, RewrittenPlan, RuleContext
 from dpsql.compiler.rewrite.score_candidates import (
     count_by_value,
     rank_candidates,
@@ -112,8 +112,8 @@ class StatementDraft:
     notices: list[str] = field(default_factory=list)
 
     @property
-    def context(self) -> RewriteContext:
-        return RewriteContext(self.resolved, contribution_policy(self.settings))
+    def context(self) -> RuleContext:
+        return RuleContext(self.resolved, contribution_policy(self.settings))
 
     def add_step(self, step: StepDraft) -> int:
         self.steps.append(step)

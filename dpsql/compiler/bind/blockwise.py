@@ -6,10 +6,10 @@ one of them, and the expression around them as any expression of doubles, in the
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Literal as One
 from typing import get_args
 
 from sqlglot import exp
@@ -102,7 +102,7 @@ def filter_blockwise(measure: Blockwise, where: Callable[[Expr], Expr]) -> Block
 # --- what stands behind the statistic --------------------------------------------------------------------------------
 
 
-def _read_combine(node: exp.Expr | None, whole: exp.Expr) -> One["mean", "median"]:
+def _read_combine(node: exp.Expr | None, whole: exp.Expr) -> typing.Literal["mean", "median"]:
     text = str(node.this).lower() if isinstance(node, exp.Literal) and node.args.get("is_string") else ""
     if node is None or text == "mean":
         return "mean"

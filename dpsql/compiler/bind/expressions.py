@@ -11,12 +11,10 @@ from sqlglot import exp
 
 from dpsql.base.cancellation import checkpoint
 from dpsql.compiler.analysis.key_values import fold_constant_expr
-from dpsql.compiler.bind import conditions as bind_truth
-from dpsql.compiler.bind import datetime as bind_time
-from dpsql.compiler.bind.calls import bind_clip, build_call, unknown_function_error
+from dpsql.compiler.bind import conditions, datetime
+from dpsql.compiler.bind.calls import BindChild, bind_clip, build_call, unknown_function_error
 from dpsql.compiler.bind.coercion import bind_literal, coerce, coerce_number_literal, convert_literal, unify_types
 from dpsql.compiler.bind.conditions import COMPARISONS
-from dpsql.compiler.bind.conditions import BindChild as BindTruthBindChild
 from dpsql.compiler.bind.datetime import bind_interval_literal
 from dpsql.compiler.bind.scope import Scope
 from dpsql.compiler.functions.regex import MalformedRegex, check_regex
@@ -41,8 +39,6 @@ from dpsql.types import (
 )
 
 # Functions whose arguments stand in another order, or mean more than one thing, in sqlglot's trees.
-
-BindChild = Callable[[exp.Expr], Expr]
 
 _TRIM_FUNCTIONS = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
 _INITCAP_SEPARATORS = " \t\n"  # what sqlglot's list of INITCAP's separators begins with, where none are written
@@ -127,7 +123,7 @@ _VARCHAR_TYPES = (exp.DType.VARCHAR, exp.DType.NVARCHAR)
 _CHAR_TYPES = (exp.DType.CHAR, exp.DType.NCHAR, exp.DType.BPCHAR)
 
 
-def bind_cast(node: exp.Expr, bind: BindTruthBindChild) -> Expr:
+def bind_cast(node: exp.Expr, bind: BindChild) -> Expr:
     refuse_other_args(node, "this", "to")
     to: exp.DataType = node.args["to"]
     arg = bind(node.this)
@@ -216,7 +212,7 @@ def bind_expr(node: exp.Expr | None, scope: Scope) -> Expr:
 
 
 def bind_condition(node: exp.Expr, scope: Scope) -> Expr:
-    return bind_truth.bind_boolean(node, lambda part: bind_expr(part, scope))
+    return conditions.bind_boolean(node, lambda part: bind_expr(part, scope))
 
 
 def unwrap_trivial_select(node: exp.Expr) -> exp.Expr:
@@ -279,15 +275,15 @@ def _bind_column(node: exp.Column, scope: Scope) -> Expr:
 # --- operators -------------------------------------------------------------------------------------------------------
 
 
-def _bind_arithmetic(node: exp.Expr, bind: BindTruthBindChild) -> Expr:
+def _bind_arithmetic(node: exp.Expr, bind: BindChild) -> Expr:
     refuse_other_args(node, "this", "expression")
     op = ARITHMETIC[type(node)]
     nodes = [node.this, node.expression]
     if op in "+-" and any(map(is_interval, nodes)):
-        return bind_time.bind_interval_arithmetic(node, bind)
+        return datetime.bind_interval_arithmetic(node, bind)
     args = [bind(n) for n in nodes]
     if any(arg.type.is_time for arg in args):
-        return bind_time.build_date_arithmetic(op, *bind_time.coerce_time_operands(args, nodes), node)
+        return datetime.build_date_arithmetic(op, *datetime.coerce_time_operands(args, nodes), node)
     args = [coerce_number_literal(arg, n) for arg, n in zip(args, nodes, strict=True)]
     for arg, part in zip(args, nodes, strict=True):
         if not arg.type.is_number:
@@ -314,7 +310,7 @@ def fold_arithmetic(expr: Arithmetic) -> Expr:
     return Literal(float(result), DOUBLE) if abs(result) < 2**1000 else expr
 
 
-def _bind_negation(node: exp.Expr, bind: BindTruthBindChild) -> Expr:
+def _bind_negation(node: exp.Expr, bind: BindChild) -> Expr:
     refuse_other_args(node, "this")
     arg = coerce_number_literal(bind(node.this), node.this)
     if isinstance(arg, Literal) and isinstance(arg.value, int | float | Decimal) and arg.type.is_number:
@@ -324,15 +320,15 @@ def _bind_negation(node: exp.Expr, bind: BindTruthBindChild) -> Expr:
     return Arithmetic("-", Literal(0, BIGINT), arg, BIGINT if arg.type.is_integer else DOUBLE)
 
 
-def _bind_not(node: exp.Expr, bind: BindTruthBindChild) -> Expr:
+def _bind_not(node: exp.Expr, bind: BindChild) -> Expr:
     refuse_other_args(node, "this")
-    return Not(bind_truth.bind_boolean(node.this, bind))
+    return Not(conditions.bind_boolean(node.this, bind))
 
 
 # --- which of several ------------------------------------------------------------------------------------------------
 
 
-def _bind_case(node: exp.Expr, bind: BindTruthBindChild) -> Expr:
+def _bind_case(node: exp.Expr, bind: BindChild) -> Expr:
     refuse_other_args(node, "this", "ifs", "default")
     if len(node.args["ifs"]) > MAX_CASE_BRANCHES:
         raise LimitExceeded(f"a CASE over private rows has more than {MAX_CASE_BRANCHES} branches", span=span_of(node),
@@ -342,32 +338,32 @@ def _bind_case(node: exp.Expr, bind: BindTruthBindChild) -> Expr:
     for branch in node.args["ifs"]:
         refuse_other_args(branch, "this", "true")
         tests.append(exp.EQ(this=subject, expression=branch.this) if subject is not None else branch.this)
-    conditions = [bind_truth.bind_boolean(test, bind) for test in tests]
+    bound_tests = [conditions.bind_boolean(test, bind) for test in tests]
     values = [branch.args["true"] for branch in node.args["ifs"]]
-    return _build_case(conditions, [*values, node.args.get("default") or exp.Null()], bind)
+    return _build_case(bound_tests, [*values, node.args.get("default") or exp.Null()], bind)
 
 
-def _bind_if(node: exp.Expr, bind: BindTruthBindChild) -> Expr:
+def _bind_if(node: exp.Expr, bind: BindChild) -> Expr:
     refuse_other_args(node, "this", "true", "false")
     values = [node.args["true"], node.args.get("false") or exp.Null()]
-    return _build_case([bind_truth.bind_boolean(node.this, bind)], values, bind)
+    return _build_case([conditions.bind_boolean(node.this, bind)], values, bind)
 
 
-def _bind_nvl2(node: exp.Expr, bind: BindTruthBindChild) -> Expr:
+def _bind_nvl2(node: exp.Expr, bind: BindChild) -> Expr:
     refuse_other_args(node, "this", "true", "false")
     return _build_case([Not(IsNull(bind(node.this)))], [node.args["true"], node.args.get("false") or exp.Null()], bind)
 
 
-def _build_case(conditions: list[Expr], nodes: list[exp.Expr], bind: BindTruthBindChild) -> Expr:
+def _build_case(tests: list[Expr], nodes: list[exp.Expr], bind: BindChild) -> Expr:
     unified, type_ = unify_types([bind(node) for node in nodes], nodes, "CASE")
     *then, otherwise = [coerce(value, type_, n) for value, n in zip(unified, nodes, strict=True)]
-    return Case(tuple(zip(conditions, then, strict=True)), otherwise, type_)
+    return Case(tuple(zip(tests, then, strict=True)), otherwise, type_)
 
 
 # --- functions -------------------------------------------------------------------------------------------------------
 
 
-def _bind_named_function(node: exp.Expr, bind: BindTruthBindChild) -> Expr:
+def _bind_named_function(node: exp.Expr, bind: BindChild) -> Expr:
     name, arg_names = NODE_FUNCTIONS[type(node)]
     refuse_other_args(node, *arg_names)
     nodes: list[exp.Expr] = []
@@ -377,7 +373,7 @@ def _bind_named_function(node: exp.Expr, bind: BindTruthBindChild) -> Expr:
     return build_call(name, [bind(n) for n in nodes], node, nodes)
 
 
-def _bind_anonymous(node: exp.Expr, bind: BindTruthBindChild) -> Expr:
+def _bind_anonymous(node: exp.Expr, bind: BindChild) -> Expr:
     assert isinstance(node, exp.Anonymous)
     name, args = node.name.lower(), node.expressions
     if name in ("clip", "clamp"):
@@ -386,11 +382,11 @@ def _bind_anonymous(node: exp.Expr, bind: BindTruthBindChild) -> Expr:
         return build_call(BARE_FUNCTIONS[name], [bind(part) for part in args], node, args)
     if name in BARE_DATE_PARTS and len(args) == 1:
         part = exp.Extract(this=exp.var(name), expression=args[0])
-        return bind_time.bind_extract(part, bind)
+        return datetime.bind_extract(part, bind)
     if name == "iff" and 2 <= len(args) <= 3:
-        return _build_case([bind_truth.bind_boolean(args[0], bind)], [args[1], *(args[2:] or [exp.Null()])], bind)
+        return _build_case([conditions.bind_boolean(args[0], bind)], [args[1], *(args[2:] or [exp.Null()])], bind)
     if name == "timezone" and len(args) == 2:
-        return bind_time.convert_time_zone(bind(args[1]), args[0], node)
+        return datetime.convert_time_zone(bind(args[1]), args[0], node)
     if name in _DATETIME_BINDERS:
         return _DATETIME_BINDERS[name](node, bind)
     if name == "age":
@@ -399,50 +395,50 @@ def _bind_anonymous(node: exp.Expr, bind: BindTruthBindChild) -> Expr:
     raise unknown_function_error(node)
 
 
-_DATETIME_BINDERS: dict[str, Callable[[exp.Anonymous, BindTruthBindChild], Expr]] = {
-    "strftime": bind_time.bind_strftime,
-    "time_bucket": bind_time.bind_time_bucket,
-    "dateadd": bind_time.bind_sqlserver_dateadd,
-    "date_sub": bind_time.bind_date_sub,
-    "datesub": bind_time.bind_date_sub,
+_DATETIME_BINDERS: dict[str, Callable[[exp.Anonymous, BindChild], Expr]] = {
+    "strftime": datetime.bind_strftime,
+    "time_bucket": datetime.bind_time_bucket,
+    "dateadd": datetime.bind_sqlserver_dateadd,
+    "date_sub": datetime.bind_date_sub,
+    "datesub": datetime.bind_date_sub,
 }
 
 
-def _bind_paren(node: exp.Expr, bind: BindTruthBindChild) -> Expr:
+def _bind_paren(node: exp.Expr, bind: BindChild) -> Expr:
     refuse_other_args(node, "this")
     return bind(node.this)
 
 
-def _bind_date_cast(node: exp.Expr, bind: BindTruthBindChild) -> Expr:
+def _bind_date_cast(node: exp.Expr, bind: BindChild) -> Expr:
     refuse_other_args(node, "this")
     return cast_to(bind(node.this), DATE if isinstance(node, exp.Date) else TIMESTAMP, node)
 
 
-def _bind_pi(node: exp.Expr, bind: BindTruthBindChild) -> Expr:
+def _bind_pi(node: exp.Expr, bind: BindChild) -> Expr:
     refuse_other_args(node)
     return Literal(math.pi, DOUBLE)
 
 
-_BINDERS: dict[type[exp.Expr], Callable[[exp.Expr, BindTruthBindChild], Expr]] = {
+_BINDERS: dict[type[exp.Expr], Callable[[exp.Expr, BindChild], Expr]] = {
     exp.Literal: lambda node, bind: bind_literal(node),
     exp.Null: lambda node, bind: Literal(None, TEXT),
     exp.Boolean: lambda node, bind: Literal(bool(node.this), BOOLEAN),
     exp.Paren: _bind_paren,
-    exp.Connector: bind_truth.bind_connector,
+    exp.Connector: conditions.bind_connector,
     exp.Not: _bind_not,
-    exp.Is: bind_truth.bind_is,
-    exp.In: bind_truth.bind_in,
-    exp.Between: bind_truth.bind_between,
-    exp.NullSafeEQ: bind_truth.bind_is_distinct,
-    exp.NullSafeNEQ: bind_truth.bind_is_distinct,
-    exp.Escape: bind_truth.bind_escape,
-    exp.Like: bind_truth.bind_like,
-    exp.ILike: bind_truth.bind_like,
-    exp.SimilarTo: bind_truth.bind_similar_to,
-    exp.RegexpLike: bind_truth.bind_regexp_like,
-    exp.RegexpILike: bind_truth.bind_regexp_like,
-    exp.RegexpReplace: bind_truth.bind_regexp_replace,
-    **dict.fromkeys(COMPARISONS, bind_truth.bind_comparison),
+    exp.Is: conditions.bind_is,
+    exp.In: conditions.bind_in,
+    exp.Between: conditions.bind_between,
+    exp.NullSafeEQ: conditions.bind_is_distinct,
+    exp.NullSafeNEQ: conditions.bind_is_distinct,
+    exp.Escape: conditions.bind_escape,
+    exp.Like: conditions.bind_like,
+    exp.ILike: conditions.bind_like,
+    exp.SimilarTo: conditions.bind_similar_to,
+    exp.RegexpLike: conditions.bind_regexp_like,
+    exp.RegexpILike: conditions.bind_regexp_like,
+    exp.RegexpReplace: conditions.bind_regexp_replace,
+    **dict.fromkeys(COMPARISONS, conditions.bind_comparison),
     **dict.fromkeys(ARITHMETIC, _bind_arithmetic),
     exp.Case: _bind_case,
     exp.If: _bind_if,
@@ -458,19 +454,19 @@ _BINDERS: dict[type[exp.Expr], Callable[[exp.Expr, BindTruthBindChild], Expr]] =
     exp.Pad: bind_pad,
     exp.Initcap: bind_initcap,
     exp.Substring: bind_substring,
-    exp.Extract: bind_time.bind_extract,
-    exp.TimestampTrunc: bind_time.bind_date_trunc,
-    exp.DateTrunc: bind_time.bind_date_trunc,
-    exp.DateDiff: bind_time.bind_date_diff,
-    exp.DateAdd: bind_time.bind_date_add,
-    exp.DateSub: bind_time.bind_date_add,
-    exp.DateBin: bind_time.bind_date_bin,
-    exp.TimeToStr: bind_time.bind_to_char,
-    exp.StrToDate: bind_time.bind_to_date,
-    exp.StrToTime: bind_time.bind_to_date,
-    exp.AtTimeZone: bind_time.bind_at_time_zone,
+    exp.Extract: datetime.bind_extract,
+    exp.TimestampTrunc: datetime.bind_date_trunc,
+    exp.DateTrunc: datetime.bind_date_trunc,
+    exp.DateDiff: datetime.bind_date_diff,
+    exp.DateAdd: datetime.bind_date_add,
+    exp.DateSub: datetime.bind_date_add,
+    exp.DateBin: datetime.bind_date_bin,
+    exp.TimeToStr: datetime.bind_to_char,
+    exp.StrToDate: datetime.bind_to_date,
+    exp.StrToTime: datetime.bind_to_date,
+    exp.AtTimeZone: datetime.bind_at_time_zone,
     exp.Date: _bind_date_cast,
     exp.Timestamp: _bind_date_cast,
-    **dict.fromkeys(DATE_PART_NODES, bind_time.bind_part_function),
+    **dict.fromkeys(DATE_PART_NODES, datetime.bind_part_function),
     exp.Anonymous: _bind_anonymous,
 }

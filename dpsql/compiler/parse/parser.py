@@ -11,8 +11,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dpsql.base import lexer as lex
-from dpsql.base.lexer import Token as LexToken
+from dpsql.base import lexer
 from dpsql.base.lexer import TokenKind, split_tokens
 from dpsql.compiler.parse.dialect import DOLLAR_SIGN, AnalystDialect, span_of
 from dpsql.compiler.parse.googlesql import Option, extract_options, rewrite_googlesql_aggregates
@@ -322,9 +321,7 @@ def _find_dollar_signs(sql: str) -> frozenset[int]:
     if "$" not in sql:
         return frozenset()
     return frozenset(
-        token.start
-        for token in lex.split_tokens(sql)
-        if token.text[0] == "$" and token.kind is not lex.TokenKind.STRING
+        token.start for token in split_tokens(sql) if token.text[0] == "$" and token.kind is not TokenKind.STRING
     )
 
 
@@ -466,7 +463,7 @@ def split_statements(sql: str) -> tuple[tuple[str, int], ...]:
     if ";" not in sql and (only := sql.strip()) and only[0] not in "-/":  # one that begins with no comment
         return ((only, len(sql) - len(sql.lstrip())),)
     statements: list[tuple[str, int]] = []
-    waiting: list[LexToken] = []
+    waiting: list[lexer.Token] = []
     for token in (*split_tokens(sql), None):
         if token is not None and token.text != ";":
             waiting.append(token)

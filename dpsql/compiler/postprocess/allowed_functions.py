@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from dpsql.compiler.bind.blockwise import BLOCKWISE_NAME as BLOCKWISE
+from dpsql.compiler.bind.blockwise import BLOCKWISE_NAME
 from dpsql.compiler.bind.posteriors import POSTERIOR_FUNCTIONS
 from dpsql.compiler.bind.selections import SCORED_FUNCTIONS
 from dpsql.compiler.parse.dialect import span_of, sql_name_of
@@ -14,7 +14,7 @@ from dpsql.errors import Unsupported
 
 # Functions that there are over private rows alone: what to write over rows that are public or released.
 
-PRIVATE_ONLY_FUNCTIONS = SCORED_FUNCTIONS | POSTERIOR_FUNCTIONS | {BLOCKWISE, "randomized"}
+PRIVATE_ONLY_FUNCTIONS = SCORED_FUNCTIONS | POSTERIOR_FUNCTIONS | {BLOCKWISE_NAME, "randomized"}
 
 
 def refuse_private_only(node: exp.Expr) -> None:

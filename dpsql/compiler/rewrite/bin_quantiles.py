@@ -23,10 +23,9 @@ from dpsql.compiler.plan.steps import Bins
 from dpsql.compiler.rewrite.bound_contributions import weigh_units
 from dpsql.compiler.rewrite.form_blocks import blocks_of
 from dpsql.compiler.rewrite.grids import declared_grids
-from dpsql.compiler.rewrite.release_plan import ReleasePlan, RewriteContext
+from dpsql.compiler.rewrite.release_plan import ReleasePlan, RuleContext
 from dpsql.errors import TypeMismatch, UnboundedContribution, UnboundedValues, Unsupported
-from dpsql.privacy.exponential import ExtremeTarget as ExtremeTarget
-from dpsql.privacy.exponential import Rank, Target
+from dpsql.privacy.exponential import ExtremeTarget, Rank, Target
 from dpsql.schema.domain import Domain
 from dpsql.types import BIGINT, DOUBLE, Kind
 
@@ -42,7 +41,7 @@ MAX_EXTREME_BINS = 1 << 10
 """MIN and MAX skip rows by the logarithm of the bins, so that noise does not choose among those beyond the data."""
 
 
-def bin_values(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+def bin_values(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
     """The rows with the bin of their value as a column; those without a value are left out."""
     (asked,), (measure,) = plan.asked.measures, plan.measures
     assert isinstance(asked, Quantile | Extreme) and isinstance(measure, Quantile | Extreme)
@@ -61,13 +60,13 @@ def bin_values(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
     return replace(plan.with_rows(rows), bins=bins, targets=_targets_of(asked), local=local)
 
 
-def count_rows_by_bin(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+def count_rows_by_bin(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
     summed = weigh_units(plan.rows, plan.key_names, (CountBundle(ROWS_CELL, None),), context.policy)
     part = Sum(summed.input, (*plan.key_names, BIN_KEY), summed.bundles)
     return replace(plan, parts=(part,))
 
 
-def list_bins(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+def list_bins(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
     """Every group and every bin has its count; the bin is a key like any other."""
     assert plan.bins is not None
     bin_ = Field(BIN_KEY, BIGINT)
@@ -168,7 +167,7 @@ MAX_BLOCK_BINS = 1 << 12
 """Between the bounds: a median of some hundred blocks is hardly known better."""
 
 
-def count_blocks_by_bin(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+def count_blocks_by_bin(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
     (measure,) = plan.measures
     assert isinstance(measure, Blockwise)
     names = plan.key_names

@@ -16,8 +16,7 @@ from math import prod
 from typing import assert_never
 
 from dpsql.compiler.analysis.domains import derive_domains, domain_of
-from dpsql.compiler.analysis.key_values import MAX_LISTED_KEYS as MAX_LISTED_KEYS
-from dpsql.compiler.analysis.key_values import evaluate_for_values, list_few_values, list_key_values
+from dpsql.compiler.analysis.key_values import MAX_LISTED_KEYS, evaluate_for_values, list_few_values, list_key_values
 from dpsql.compiler.analysis.narrowing import Environment
 from dpsql.compiler.plan.aggregate import Aggregate, Factor, Gather, Listed, ListedRows
 from dpsql.compiler.plan.expressions import (

@@ -35,7 +35,7 @@ from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy, weigh
 from dpsql.compiler.rewrite.grids import declared_grids
 from dpsql.compiler.rewrite.list_groups import with_declared_nulls
 from dpsql.compiler.rewrite.pipeline import ROW_RULES, apply_rules
-from dpsql.compiler.rewrite.release_plan import RewriteContext
+from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.errors import LimitExceeded, Span, TypeMismatch, UnboundedValues
 from dpsql.schema.domain import Domain, Scalar
 from dpsql.schema.model import Resolved
@@ -81,7 +81,7 @@ class CodableRows:
 
 
 def prepare_codable_rows(
-    aggregate: Aggregate, context: RewriteContext, labels: tuple[str, ...], spans: tuple[Span | None, ...] = ()
+    aggregate: Aggregate, context: RuleContext, labels: tuple[str, ...], spans: tuple[Span | None, ...] = ()
 ) -> CodableRows:
     """The rows of an aggregate whose keys are the columns to be coded."""
     aggregate = apply_rules(ROW_RULES, aggregate, context)
@@ -210,7 +210,7 @@ ONE_ROW = ContributionPolicy(1, None, Norm.L1)
 
 def prepare_randomized_rows(aggregate: Aggregate, resolved: Resolved) -> CodedRows:
     """The only key of `aggregate` is the column."""
-    context = RewriteContext(resolved, ONE_ROW)
+    context = RuleContext(resolved, ONE_ROW)
     (key,) = aggregate.keys
     codable = prepare_codable_rows(aggregate, context, (key.name,))
     if has_no_public_values(codable.domains[key.name]):

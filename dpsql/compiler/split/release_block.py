@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from dpsql.compiler.analysis.canonical import canonical_expr_text, canonical_measure_text, canonical_order
 from dpsql.compiler.bind.aggregates import bind_measure, has_aggregate, is_aggregate, is_interval_aggregate
-from dpsql.compiler.bind.binder import Binder, expand_plain_star
+from dpsql.compiler.bind.binder import Binder
 from dpsql.compiler.bind.calls import bind_clip
 from dpsql.compiler.bind.datetime import seconds_to_interval
 from dpsql.compiler.bind.expressions import bind_expr
@@ -23,7 +23,7 @@ from dpsql.compiler.bind.outputs import (
     rewrite_integer_division,
 )
 from dpsql.compiler.bind.posteriors import expand_posteriors
-from dpsql.compiler.bind.scope import BoundColumn, ColumnNamer, Scope
+from dpsql.compiler.bind.scope import BoundColumn, ColumnNamer, Scope, expand_plain_star
 from dpsql.compiler.bind.unit_aggregates import bind_unit_measure
 from dpsql.compiler.parse.dialect import refuse_other_args, span_of, sql_name_of
 from dpsql.compiler.parse.googlesql import PER_GROUP

@@ -20,8 +20,7 @@ from dpsql.compiler.split.blocks import Block, Ownership, SplitState
 from dpsql.errors import InternalError, NotPrivate
 from dpsql.schema.dummy_rows import MAX_ROWS
 from dpsql.schema.model import Column, MadeTable, Schema, Table
-from dpsql.types import Kind as Type
-from dpsql.types import Type as TypesType
+from dpsql.types import Kind, Type
 
 # For whoever asked for single private rows: a statement over the same table that is answered.
 #
@@ -112,9 +111,9 @@ def suggest_without_ids(query: exp.Query, columns: Sequence[BoundColumn], schema
 
 def _has_encodable_values(column: Column) -> bool:
     domain = column.domain
-    ordered = column.type.is_number or (column.type.is_time and column.type.kind is not Type.TIME)
+    ordered = column.type.is_number or (column.type.is_time and column.type.kind is not Kind.TIME)
     few = domain.values is not None and len(domain.values) <= _MAX_LISTED_VALUES
-    return few or (ordered and domain.is_bounded) or column.type.kind is Type.BOOLEAN
+    return few or (ordered and domain.is_bounded) or column.type.kind is Kind.BOOLEAN
 
 
 def _declared_column(schema: Schema, column: BoundColumn) -> tuple[Table, Column] | None:
@@ -178,7 +177,7 @@ def _needs_types_only(select: exp.Select) -> bool:
     return where is not None and _is_false_condition(where.this)
 
 
-def _empty_select(columns: Iterable[tuple[str, TypesType]]) -> exp.Select:
+def _empty_select(columns: Iterable[tuple[str, Type]]) -> exp.Select:
     """No row, with columns of these names and types."""
     items = [exp.alias_(exp.cast(exp.Null(), str(type_)), name, quoted=True) for name, type_ in columns]
     return exp.select(*items).where(exp.false())
