@@ -14,6 +14,7 @@ from operator import eq, ge, gt, le, lt, ne
 from typing import assert_never
 
 from dpsql.compiler.analysis.canonical_sources import normalize_conditions, order_join_sides, rename_columns
+from dpsql.compiler.analysis.narrowing import NEGATED_OPERATORS
 from dpsql.compiler.plan.aggregate import (
     Aggregate,
     CountBlocks,
@@ -257,8 +258,6 @@ def measure_function_text(measure: Measure, text: Callable[[Expr], str]) -> str:
 
 CANONICAL_VERSION = 2
 """Part of every key: stored releases of another form are not mistaken for this one's."""
-
-_NEGATED_OPERATORS = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 def canonicalize(aggregate: Aggregate) -> Aggregate:
@@ -504,7 +503,7 @@ def _negate_expr(arg: Expr) -> Expr:
     if isinstance(arg, Not):
         return arg.arg
     if isinstance(arg, Compare):
-        return _orient_comparison(Compare(_NEGATED_OPERATORS[arg.op], arg.left, arg.right))
+        return _orient_comparison(Compare(NEGATED_OPERATORS[arg.op], arg.left, arg.right))
     if isinstance(arg, InList) and len(arg.values) == 1:
         return _orient_comparison(Compare("<>", arg.arg, arg.values[0]))
     if isinstance(arg, And):

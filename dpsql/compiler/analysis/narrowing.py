@@ -293,7 +293,7 @@ def disjuncts(condition: Expr) -> tuple[Expr, ...]:
 
 def negate_condition(condition: Expr) -> Expr:
     if isinstance(condition, Compare):
-        return Compare(_NEGATED_OPERATORS[condition.op], condition.left, condition.right)
+        return Compare(NEGATED_OPERATORS[condition.op], condition.left, condition.right)
     return Not(condition)
 
 
@@ -398,7 +398,7 @@ def _compared_column(expr: Expr, env: Environment) -> Column | None:
 
 
 FLIPPED_OPERATORS = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_NEGATED_OPERATORS = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+NEGATED_OPERATORS = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 _COMPARISONS: dict[str, Callable[[Fraction, Fraction], bool]] = {
     "<": lambda a, b: a < b,

@@ -38,7 +38,7 @@ from dpsql.compiler.plan.relations import (
     UnitWindow,
     is_public,
 )
-from dpsql.compiler.plan.walk import child_exprs, measure_args, node_exprs, row_inputs, walk_exprs, walk_rows
+from dpsql.compiler.plan.walk import aggregate_exprs, child_exprs, node_exprs, row_inputs, walk_exprs, walk_rows
 from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.errors import LimitExceeded
 from dpsql.types import TEXT
@@ -185,11 +185,7 @@ _CHARACTER_COSTS: Mapping[str, int] = {
 
 
 def limit_work(aggregate: Aggregate, _context: RuleContext | None = None) -> Aggregate:
-    release_exprs = [
-        *(key.expr for key in aggregate.keys),
-        *(arg for m in aggregate.measures for arg in measure_args(m)),
-    ]
-    work = max_row_multiplication(aggregate.input) * _count_characters(release_exprs, aggregate.input)
+    work = max_row_multiplication(aggregate.input) * _count_characters(aggregate_exprs(aggregate), aggregate.input)
     for node in walk_rows(aggregate.input):
         exprs = () if is_public(node) else node_exprs(node)
         if exprs:
@@ -234,11 +230,7 @@ def _max_text_length(arg: Expr, env: Environment) -> int:
 def limit_conditions(aggregate: Aggregate) -> None:
     """Engines take time that grows with the square of a chain of AND or OR, and more; lists of values are no chains."""
     rows = [expr for node in walk_rows(aggregate.input) for expr in node_exprs(node)]
-    exprs = [
-        *rows,
-        *(key.expr for key in aggregate.keys),
-        *(arg for m in aggregate.measures for arg in measure_args(m)),
-    ]
+    exprs = [*rows, *aggregate_exprs(aggregate)]
     parts = sum(len(part.args) for expr in exprs for part in walk_exprs(expr) if isinstance(part, And | Or))
     if parts > MAX_CONDITIONS:
         raise LimitExceeded(f"private rows are tried on more than {MAX_CONDITIONS} conditions",

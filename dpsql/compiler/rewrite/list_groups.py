@@ -20,7 +20,6 @@ from dpsql.compiler.analysis.key_values import MAX_LISTED_KEYS, evaluate_for_val
 from dpsql.compiler.analysis.narrowing import Environment
 from dpsql.compiler.plan.aggregate import Aggregate, Factor, Gather, Listed, ListedRows
 from dpsql.compiler.plan.expressions import (
-    Call,
     Column,
     Expr,
     HoleValue,
@@ -56,6 +55,7 @@ from dpsql.compiler.plan.relations import (
     UnitWindow,
 )
 from dpsql.compiler.plan.walk import columns_of, map_expr, map_rows, walk_exprs
+from dpsql.compiler.rewrite.make_total import strip_finite
 from dpsql.compiler.rewrite.public_keys import PublicKeys, find_public_keys
 from dpsql.schema.domain import Domain, Scalar
 from dpsql.types import BIGINT
@@ -275,12 +275,8 @@ def _list_grouping_sets(aggregate: Aggregate, choices: ValuesByKey) -> GroupPlan
 
 
 def _public_keys_of(aggregate: Aggregate, env: Environment) -> list[PublicKeys]:
-    nullable = {key.name: domain_of(_strip_finite(key.expr), env).nullable for key in aggregate.keys}
+    nullable = {key.name: domain_of(strip_finite(key.expr), env).nullable for key in aggregate.keys}
     return find_public_keys(aggregate.keys, aggregate.input, nullable)
-
-
-def _strip_finite(expr: Expr) -> Expr:
-    return expr.args[0] if isinstance(expr, Call) and expr.function == "finite" else expr
 
 
 def with_declared_nulls(node: Rows) -> Rows:

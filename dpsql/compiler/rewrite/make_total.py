@@ -40,7 +40,7 @@ from dpsql.compiler.plan.relations import (
     UnitWindow,
     row_fields,
 )
-from dpsql.compiler.plan.walk import map_expr, map_measure, map_node_exprs, map_rows, row_inputs, walk_exprs
+from dpsql.compiler.plan.walk import map_expr, map_measure, map_node_exprs, map_rows, origin_of, row_inputs
 from dpsql.compiler.rewrite.grids import MAX_STEPS, declared_grids, quantize_arg
 from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.errors import LimitExceeded, UnboundedValues, Unsupported
@@ -99,6 +99,11 @@ def _fits_bigint(part: Arithmetic, env: Environment) -> bool:
 def make_finite(expr: Expr) -> Expr:
     """A float that is NULL where it is not finite, and 0.0 for -0.0: equal values look alike."""
     return Call("finite", (expr,), DOUBLE) if expr.type.is_float else expr
+
+
+def strip_finite(expr: Expr) -> Expr:
+    """What `make_finite` was given."""
+    return expr.args[0] if isinstance(expr, Call) and expr.function == "finite" else expr
 
 
 # Let what is worked out within one unit depend on the bag of its rows alone, not on the order in which they are met.
@@ -198,7 +203,7 @@ def _bound_by_type(domain: Domain) -> Domain:
 
 
 def _unbounded_error(function: str, arg: Expr) -> UnboundedValues:
-    origin = next((part.origin for part in walk_exprs(arg) if isinstance(part, Column) and part.origin), None)
+    origin = origin_of(arg)
     function_name = _SUM_FUNCTIONS[function]
     hint = f"Write {function_name}(CLIP(…, 0, 100)) with bounds of your own."
     if origin is not None:

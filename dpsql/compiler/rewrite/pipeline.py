@@ -47,7 +47,7 @@ from dpsql.compiler.plan.aggregate import Aggregate, CountUnits, Sum, SumBlocks,
 from dpsql.compiler.plan.expressions import ROW, Column, Expr
 from dpsql.compiler.plan.measures import Blockwise, Measure
 from dpsql.compiler.plan.relations import SET_COLUMN, Field, Filter, Named, Project, row_fields
-from dpsql.compiler.plan.walk import map_measure, measure_args, walk_exprs
+from dpsql.compiler.plan.walk import map_measure, measure_args, origin_of
 from dpsql.compiler.rewrite.bin_quantiles import bin_values, count_blocks_by_bin, count_rows_by_bin, list_bins
 from dpsql.compiler.rewrite.bound_contributions import cap_distinct_values, count_units, select_groups, weigh_units
 from dpsql.compiler.rewrite.form_blocks import carry_row_hash, check_groups_reached, refuse_grouping_sets, sum_blocks
@@ -98,7 +98,7 @@ def narrow_rows(plan: ReleasePlan, _context: RuleContext) -> ReleasePlan:
     for measure in plan.measures:
         for arg in measure_args(measure):
             if arg not in names:
-                names[arg] = Column(f"x{len(names) + 1}", arg.type, _origin_of(arg))
+                names[arg] = Column(f"x{len(names) + 1}", arg.type, origin_of(arg))
                 columns.append(Named(names[arg].name, arg))
         measures.append(map_measure(measure, names.__getitem__))
     columns += [Named(f.name, Column(f.name, f.type)) for f in row_fields(plan.rows) if f.name == ROW]
@@ -106,10 +106,6 @@ def narrow_rows(plan: ReleasePlan, _context: RuleContext) -> ReleasePlan:
     keys = tuple(Named(field.name, Column(field.name, field.type)) for field in fields)
     rows = Project(plan.rows, tuple(columns))
     return replace(plan, aggregate=Aggregate(rows, keys, tuple(measures), plan.aggregate.sets), keys=fields)
-
-
-def _origin_of(arg: Expr) -> str | None:
-    return next((part.origin for part in walk_exprs(arg) if isinstance(part, Column) and part.origin), None)
 
 
 def expand_grouping_sets(plan: ReleasePlan, _context: RuleContext) -> ReleasePlan:

@@ -29,7 +29,7 @@ from dpsql.compiler.plan.relations import (
     is_public,
     row_fields,
 )
-from dpsql.compiler.plan.walk import columns_of, map_rows, measure_args, node_exprs, walk_rows
+from dpsql.compiler.plan.walk import aggregate_exprs, columns_of, map_rows, node_exprs, walk_rows
 from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.errors import InternalError
 from dpsql.schema import model
@@ -54,8 +54,7 @@ def scan_tables(aggregate: Aggregate, context: RuleContext) -> Aggregate:
 
 def _columns_used(aggregate: Aggregate) -> frozenset[str]:
     """Every column that an expression of the plan reads; a plan's column names are unique."""
-    exprs = [key.expr for key in aggregate.keys]
-    exprs += [arg for measure in aggregate.measures for arg in measure_args(measure)]
+    exprs = aggregate_exprs(aggregate)
     by_position: set[str] = set()
     for node in walk_rows(aggregate.input):
         exprs += node_exprs(node)
