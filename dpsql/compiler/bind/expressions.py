@@ -38,147 +38,6 @@ from dpsql.types import (
     parse_type,
 )
 
-# Functions whose arguments stand in another order, or mean more than one thing, in sqlglot's trees.
-
-_TRIM_FUNCTIONS = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
-_INITCAP_SEPARATORS = " \t\n"  # what sqlglot's list of INITCAP's separators begins with, where none are written
-
-
-def bind_trim(node: exp.Expr, bind: BindChild) -> Expr:
-    refuse_other_args(node, "this", "expression", "position")
-    nodes = [node.this, *([node.expression] if node.args.get("expression") is not None else [])]
-    side = str(node.args.get("position") or "").upper()
-    if side not in _TRIM_FUNCTIONS:
-        raise Unsupported("TRIM takes LEADING, TRAILING or BOTH", span=span_of(node))
-    return build_call(_TRIM_FUNCTIONS[side], [bind(n) for n in nodes], node, nodes)
-
-
-def bind_pad(node: exp.Expr, bind: BindChild) -> Expr:
-    refuse_other_args(node, "this", "expression", "fill_pattern", "is_left")
-    nodes = [node.args[f] for f in ("this", "expression", "fill_pattern") if node.args.get(f) is not None]
-    return build_call("lpad" if node.args.get("is_left") else "rpad", [bind(n) for n in nodes], node, nodes)
-
-
-def bind_initcap(node: exp.Expr, bind: BindChild) -> Expr:
-    refuse_other_args(node, "this", "expression")
-    separators = node.args.get("expression")
-    if separators is not None and not separators.name.startswith(_INITCAP_SEPARATORS):
-        raise Unsupported("INITCAP takes one argument", span=span_of(node))
-    return build_call("initcap", [bind(node.this)], node)
-
-
-def bind_concat_operator(node: exp.Expr, bind: BindChild) -> Expr:
-    """a || b: NULL where one of them is."""
-    refuse_other_args(node, "this", "expression")
-    return build_call("concat", [_to_text(bind(part)) for part in (node.this, node.expression)], node)
-
-
-def bind_concat(node: exp.Expr, bind: BindChild) -> Expr:
-    """CONCAT(a, b): NULL counts as the empty text."""
-    refuse_other_args(node, "expressions")
-    parts = [_to_text(bind(part)) for part in node.expressions]
-    non_null = [part if isinstance(part, Literal) and part.value is not None else
-             Call("coalesce", (part, Literal("", TEXT)), TEXT) for part in parts]  # fmt: skip
-    return non_null[0] if len(non_null) == 1 else build_call("concat", list(non_null), node)
-
-
-def _to_text(arg: Expr) -> Expr:
-    if arg.type == TEXT:
-        return arg
-    if arg.type.is_microsecond_interval:
-        raise TypeMismatch("an interval has no text here", hint="EXTRACT(epoch FROM to - from) is a number.")
-    converted = convert_literal(arg, TEXT) if isinstance(arg, Literal) else None
-    return converted or Cast(arg, TEXT)
-
-
-def bind_substring(node: exp.Expr, bind: BindChild) -> Expr:
-    """SUBSTRING(x FROM 'pattern') is a regular expression; otherwise the places are numbers."""
-    refuse_other_args(node, "this", "start", "length")
-    start = node.args.get("start")
-    if isinstance(start, exp.Literal) and start.is_string and node.args.get("length") is None:
-        try:
-            groups = check_regex(start.name).groups
-        except MalformedRegex as error:
-            raise Unsupported(f"the pattern cannot be used: {error}", span=span_of(start)) from None
-        first = Literal(1 if groups else 0, INTEGER)
-        return build_call("regexp_substr", [bind(node.this), bind(start), first], node)
-    nodes = [node.args[field] for field in ("this", "start", "length") if node.args.get(field) is not None]
-    return build_call("substring", [bind(n) for n in nodes], node, nodes)
-
-
-def bind_log(node: exp.Expr, bind: BindChild) -> Expr:
-    """LOG(x) is the logarithm to base 10, LOG(b, x) to base b."""
-    refuse_other_args(node, "this", "expression")
-    if node.args.get("expression") is None:
-        return build_call("log10", [bind(node.this)], node)
-    base = bind(node.this)
-    if isinstance(base, Literal) and base.value in (2, 10):
-        return build_call(f"log{base.value}", [bind(node.expression)], node)
-    return build_call("log", [base, bind(node.expression)], node)
-
-
-# Casts over private rows: every one is total, so what does not fit becomes NULL.
-
-_VARCHAR_TYPES = (exp.DType.VARCHAR, exp.DType.NVARCHAR)
-_CHAR_TYPES = (exp.DType.CHAR, exp.DType.NCHAR, exp.DType.BPCHAR)
-
-
-def bind_cast(node: exp.Expr, bind: BindChild) -> Expr:
-    refuse_other_args(node, "this", "to")
-    to: exp.DataType = node.args["to"]
-    arg = bind(node.this)
-    if to.is_type(*_VARCHAR_TYPES, *_CHAR_TYPES) and to.expressions:
-        return _bind_varchar_cast(arg, to, node)
-    if to.is_type(exp.DType.DECIMAL) and not to.expressions:
-        # NUMERIC without digits has as many as needed; a double is nearer to that than any fixed number of them.
-        return arg if arg.type.kind is Kind.DECIMAL else cast_to(arg, DOUBLE, node)
-    type_ = parse_type(to.sql())
-    if type_ is None or type_.kind is Kind.INTERVAL:
-        raise Unsupported(f"no cast to {to.sql()} over private rows", span=span_of(node))
-    return cast_to(arg, type_, node)
-
-
-def _bind_varchar_cast(arg: Expr, to: exp.DataType, node: exp.Expr) -> Expr:
-    """VARCHAR(n) keeps the first n characters, as PostgreSQL does."""
-    if to.is_type(*_CHAR_TYPES):
-        raise Unsupported("a cast to text that is filled up with spaces is not supported",
-                          hint="CAST(x AS varchar(3)) cuts text to 3 characters.", span=span_of(node))  # fmt: skip
-    length = Literal(int(to.expressions[0].name), BIGINT)
-    return build_call("left", [cast_to(arg, TEXT, node), length], node)
-
-
-def cast_to(arg: Expr, type_: Type, node: exp.Expr) -> Expr:
-    if isinstance(arg, Literal):
-        converted = convert_literal(arg, type_)
-        if converted is not None:
-            return converted
-        if isinstance(arg.value, str):
-            raise TypeMismatch(f"this text cannot be read as {type_}", span=span_of(node))
-    if arg.type == type_:
-        return arg
-    if not is_castable(arg.type, type_):
-        raise TypeMismatch(f"no cast from {arg.type} to {type_}", span=span_of(node))
-    if arg.type.kind is Kind.TIMESTAMPTZ and type_.kind is Kind.TIME:
-        arg = Cast(arg, TIMESTAMP)  # engines have no direct cast
-    return Cast(arg, type_)
-
-
-def is_castable(source: Type, target: Type) -> bool:
-    if Kind.INTERVAL in (source.kind, target.kind):
-        return False
-    if Kind.TEXT in (source.kind, target.kind):
-        return True
-    if source.is_number and target.is_number:
-        return True
-    if source.kind is Kind.BOOLEAN:
-        return target.is_integer
-    if target.kind is Kind.BOOLEAN:
-        return source.is_integer
-    if target.kind is Kind.TIME:
-        return source.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
-    return source.is_time and target.is_time
-
-
 ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "//", exp.Mod: "%",
 }  # fmt: skip
@@ -417,6 +276,147 @@ def _bind_date_cast(node: exp.Expr, bind: BindChild) -> Expr:
 def _bind_pi(node: exp.Expr, bind: BindChild) -> Expr:
     refuse_other_args(node)
     return Literal(math.pi, DOUBLE)
+
+
+# Functions whose arguments stand in another order, or mean more than one thing, in sqlglot's trees.
+
+_TRIM_FUNCTIONS = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
+_INITCAP_SEPARATORS = " \t\n"  # what sqlglot's list of INITCAP's separators begins with, where none are written
+
+
+def bind_trim(node: exp.Expr, bind: BindChild) -> Expr:
+    refuse_other_args(node, "this", "expression", "position")
+    nodes = [node.this, *([node.expression] if node.args.get("expression") is not None else [])]
+    side = str(node.args.get("position") or "").upper()
+    if side not in _TRIM_FUNCTIONS:
+        raise Unsupported("TRIM takes LEADING, TRAILING or BOTH", span=span_of(node))
+    return build_call(_TRIM_FUNCTIONS[side], [bind(n) for n in nodes], node, nodes)
+
+
+def bind_pad(node: exp.Expr, bind: BindChild) -> Expr:
+    refuse_other_args(node, "this", "expression", "fill_pattern", "is_left")
+    nodes = [node.args[f] for f in ("this", "expression", "fill_pattern") if node.args.get(f) is not None]
+    return build_call("lpad" if node.args.get("is_left") else "rpad", [bind(n) for n in nodes], node, nodes)
+
+
+def bind_initcap(node: exp.Expr, bind: BindChild) -> Expr:
+    refuse_other_args(node, "this", "expression")
+    separators = node.args.get("expression")
+    if separators is not None and not separators.name.startswith(_INITCAP_SEPARATORS):
+        raise Unsupported("INITCAP takes one argument", span=span_of(node))
+    return build_call("initcap", [bind(node.this)], node)
+
+
+def bind_concat_operator(node: exp.Expr, bind: BindChild) -> Expr:
+    """a || b: NULL where one of them is."""
+    refuse_other_args(node, "this", "expression")
+    return build_call("concat", [_to_text(bind(part)) for part in (node.this, node.expression)], node)
+
+
+def bind_concat(node: exp.Expr, bind: BindChild) -> Expr:
+    """CONCAT(a, b): NULL counts as the empty text."""
+    refuse_other_args(node, "expressions")
+    parts = [_to_text(bind(part)) for part in node.expressions]
+    non_null = [part if isinstance(part, Literal) and part.value is not None else
+             Call("coalesce", (part, Literal("", TEXT)), TEXT) for part in parts]  # fmt: skip
+    return non_null[0] if len(non_null) == 1 else build_call("concat", list(non_null), node)
+
+
+def _to_text(arg: Expr) -> Expr:
+    if arg.type == TEXT:
+        return arg
+    if arg.type.is_microsecond_interval:
+        raise TypeMismatch("an interval has no text here", hint="EXTRACT(epoch FROM to - from) is a number.")
+    converted = convert_literal(arg, TEXT) if isinstance(arg, Literal) else None
+    return converted or Cast(arg, TEXT)
+
+
+def bind_substring(node: exp.Expr, bind: BindChild) -> Expr:
+    """SUBSTRING(x FROM 'pattern') is a regular expression; otherwise the places are numbers."""
+    refuse_other_args(node, "this", "start", "length")
+    start = node.args.get("start")
+    if isinstance(start, exp.Literal) and start.is_string and node.args.get("length") is None:
+        try:
+            groups = check_regex(start.name).groups
+        except MalformedRegex as error:
+            raise Unsupported(f"the pattern cannot be used: {error}", span=span_of(start)) from None
+        first = Literal(1 if groups else 0, INTEGER)
+        return build_call("regexp_substr", [bind(node.this), bind(start), first], node)
+    nodes = [node.args[field] for field in ("this", "start", "length") if node.args.get(field) is not None]
+    return build_call("substring", [bind(n) for n in nodes], node, nodes)
+
+
+def bind_log(node: exp.Expr, bind: BindChild) -> Expr:
+    """LOG(x) is the logarithm to base 10, LOG(b, x) to base b."""
+    refuse_other_args(node, "this", "expression")
+    if node.args.get("expression") is None:
+        return build_call("log10", [bind(node.this)], node)
+    base = bind(node.this)
+    if isinstance(base, Literal) and base.value in (2, 10):
+        return build_call(f"log{base.value}", [bind(node.expression)], node)
+    return build_call("log", [base, bind(node.expression)], node)
+
+
+# Casts over private rows: every one is total, so what does not fit becomes NULL.
+
+_VARCHAR_TYPES = (exp.DType.VARCHAR, exp.DType.NVARCHAR)
+_CHAR_TYPES = (exp.DType.CHAR, exp.DType.NCHAR, exp.DType.BPCHAR)
+
+
+def bind_cast(node: exp.Expr, bind: BindChild) -> Expr:
+    refuse_other_args(node, "this", "to")
+    to: exp.DataType = node.args["to"]
+    arg = bind(node.this)
+    if to.is_type(*_VARCHAR_TYPES, *_CHAR_TYPES) and to.expressions:
+        return _bind_varchar_cast(arg, to, node)
+    if to.is_type(exp.DType.DECIMAL) and not to.expressions:
+        # NUMERIC without digits has as many as needed; a double is nearer to that than any fixed number of them.
+        return arg if arg.type.kind is Kind.DECIMAL else cast_to(arg, DOUBLE, node)
+    type_ = parse_type(to.sql())
+    if type_ is None or type_.kind is Kind.INTERVAL:
+        raise Unsupported(f"no cast to {to.sql()} over private rows", span=span_of(node))
+    return cast_to(arg, type_, node)
+
+
+def _bind_varchar_cast(arg: Expr, to: exp.DataType, node: exp.Expr) -> Expr:
+    """VARCHAR(n) keeps the first n characters, as PostgreSQL does."""
+    if to.is_type(*_CHAR_TYPES):
+        raise Unsupported("a cast to text that is filled up with spaces is not supported",
+                          hint="CAST(x AS varchar(3)) cuts text to 3 characters.", span=span_of(node))  # fmt: skip
+    length = Literal(int(to.expressions[0].name), BIGINT)
+    return build_call("left", [cast_to(arg, TEXT, node), length], node)
+
+
+def cast_to(arg: Expr, type_: Type, node: exp.Expr) -> Expr:
+    if isinstance(arg, Literal):
+        converted = convert_literal(arg, type_)
+        if converted is not None:
+            return converted
+        if isinstance(arg.value, str):
+            raise TypeMismatch(f"this text cannot be read as {type_}", span=span_of(node))
+    if arg.type == type_:
+        return arg
+    if not is_castable(arg.type, type_):
+        raise TypeMismatch(f"no cast from {arg.type} to {type_}", span=span_of(node))
+    if arg.type.kind is Kind.TIMESTAMPTZ and type_.kind is Kind.TIME:
+        arg = Cast(arg, TIMESTAMP)  # engines have no direct cast
+    return Cast(arg, type_)
+
+
+def is_castable(source: Type, target: Type) -> bool:
+    if Kind.INTERVAL in (source.kind, target.kind):
+        return False
+    if Kind.TEXT in (source.kind, target.kind):
+        return True
+    if source.is_number and target.is_number:
+        return True
+    if source.kind is Kind.BOOLEAN:
+        return target.is_integer
+    if target.kind is Kind.BOOLEAN:
+        return source.is_integer
+    if target.kind is Kind.TIME:
+        return source.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+    return source.is_time and target.is_time
 
 
 _BINDERS: dict[type[exp.Expr], Callable[[exp.Expr, BindChild], Expr]] = {

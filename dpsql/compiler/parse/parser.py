@@ -26,202 +26,6 @@ from dpsql.compiler.parse.parameters import (
 from dpsql.compiler.parse.syntax_errors import check_statement_complete, misspelled_keyword_hint, syntax_error
 from dpsql.errors import DataError, Error, InvalidSyntax, LimitExceeded, ProgrammingError, Span, Unsupported
 
-# Statements that are not answered at all, family by family: each says why, and what to do instead.
-
-
-@dataclass(frozen=True)
-class RefusedStatements:
-    words: frozenset[str]
-    why: str
-    hint: str
-
-
-def _refused_statements(words: str, why: str, hint: str) -> RefusedStatements:
-    return RefusedStatements(frozenset(words.split()), why, hint)
-
-
-REFUSED_STATEMENTS = (
-    _refused_statements(
-        "INSERT UPDATE DELETE MERGE UPSERT REPLACE TRUNCATE COPY IMPORT",
-        "data is read, never written",
-        "Questions are answered here; the owner changes the data at its source, then registers it.",
-    ),
-    _refused_statements(
-        "CREATE",
-        "the schema declares the tables",
-        "The owner adds tables to the schema; for a temporary one, or a view, write WITH name AS (SELECT …) SELECT …."
-        " CREATE SYNTHETIC TABLE makes one of rows like those of a private table.",
-    ),
-    _refused_statements(
-        "DROP",
-        "the schema declares the tables",
-        "What you have made yourself is dropped by DROP SYNTHETIC TABLE or DROP MODEL.",
-    ),
-    _refused_statements(
-        "ALTER COMMENT REINDEX REFRESH",
-        "the schema declares the tables",
-        "Questions are answered here, and nothing is changed; the owner edits the tables in the schema.",
-    ),
-    _refused_statements(
-        "GRANT REVOKE REASSIGN",
-        "the schema declares who may ask, and how much",
-        "The owner edits analysts and budgets in the schema.",
-    ),
-    _refused_statements(
-        "ANALYZE ATTACH CALL CHECKPOINT CLUSTER DETACH DO EXPORT FORCE INSTALL LOAD PRAGMA SECURITY USE VACUUM",
-        "it would reach the engine",
-        "SELECT, EXPLAIN SELECT, SET, SHOW, RESET and DESCRIBE are understood.",
-    ),
-    _refused_statements(
-        "DECLARE EXECUTE FETCH MOVE PREPARE",
-        "there are no cursors and prepared statements here",
-        "Send the SELECT itself; the same question asked again is free.",
-    ),
-    _refused_statements(
-        "ASK",
-        "a query is expected here",
-        "ASK stands in a statement of its own; EXPLAIN ASK … tells what it would be charged.",
-    ),
-    _refused_statements(
-        "LISTEN LOCK NOTIFY",
-        "sessions share nothing",
-        "Leave it out.",
-    ),
-)
-
-
-def refuse_statement(word: str, span: Span | None) -> None:
-    """Raise if the statement's first word belongs to a family."""
-    for family in REFUSED_STATEMENTS:
-        if word.upper() in family.words:
-            raise Unsupported(f"{word.upper()} is not answered: {family.why}", hint=family.hint, span=span)
-
-
-# Numbers as PostgreSQL writes them since version 16: digits in groups, and those of other bases.
-#
-#     1_000_000 → 1000000        0o17 → 15        0x_FF → 255
-#
-# sqlglot reads `1_000` as 1 with the alias _000: another number. So they are put together before it reads them.
-
-_DECIMAL = re.compile(r"\d+(_\d+)*(\.(\d+(_\d+)*)?)?(e[+-]?\d+(_\d+)*)?", re.IGNORECASE | re.ASCII)
-_BASES = {"x": (16, r"(_?[\da-f])+"), "o": (8, r"(_?[0-7])+"), "b": (2, r"(_?[01])+")}
-_GROUPED = re.compile(r"[\d_.]+(e[+-]?[\d_]*)?", re.IGNORECASE | re.ASCII)
-_BASED = re.compile(r"0[xob]\w*", re.IGNORECASE | re.ASCII)
-
-
-def join_number_tokens(tokens: list[Token], sql: str) -> list[Token]:
-    """Each such number as one token."""
-    return list(_join_numbers(tokens, sql)) if "_" in sql or _BASED.search(sql) else tokens
-
-
-def _join_numbers(tokens: list[Token], sql: str) -> Iterator[Token]:
-    end = -1  # of the number that was joined last
-    for token in tokens:
-        if token.start <= end:
-            continue
-        text = _number_text(token, sql)
-        if text is None:
-            yield token
-            continue
-        end = token.start + len(text) - 1
-        yield Token(TokenType.NUMBER, _plain_number(text, Span(token.start, end + 1)), token.line, token.col,
-                    token.start, end)  # fmt: skip
-
-
-def _number_text(token: Token, sql: str) -> str | None:
-    """All that is written as one number, where sqlglot has read a part of it."""
-    if token.token_type not in (TokenType.NUMBER, TokenType.HEX_STRING, TokenType.BIT_STRING):
-        return None
-    matched = _BASED.match(sql, token.start) or _GROUPED.match(sql, token.start)
-    return matched[0] if matched and (matched.re is _BASED or "_" in matched[0]) else None
-
-
-def _plain_number(text: str, span: Span) -> str:
-    if len(text) > MAX_NUMBER_DIGITS:
-        raise LimitExceeded(f"a number is too large: it has more than {MAX_NUMBER_DIGITS} digits", span=span)
-    base, digits = _BASES.get(text[1:2].lower(), (10, ""))
-    whole = re.fullmatch(digits, text[2:], re.IGNORECASE) if digits else _DECIMAL.fullmatch(text)
-    if whole is None:
-        raise InvalidSyntax(f'trailing junk after numeric literal at or near "{text}"', span=span)
-    plain = text.replace("_", "")
-    return str(int(plain[2:], base)) if digits else plain
-
-
-# Joins in parentheses, however deep, as Access and Power BI write them.
-#
-#     FROM ((visits v JOIN patients p ON …) JOIN wards w ON …) JOIN doctors d ON …
-#     →  FROM visits v JOIN patients p ON … JOIN wards w ON … JOIN doctors d ON …
-#
-# JOIN is left-associative, so parentheses around the first source say nothing. Those around a later one stay: sqlglot
-# hangs the joins within them on their first source.
-
-
-def remove_redundant_parentheses(tree: exp.Query) -> exp.Query:
-    """FROM with the parentheses that change nothing taken off."""
-    for select in [tree, *tree.find_all(exp.Select)]:
-        from_ = select.args.get("from_")
-        if from_ is None:
-            continue
-        for join in select.args.get("joins") or ():
-            _unwrap_source(join)
-        _unwrap_source(from_)
-        first = from_.this
-        if is_join_tree(first) and first.args.get("alias") is None:
-            joins = [*_detach_joins(first.this), *(select.args.get("joins") or ())]
-            from_.set("this", first.this)
-            select.set("joins", joins or None)
-    return tree
-
-
-def is_join_tree(source: exp.Expr) -> bool:
-    """Whether a source is others in parentheses, and no query of its own."""
-    if not isinstance(source, exp.Subquery) or isinstance(source.this, exp.Select | exp.SetOperation):
-        return False
-    inner = source.this
-    return isinstance(inner, exp.Table) or bool(inner.args.get("joins")) or _has_alias(inner)
-
-
-def join_leaves(source: exp.Expr) -> list[exp.Expr]:
-    """The sources within parentheses that have no name of their own, in order; else the source itself."""
-    inner = join_leaves(source.this) if is_join_tree(source) and source.args.get("alias") is None else [source]
-    return inner + [leaf for join in source.args.get("joins") or () for leaf in join_leaves(join.this)]
-
-
-def _has_alias(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Subquery) and node.args.get("alias") is not None
-
-
-def _unwrap_source(holder: exp.Expr) -> None:
-    """Take double parentheses off the source that stands in FROM, in JOIN or in parentheses."""
-    source = holder.this
-    if not isinstance(source, exp.Subquery | exp.Table):
-        return
-    for join in source.args.get("joins") or ():
-        _unwrap_source(join)
-    if not isinstance(source, exp.Subquery) or not isinstance(source.this, exp.Subquery | exp.Table):
-        return
-    _unwrap_source(source)
-    inner = source.this
-    if isinstance(inner, exp.Subquery) and _has_only_joins(inner):
-        first, joins = inner.this, inner.args.get("joins") or []
-        if not joins or is_join_tree(inner):
-            if joins:
-                first.set("joins", [*(first.args.get("joins") or ()), *joins])
-            source.set("this", first)
-    elif _has_only_joins(source) and not source.args.get("joins") and not inner.args.get("joins"):
-        holder.set("this", inner)
-
-
-def _has_only_joins(source: exp.Expr) -> bool:
-    return not any(value for key, value in source.args.items() if key not in ("this", "joins"))
-
-
-def _detach_joins(source: exp.Expr) -> list[exp.Expr]:
-    joins = source.args.get("joins") or []
-    source.set("joins", None)
-    return list(joins)
-
-
 # SQL text to one syntax tree, with limits checked on tokens before any recursion.
 
 MAX_CHARACTERS = 1_000_000
@@ -475,6 +279,202 @@ def split_statements(sql: str) -> tuple[tuple[str, int], ...]:
         if len(statements) > MAX_STATEMENTS:
             raise LimitExceeded(f"there are more than {MAX_STATEMENTS} statements in one text")
     return tuple(statements)
+
+
+# Statements that are not answered at all, family by family: each says why, and what to do instead.
+
+
+@dataclass(frozen=True)
+class RefusedStatements:
+    words: frozenset[str]
+    why: str
+    hint: str
+
+
+def _refused_statements(words: str, why: str, hint: str) -> RefusedStatements:
+    return RefusedStatements(frozenset(words.split()), why, hint)
+
+
+REFUSED_STATEMENTS = (
+    _refused_statements(
+        "INSERT UPDATE DELETE MERGE UPSERT REPLACE TRUNCATE COPY IMPORT",
+        "data is read, never written",
+        "Questions are answered here; the owner changes the data at its source, then registers it.",
+    ),
+    _refused_statements(
+        "CREATE",
+        "the schema declares the tables",
+        "The owner adds tables to the schema; for a temporary one, or a view, write WITH name AS (SELECT …) SELECT …."
+        " CREATE SYNTHETIC TABLE makes one of rows like those of a private table.",
+    ),
+    _refused_statements(
+        "DROP",
+        "the schema declares the tables",
+        "What you have made yourself is dropped by DROP SYNTHETIC TABLE or DROP MODEL.",
+    ),
+    _refused_statements(
+        "ALTER COMMENT REINDEX REFRESH",
+        "the schema declares the tables",
+        "Questions are answered here, and nothing is changed; the owner edits the tables in the schema.",
+    ),
+    _refused_statements(
+        "GRANT REVOKE REASSIGN",
+        "the schema declares who may ask, and how much",
+        "The owner edits analysts and budgets in the schema.",
+    ),
+    _refused_statements(
+        "ANALYZE ATTACH CALL CHECKPOINT CLUSTER DETACH DO EXPORT FORCE INSTALL LOAD PRAGMA SECURITY USE VACUUM",
+        "it would reach the engine",
+        "SELECT, EXPLAIN SELECT, SET, SHOW, RESET and DESCRIBE are understood.",
+    ),
+    _refused_statements(
+        "DECLARE EXECUTE FETCH MOVE PREPARE",
+        "there are no cursors and prepared statements here",
+        "Send the SELECT itself; the same question asked again is free.",
+    ),
+    _refused_statements(
+        "ASK",
+        "a query is expected here",
+        "ASK stands in a statement of its own; EXPLAIN ASK … tells what it would be charged.",
+    ),
+    _refused_statements(
+        "LISTEN LOCK NOTIFY",
+        "sessions share nothing",
+        "Leave it out.",
+    ),
+)
+
+
+def refuse_statement(word: str, span: Span | None) -> None:
+    """Raise if the statement's first word belongs to a family."""
+    for family in REFUSED_STATEMENTS:
+        if word.upper() in family.words:
+            raise Unsupported(f"{word.upper()} is not answered: {family.why}", hint=family.hint, span=span)
+
+
+# Numbers as PostgreSQL writes them since version 16: digits in groups, and those of other bases.
+#
+#     1_000_000 → 1000000        0o17 → 15        0x_FF → 255
+#
+# sqlglot reads `1_000` as 1 with the alias _000: another number. So they are put together before it reads them.
+
+_DECIMAL = re.compile(r"\d+(_\d+)*(\.(\d+(_\d+)*)?)?(e[+-]?\d+(_\d+)*)?", re.IGNORECASE | re.ASCII)
+_BASES = {"x": (16, r"(_?[\da-f])+"), "o": (8, r"(_?[0-7])+"), "b": (2, r"(_?[01])+")}
+_GROUPED = re.compile(r"[\d_.]+(e[+-]?[\d_]*)?", re.IGNORECASE | re.ASCII)
+_BASED = re.compile(r"0[xob]\w*", re.IGNORECASE | re.ASCII)
+
+
+def join_number_tokens(tokens: list[Token], sql: str) -> list[Token]:
+    """Each such number as one token."""
+    return list(_join_numbers(tokens, sql)) if "_" in sql or _BASED.search(sql) else tokens
+
+
+def _join_numbers(tokens: list[Token], sql: str) -> Iterator[Token]:
+    end = -1  # of the number that was joined last
+    for token in tokens:
+        if token.start <= end:
+            continue
+        text = _number_text(token, sql)
+        if text is None:
+            yield token
+            continue
+        end = token.start + len(text) - 1
+        yield Token(TokenType.NUMBER, _plain_number(text, Span(token.start, end + 1)), token.line, token.col,
+                    token.start, end)  # fmt: skip
+
+
+def _number_text(token: Token, sql: str) -> str | None:
+    """All that is written as one number, where sqlglot has read a part of it."""
+    if token.token_type not in (TokenType.NUMBER, TokenType.HEX_STRING, TokenType.BIT_STRING):
+        return None
+    matched = _BASED.match(sql, token.start) or _GROUPED.match(sql, token.start)
+    return matched[0] if matched and (matched.re is _BASED or "_" in matched[0]) else None
+
+
+def _plain_number(text: str, span: Span) -> str:
+    if len(text) > MAX_NUMBER_DIGITS:
+        raise LimitExceeded(f"a number is too large: it has more than {MAX_NUMBER_DIGITS} digits", span=span)
+    base, digits = _BASES.get(text[1:2].lower(), (10, ""))
+    whole = re.fullmatch(digits, text[2:], re.IGNORECASE) if digits else _DECIMAL.fullmatch(text)
+    if whole is None:
+        raise InvalidSyntax(f'trailing junk after numeric literal at or near "{text}"', span=span)
+    plain = text.replace("_", "")
+    return str(int(plain[2:], base)) if digits else plain
+
+
+# Joins in parentheses, however deep, as Access and Power BI write them.
+#
+#     FROM ((visits v JOIN patients p ON …) JOIN wards w ON …) JOIN doctors d ON …
+#     →  FROM visits v JOIN patients p ON … JOIN wards w ON … JOIN doctors d ON …
+#
+# JOIN is left-associative, so parentheses around the first source say nothing. Those around a later one stay: sqlglot
+# hangs the joins within them on their first source.
+
+
+def remove_redundant_parentheses(tree: exp.Query) -> exp.Query:
+    """FROM with the parentheses that change nothing taken off."""
+    for select in [tree, *tree.find_all(exp.Select)]:
+        from_ = select.args.get("from_")
+        if from_ is None:
+            continue
+        for join in select.args.get("joins") or ():
+            _unwrap_source(join)
+        _unwrap_source(from_)
+        first = from_.this
+        if is_join_tree(first) and first.args.get("alias") is None:
+            joins = [*_detach_joins(first.this), *(select.args.get("joins") or ())]
+            from_.set("this", first.this)
+            select.set("joins", joins or None)
+    return tree
+
+
+def is_join_tree(source: exp.Expr) -> bool:
+    """Whether a source is others in parentheses, and no query of its own."""
+    if not isinstance(source, exp.Subquery) or isinstance(source.this, exp.Select | exp.SetOperation):
+        return False
+    inner = source.this
+    return isinstance(inner, exp.Table) or bool(inner.args.get("joins")) or _has_alias(inner)
+
+
+def join_leaves(source: exp.Expr) -> list[exp.Expr]:
+    """The sources within parentheses that have no name of their own, in order; else the source itself."""
+    inner = join_leaves(source.this) if is_join_tree(source) and source.args.get("alias") is None else [source]
+    return inner + [leaf for join in source.args.get("joins") or () for leaf in join_leaves(join.this)]
+
+
+def _has_alias(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Subquery) and node.args.get("alias") is not None
+
+
+def _unwrap_source(holder: exp.Expr) -> None:
+    """Take double parentheses off the source that stands in FROM, in JOIN or in parentheses."""
+    source = holder.this
+    if not isinstance(source, exp.Subquery | exp.Table):
+        return
+    for join in source.args.get("joins") or ():
+        _unwrap_source(join)
+    if not isinstance(source, exp.Subquery) or not isinstance(source.this, exp.Subquery | exp.Table):
+        return
+    _unwrap_source(source)
+    inner = source.this
+    if isinstance(inner, exp.Subquery) and _has_only_joins(inner):
+        first, joins = inner.this, inner.args.get("joins") or []
+        if not joins or is_join_tree(inner):
+            if joins:
+                first.set("joins", [*(first.args.get("joins") or ()), *joins])
+            source.set("this", first)
+    elif _has_only_joins(source) and not source.args.get("joins") and not inner.args.get("joins"):
+        holder.set("this", inner)
+
+
+def _has_only_joins(source: exp.Expr) -> bool:
+    return not any(value for key, value in source.args.items() if key not in ("this", "joins"))
+
+
+def _detach_joins(source: exp.Expr) -> list[exp.Expr]:
+    joins = source.args.get("joins") or []
+    source.set("joins", None)
+    return list(joins)
 
 
 # Where in a statement stands what post-processing does not know: it reads a text of ours, not the reader's.
