@@ -1,4 +1,7 @@
-"""Several statements in one text, as clients send them: where each begins and ends."""
+"""SQL text to one syntax tree, with limits checked on tokens before any recursion.
+
+Also: where each of several statements begins and ends, and where in a statement an error stands.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,6 @@ from dpsql.compiler.parse.parameters import (
 )
 from dpsql.compiler.parse.syntax_errors import check_statement_complete, misspelled_keyword_hint, syntax_error
 from dpsql.errors import DataError, Error, InvalidSyntax, LimitExceeded, ProgrammingError, Span, Unsupported
-
-# SQL text to one syntax tree, with limits checked on tokens before any recursion.
 
 MAX_CHARACTERS = 1_000_000
 MAX_TOKENS = 50_000
@@ -252,6 +253,8 @@ def _check_tree_depth(tree: exp.Expr) -> None:
             chained = isinstance(child, exp.Connector) and type(child) is type(node)
             stack.append((child, depth if chained else depth + 1))
 
+
+# Several statements in one text, as clients send them: where each begins and ends.
 
 MAX_STATEMENTS = 1_000
 

@@ -94,9 +94,10 @@ def refuse_private_only(node: exp.Expr) -> None:
     """They are there for their noise, and what has none to hide is asked plainly."""
     name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
     if name in PRIVATE_ONLY_FUNCTIONS:
+        plain = _plain_equivalent(name, [_node_text(part) for part in node.expressions])
         raise Unsupported(
             f"{sql_name_of(node)} is for private rows, and these are public or released",
-            hint=f"Nothing of them is hidden: write {_plain_equivalent(name, [_node_text(part) for part in node.expressions])}.",
+            hint=f"Nothing of them is hidden: write {plain}.",
             span=span_of(node),
         )
 

@@ -1,4 +1,4 @@
-"""Pick the integer grid on which the values of a sum are counted."""
+"""Integer grids: on which the values of a sum are counted, and which values are clipped or divided for them."""
 
 from __future__ import annotations
 

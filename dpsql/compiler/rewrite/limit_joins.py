@@ -1,4 +1,6 @@
-"""Refuse joins of private rows with each other that would multiply a unit's rows beyond a power.
+"""Refuse statements that could take an engine long over the rows of one unit, before anything is charged.
+
+Joins of private rows with each other may multiply a unit's rows up to a power:
 
     visits a JOIN visits b ON the unit                  →  n * n rows of a unit with n visits
     prescriptions p JOIN visits v ON the visit's key    →  n: a prescription meets one visit

@@ -42,7 +42,7 @@ from dpsql.compiler.split.blocks import (
     GroupedSubSelect,
     Ownership,
     SplitState,
-    build_with,
+    prepend_ctes,
 )
 from dpsql.errors import NotPrivate, Unsupported
 from dpsql.schema.domain import Domain
@@ -154,7 +154,7 @@ class SubqueryParameters:
         block = self.query(query, env)
         if block.ownership is Ownership.OWNED:
             raise must_aggregate_error(query, query)
-        block = Block(block.ownership, prepend_ctes(block.post, self.state.views | env), (), block.outputs)
+        block = Block(block.ownership, with_released_ctes(block.post, self.state.views | env), (), block.outputs)
         self.state.inner[id(query)] = (query, block)
         return block
 
@@ -163,16 +163,15 @@ def parameter_domain(type_: Type) -> Domain:
     return Domain(type_, True, length=MAX_PARAMETER_LENGTH if type_ == TEXT else None)
 
 
-def prepend_ctes(post: exp.Query, env: Environment) -> exp.Query:
+def with_released_ctes(post: exp.Query, env: Environment) -> exp.Query:
     """A post-processing query that stands alone: the released CTEs that it reads are put before it."""
     needed = _needed_ctes(post, env)
     if not needed:
         return post
     query = post.copy()
-    own = query.args.get("with_")
     ctes = [exp.CTE(this=env[name].post.copy(), alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
             for name in env if name in needed]  # fmt: skip
-    query.set("with_", build_with(ctes + (own.expressions if own is not None else [])))
+    prepend_ctes(query, ctes)
     return query
 
 
