@@ -552,7 +552,7 @@ MUTANTS = (
     mutant("server: who is unknown is let in", "pgwire/scram.py",
            "if not (proven and self.known):", "if not proven:", SCRAM),
     mutant("server: a login is bound to no certificate", "pgwire/scram.py",
-           'if base64.b64encode(self.binding).decode("ascii") != fields["c"]:', "if False:", SCRAM),
+           'if _base64_text(self.binding) != fields["c"]:', "if False:", SCRAM),
     mutant("server: someone between may take binding out of the list", "pgwire/scram.py",
            'if flag == "y" and channel.end_point is not None and mechanism == PLAIN:', "if False:", SCRAM),
     mutant("server: a proof of another exchange is right", "pgwire/scram.py",
