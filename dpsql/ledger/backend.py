@@ -1,4 +1,4 @@
-"""Where a ledger's tables stand: what `books` needs of a database, and the tables.
+"""What a ledger needs of a database, and the tables in which it is stored.
 
 Law: a write transaction is serialisable and durable when its block is left, or it did not happen. The SQL is what
 SQLite and PostgreSQL have in common; values stand as `?`.

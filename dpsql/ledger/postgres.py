@@ -365,7 +365,7 @@ def _translate_placeholders(sql: str) -> bytes:
 
 @dataclass(frozen=True)
 class PostgresDatabase:
-    """See `database.Database`."""
+    """See `backend.LedgerDatabase`."""
 
     place: LedgerLocation
     id: str

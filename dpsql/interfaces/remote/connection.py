@@ -284,9 +284,9 @@ class ServerConnection:
         return "a socket of this machine" if self.address.is_local else "without TLS"
 
     def exchange_messages(self, data: bytes, on_reply: Callable[[BackendReply], None]) -> None:
-        """Send messages that end in Sync, and hear all that is said until the server is ready again.
+        """Send messages that end in Sync, and pass on every reply until the server is ready again.
 
-        An error of the wire, or one that `hear` raises, ends the connection.
+        An error of the wire, or one that `on_reply` raises, ends the connection.
         """
         if self.broken or self._closed:
             raise connection_lost_error(under_way=False)

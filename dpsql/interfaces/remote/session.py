@@ -1,6 +1,7 @@
 """A session whose statements run on a server: to a connection, it is as a local one.
 
-What is charged, how good an answer is and what is left, the server tells (`pgwire.meta`). Nothing is asked twice.
+What is charged, how good an answer is and what is left, the server tells (`pgwire/protocol/extension.py`). Nothing is
+asked twice.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from dpsql import errors
+from dpsql.base.cancellation import current_account
 from dpsql.base.memory_quota import RESULT_QUOTA
 from dpsql.engines.interrupt import stop_on_cancel
 from dpsql.errors import Error, LimitExceeded, OperationalError
@@ -33,7 +34,6 @@ from dpsql.session.postprocess.sandbox import (
     OutputColumn,
     QueryRows,
     SandboxTable,
-    current_account,
     output_column_of,
     set_executor,
 )
@@ -53,7 +53,7 @@ MAX_SCHEMAS = 8
 _PLAIN_CLASSES = {
     ("datetime", "date"), ("datetime", "datetime"), ("datetime", "time"), ("datetime", "timedelta"),
     ("datetime", "timezone"), ("decimal", "Decimal"), ("uuid", "UUID"), ("uuid", "SafeUUID"), ("pytz", "_UTC"),
-    ("builtins", "bytearray"), ("dpsql.base.intervals", "interval"),
+    ("builtins", "bytearray"), ("dpsql.base.intervals", "make_interval"),
 }  # fmt: skip
 
 
@@ -200,7 +200,7 @@ def _strip_secrets(schema: Schema) -> Schema:
 
 class _Worker:
     def __init__(self) -> None:
-        root = str(Path(__file__).resolve().parents[2])
+        root = str(Path(__file__).resolve().parents[3])
         environment = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": root}
         # A session of its own: Ctrl-C at the server's terminal is for the server.
         self.schemas: set[int] = set()
