@@ -200,7 +200,7 @@ def _strip_secrets(schema: Schema) -> Schema:
 
 class _Worker:
     def __init__(self) -> None:
-        root = str(Path(__file__).resolve().parents[2])
+        root = str(Path(__file__).resolve().parents[3])
         environment = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": root}
         # A session of its own: Ctrl-C at the server's terminal is for the server.
         self.schemas: set[int] = set()
