@@ -36,7 +36,7 @@ def open_in_background(
     if isinstance(address, ServerAddress):
         server_connection = _log_in_to_server(address, ask)
         return BackgroundConnection(
-            server_connection, import_module("dpsql.interfaces.remote.session").look_remotely(server_connection)
+            server_connection, import_module("dpsql.interfaces.remote.session").preview_remote_status(server_connection)
         )
     status_preview = preview_status(address.path, address.user)
     background = BackgroundConnection(address, status_preview)
@@ -51,7 +51,7 @@ def open_connection(
     """As `dpsql.connect`, for a command line: `ask` asks a person for a password that stands nowhere."""
     address, connection_module = read_address(where, user, settings), import_module("dpsql.interfaces.dbapi.connection")
     if isinstance(address, ServerAddress):
-        connection: Connection = connection_module.connect_link(_log_in_to_server(address, ask))
+        connection: Connection = connection_module.connect_to_server(_log_in_to_server(address, ask))
     else:
         connection = connection_module.connect(address.path, address.user, **address.settings)
     return connection
@@ -59,7 +59,9 @@ def open_connection(
 
 def _log_in_to_server(address: ServerAddress, ask: PasswordPrompt | None) -> ServerConnection:
     """Who opens a schema does not wait for the import of what speaks to servers."""
-    server_connection: ServerConnection = import_module("dpsql.interfaces.remote.connection").open_link(address, ask)
+    server_connection: ServerConnection = import_module("dpsql.interfaces.remote.connection").open_server_connection(
+        address, ask
+    )
     return server_connection
 
 
@@ -121,7 +123,7 @@ class BackgroundConnection:
             if isinstance(where, SchemaAddress):
                 self._connection = connection_module.connect(where.path, where.user, **where.settings)
             else:
-                self._connection = connection_module.connect_link(where)
+                self._connection = connection_module.connect_to_server(where)
         except BaseException as error:
             self._error = error
             if failed is not None:

@@ -53,7 +53,7 @@ MAX_SCHEMAS = 8
 _PLAIN_CLASSES = {
     ("datetime", "date"), ("datetime", "datetime"), ("datetime", "time"), ("datetime", "timedelta"),
     ("datetime", "timezone"), ("decimal", "Decimal"), ("uuid", "UUID"), ("uuid", "SafeUUID"), ("pytz", "_UTC"),
-    ("builtins", "bytearray"), ("dpsql.base.intervals", "interval"),
+    ("builtins", "bytearray"), ("dpsql.base.intervals", "make_interval"),
 }  # fmt: skip
 
 
