@@ -246,7 +246,6 @@ def _split_final_message(text: str) -> tuple[dict[str, str], str, bytes]:
 #
 # Law: the password itself is never sent; and a server that does not know it is found out, for it cannot sign.
 
-PLAIN, BOUND = "SCRAM-SHA-256", "SCRAM-SHA-256-PLUS"
 MAX_ITERATIONS = 1_000_000
 """About a second of work: a server that asks for more would only keep us busy."""
 
@@ -267,27 +266,27 @@ class ClientChannelBinding:
     def choose_mechanism(self, offered: tuple[str, ...]) -> str:
         """Of the mechanisms that a server offers."""
         able = self.end_point is not None and self.binding != "disable"
-        if BOUND in offered and able:
-            return BOUND
+        if SCRAM_SHA_256_PLUS in offered and able:
+            return SCRAM_SHA_256_PLUS
         if self.binding == "require":
             raise ServerNotProven("channel binding is required, and the server does not offer it")
-        if PLAIN in offered:
-            return PLAIN
+        if SCRAM_SHA_256 in offered:
+            return SCRAM_SHA_256
         raise ServerNotProven("the server offers no way to log in that is spoken here", detail="That is SCRAM-SHA-256.")
 
     def binding_header(self, mechanism: str) -> bytes:
         """`p`: bound. `y`: it could be, but the server did not offer it: where it did, someone took it out of the list,
         and the server tells. `n`: it could not be."""
-        if mechanism == BOUND:
-            return b"p=tls-server-end-point,,"
+        if mechanism == SCRAM_SHA_256_PLUS:
+            return f"p={BINDING_TYPE},,".encode()
         return b"y,," if self.end_point is not None and self.binding != "disable" else b"n,,"
 
     def binding_data(self, mechanism: str) -> bytes:
-        return self.binding_header(mechanism) + (self.end_point or b"" if mechanism == BOUND else b"")
+        return self.binding_header(mechanism) + (self.end_point or b"" if mechanism == SCRAM_SHA_256_PLUS else b"")
 
 
 class ScramClient:
-    """One exchange: `first`, then `final` for the server's challenge, then `check` for its last message."""
+    """One exchange: `first_message`, `answer_challenge`, and `check_server_signature` on the server's last message."""
 
     def __init__(self, password: str, channel: ClientChannelBinding, mechanism: str, nonce: str) -> None:
         self._password = password
@@ -318,14 +317,14 @@ class ScramClient:
         without_proof = f"c={binding},r={nonce}"
         message = f"{self._bare},{text},{without_proof}".encode()
         salted = hashlib.pbkdf2_hmac("sha256", saslprep(self._password).encode(), salt, iterations)
-        key = _client_hmac(salted, b"Client Key")
-        signature = _client_hmac(hashlib.sha256(key).digest(), message)
+        key = _hmac_sha256(salted, b"Client Key")
+        signature = _hmac_sha256(hashlib.sha256(key).digest(), message)
         proof = bytes(left ^ right for left, right in zip(key, signature, strict=True))
-        self._signature = _client_hmac(_client_hmac(salted, b"Server Key"), message)
+        self._signature = _hmac_sha256(_hmac_sha256(salted, b"Server Key"), message)
         return f"{without_proof},p={base64.b64encode(proof).decode('ascii')}".encode()
 
     def check_server_signature(self, last: bytes) -> None:
-        """NotProven unless the server has signed, which it can only if it knows the password too."""
+        """ServerNotProven unless the server has signed, which it can only if it knows the password too."""
         signed = _decode_base64(_split_fields(_decode_ascii(last)).get("v", ""))
         if self._signature is None or not hmac.compare_digest(signed, self._signature):
             raise ServerNotProven("the server does not know the password: it may be another one in its place")
@@ -356,7 +355,3 @@ def _parse_iterations(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 9 and 0 < int(text) <= MAX_ITERATIONS):
         raise ServerNotProven("the server's challenge cannot be read")
     return int(text)
-
-
-def _client_hmac(key: bytes, message: bytes) -> bytes:
-    return hmac.new(key, message, "sha256").digest()
