@@ -65,7 +65,7 @@ test: $(DEV) $(NODE)
 	$(BIN)/python -m pytest -m 'not slow and not stat and not clients and not superset' -n $(JOBS) --dist worksteal
 
 test-slow: $(DEV) $(NODE)
-	$(BIN)/python -m pytest -m 'slow and not stat and not clients and not superset' -n $(JOBS) --dist worksteal
+	DPSQL_THOROUGH=1 $(BIN)/python -m pytest -m '(slow or thorough) and not stat and not clients and not superset' -n $(JOBS) --dist worksteal
 
 # What no package of Python brings along. Its tests are skipped, with a line, where nobody could install it here.
 CLIENTS := zsh fish postgresql-client default-jdk-headless libpostgresql-jdbc-java unixodbc odbc-postgresql

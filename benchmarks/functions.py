@@ -1,4 +1,4 @@
-"""What functions of text cost for a character, in those of `lower`: the weights of `dpsql/rewrite/limit_work.py`.
+"""What functions of text cost for a character, in those of `lower`: the weights of `compiler/rewrite/limit_joins.py`.
 
     python -m benchmarks.functions
 

@@ -43,13 +43,15 @@ PARTS = {
     "prompt_toolkit": "import prompt_toolkit, prompt_toolkit.shortcuts",
     "display/, repl/": "import dpsql.interfaces.repl.main",
     "the schema is loaded": "from dpsql.schema.load import load_schema; load_schema(PATH)",
-    "the ledger tells what is left": "from dpsql.session.status_preview import preview_status; assert preview_status(PATH, 'ana')",
+    "the ledger tells what is left": "from dpsql.session.status_preview import preview_status;"
+    " assert preview_status(PATH, 'ana')",
 }
 BEHIND = {
     "numpy": "import numpy",
     "duckdb": "import duckdb",
     "sqlglot": "import sqlglot, sqlglot.dialects.postgres, sqlglot.dialects.duckdb",
-    "dpsql: plan, functions, analysis, rewrite, privacy": "import dpsql.compiler.rewrite.pipeline, dpsql.compiler.functions.table,"
+    "dpsql: plan, functions, analysis, rewrite, privacy": "import dpsql.compiler.rewrite.pipeline, "
+    "dpsql.compiler.functions.table,"
     " dpsql.privacy.release",
     "dpsql: sql/ and compile": "import dpsql.compiler.compile",
     "dpsql: all else": "import dpsql.interfaces.dbapi.connection",

@@ -60,7 +60,8 @@ class Charge(TextRepr):
         """In figures for people; the fields are exact."""
         pure = "None" if self.pure_epsilon is None else format_rounded_up(self.pure_epsilon)
         return (
-            f"Charge(epsilon={format_rounded_up(self.epsilon)}, delta={format_rounded_up(self.delta)}, rho={format_rounded_up(self.rho)}, "
+            f"Charge(epsilon={format_rounded_up(self.epsilon)}, delta={format_rounded_up(self.delta)}, "
+            f"rho={format_rounded_up(self.rho)}, "
             f"selection_delta={format_rounded_up(self.selection_delta)}, pure_epsilon={pure})"
         )
 

@@ -45,7 +45,10 @@ def test_the_version_is_that_of_the_package():
 
 
 def test_import_opens_nothing_heavy():
-    code = "import sys, dpsql, dpsql.interfaces.cli.main; print(sorted({'duckdb', 'sqlglot', 'numpy', 'yaml'} & set(sys.modules)))"
+    code = (
+        "import sys, dpsql, dpsql.interfaces.cli.main; print(sorted({'duckdb', 'sqlglot', 'numpy', 'yaml'} & "
+        "set(sys.modules)))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -8,7 +8,7 @@ beats too, for the owner's limit of time (`runs`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -19,8 +19,10 @@ CHECK_INTERVAL = 100
 
 
 class _CancelScope:
-    def __init__(self, check: Callable[[], object]) -> None:
+    def __init__(self, check: Callable[[], object], handle: StatementHandle | None = None, account: str = "") -> None:
         self.check = check
+        self.handle = handle
+        self.account = account
         self._beats = 0
 
     def _tick(self) -> None:
@@ -45,15 +47,31 @@ def check_now() -> None:
         listener.check()
 
 
+def current_handle() -> StatementHandle | None:
+    """Of the statement that runs in this thread, if one does."""
+    scope = _current_scope.get()
+    return None if scope is None else scope.handle
+
+
+def current_account() -> str:
+    """That of the statement that runs in this thread; empty where none does."""
+    scope = _current_scope.get()
+    return "" if scope is None else scope.account
+
+
 @contextmanager
-def cancel_scope(check: Callable[[], object]) -> Iterator[None]:
-    """What beats within ends when the check raises."""
-    check()
-    before = _current_scope.set(_CancelScope(check))
+def _enter_scope(scope: _CancelScope) -> Iterator[None]:
+    scope.check()
+    before = _current_scope.set(scope)
     try:
         yield
     finally:
         _current_scope.reset(before)
+
+
+def cancel_scope(check: Callable[[], object]) -> AbstractContextManager[None]:
+    """What beats within ends when the check raises."""
+    return _enter_scope(_CancelScope(check, current_handle(), current_account()))
 
 
 # One statement under way, as its client sees it: until when it may wait, whether it was canceled, how far it is.
@@ -81,3 +99,11 @@ class StatementHandle:
             raise QueryCanceled("canceling statement due to user request", hint=hint)
         if self.deadline is not None and now >= self.deadline:
             raise QueryCanceled("canceling statement due to statement timeout", hint=hint)
+
+
+def statement_scope(
+    account: str, handle: StatementHandle, check: Callable[[], object] = lambda: None
+) -> AbstractContextManager[None]:
+    """What runs within is the account's statement: it ends when the check raises, and a cancel calls what `handle` has
+    for `interrupt`."""
+    return _enter_scope(_CancelScope(check, handle, account))

@@ -47,7 +47,7 @@ from dpsql.compiler.compiled import (
     TableStep,
 )
 from dpsql.compiler.parse.parameters import Parameter, is_null_parameter
-from dpsql.compiler.parse.parser import parse_query_with_options
+from dpsql.compiler.parse.parser import Tokenizer, parse_query_with_options
 from dpsql.compiler.parse.syntax_errors import refuse_null_comparisons
 from dpsql.compiler.plan.aggregate import Aggregate, Gather, Listed, ListedHole, Norm
 from dpsql.compiler.plan.measures import (
@@ -67,11 +67,11 @@ from dpsql.compiler.release_key import hash_plan, list_declarations, source_iden
 from dpsql.compiler.render.relations import render_rows
 from dpsql.compiler.render.release import find_runtime_parameters, render_release
 from dpsql.compiler.reuse.describe import describe_release
-from dpsql.compiler.rewrite.bin_quantiles import BinSelection, bin_block_median, bin_quantile
 from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
 from dpsql.compiler.rewrite.debias import debias, debias_counts, recorded_notices
 from dpsql.compiler.rewrite.limit_joins import limit_conditions
-from dpsql.compiler.rewrite.pipeline import RewrittenPlan, rewrite_plan
+from dpsql.compiler.rewrite.pipeline import rewrite_bins, rewrite_plan, rewrite_posterior
+from dpsql.compiler.rewrite.release_plan import BinSelection, RewriteContext, RewrittenPlan
 from dpsql.compiler.rewrite.scan_tables import scan_public_table
 from dpsql.compiler.rewrite.score_candidates import (
     count_by_value,
@@ -79,7 +79,6 @@ from dpsql.compiler.rewrite.score_candidates import (
     release_key_columns,
     score_by_value,
     share_bins_of,
-    weigh_truth_values,
 )
 from dpsql.compiler.rewrite.snap_times import snap_times
 from dpsql.compiler.rewrite.weighted_rows import prepare_randomized_rows
@@ -127,12 +126,13 @@ def compile_query(
     now: dt.datetime | None = None,
     identity: Identity = ANONYMOUS,
     aims: ErrorAims | None = None,
+    tokenizer: Tokenizer | None = None,
 ) -> Compiled:
     """`aims` are what a pilot has found the errors may be; without them `max_relative_error` compiles to its pilot."""
     if sys.getrecursionlimit() < MIN_RECURSION_LIMIT:  # a process's limit; it is only ever raised
         sys.setrecursionlimit(MIN_RECURSION_LIMIT)
     try:
-        parsed = parse_query_with_options(sql, parameters)
+        parsed = parse_query_with_options(sql, parameters, tokenizer)
         if not any(map(is_null_parameter, parameters)):  # a program may well pass NULL
             refuse_null_comparisons(parsed.query)
         settings = apply_options(settings, resolved.schema, parsed.options)
@@ -282,7 +282,7 @@ class _Compiler:
         sources = source_identities(release.holes, tables, after, self.reads, self.resolved.schema, self.who)
         linear = tuple(m for m in aggregate.measures if not needs_own_step(m))
         main = replace(aggregate, measures=linear)
-        rewritten = rewrite_plan(main, self.resolved, self._policy)
+        rewritten = rewrite_plan(main, self._context)
         index: int | None = None
         if aggregate.keys or linear or not aggregate.measures:
             index = len(drafts)
@@ -310,7 +310,7 @@ class _Compiler:
                 case Frequent() | SharesPosterior():
                     counts_plan = count_by_value(aggregate, measure)
                     counts_rewritten, plan_hash = (
-                        rewrite_plan(counts_plan, self.resolved, self._policy),
+                        rewrite_plan(counts_plan, self._context),
                         self._hash_plan(counts_plan, holes, sources),
                     )
                     if plan_hash not in counted:  # the same counts are paid once, whatever is read of them
@@ -326,7 +326,7 @@ class _Compiler:
                     answers.append(MeasureSource(len(drafts) - 1, RankedValues(measure)))
                 case Posterior():
                     alone = replace(aggregate, measures=(measure,))
-                    cells = weigh_truth_values(alone, groups.listed, self.resolved, self._policy)
+                    cells = rewrite_posterior(alone, replace(self._context, listed=groups.listed))
                     drafts.append(self._draft_scored(name, measure, aggregate, groups, cells))
                     answers.append(
                         MeasureSource(len(drafts) - 1, SelectedBins(share_bins_of(measure), measure.container))
@@ -353,10 +353,7 @@ class _Compiler:
     ) -> _StepDraft:
         """A quantile is chosen in public groups."""
         alone = replace(aggregate, measures=(measure,))
-        if isinstance(measure, Blockwise):
-            choice = bin_block_median(alone, measure, groups.listed, groups.selected, self.resolved, self._policy)
-        else:
-            choice = bin_quantile(alone, measure, groups.listed, self.resolved, self._policy)
+        choice = rewrite_bins(alone, replace(self._context, listed=groups.listed, selected=groups.selected))
         plan_hash = self._hash_plan(alone, groups.holes, groups.sources)
         return _StepDraft(name, plan_hash, alone, None, choice, groups.holes, groups.after)
 
@@ -384,11 +381,11 @@ class _Compiler:
     ) -> _StepDraft:
         """The best of public values: those listed, or those that a step of their own selects first."""
         candidates_plan = score_by_value(aggregate, measure)
-        rewritten = rewrite_plan(candidates_plan, self.resolved, self._policy)
+        rewritten = rewrite_plan(candidates_plan, self._context)
         groups = replace(groups, listed=None)
         if rewritten.gather.selection is not None:
             keys, table, index = replace(candidates_plan, measures=()), f"{name}_keys", len(drafts)
-            selected = rewrite_plan(keys, self.resolved, self._policy)
+            selected = rewrite_plan(keys, self._context)
             plan_hash = self._hash_plan(keys, groups.holes, groups.sources)
             drafts.append(_StepDraft(table, plan_hash, keys, selected, None, groups.holes, groups.after))
             tables.append(TableStep(table, index, release_key_columns(selected.gather), ()))
@@ -436,6 +433,10 @@ class _Compiler:
         return PublicStep(read.name, read.place, read.table, read.columns, sql)
 
     # --- policy and keys of the store --------------------------------------------------------------------------------
+
+    @property
+    def _context(self) -> RewriteContext:
+        return RewriteContext(self.resolved, self._policy)
 
     @property
     def _policy(self) -> ContributionPolicy:

@@ -20,7 +20,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from dpsql.compiler.catalog.query import parse_catalog_tree
 from dpsql.compiler.parse.parameters import Parameter, ParameterLiteral, count_placeholders
-from dpsql.compiler.parse.parser import normalize_tokens, parse_query_with_options, tokenize
+from dpsql.compiler.parse.parser import Tokenizer, normalize_tokens, parse_query_with_options, tokenize
 from dpsql.compiler.split.predict import model_argument_kind
 from dpsql.errors import Error
 from dpsql.schema.domain import EPOCH
@@ -133,13 +133,15 @@ OPTION_SAMPLES: dict[str, Placeholder] = {
 """By the name of an option in WITH (…) or OPTIONS (…)."""
 
 
-def infer_placeholders(sql: str, schema: Schema, declared: Sequence[Type | None] = ()) -> tuple[Placeholder, ...]:
+def infer_placeholders(
+    sql: str, schema: Schema, declared: Sequence[Type | None] = (), tokenizer: Tokenizer = tokenize
+) -> tuple[Placeholder, ...]:
     """What stands for $1, $2, …; types that are `given` are not asked for."""
-    count = count_placeholders(normalize_tokens(tokenize(sql)))
+    count = count_placeholders(normalize_tokens(tokenizer(sql)))
     if not count:
         return ()
     declared_types = [declared[index] if index < len(declared) else None for index in range(count)]
-    inferred = _infer_from_context(sql, schema, count)
+    inferred = _infer_from_context(sql, schema, count, tokenizer)
     return tuple(_choose_placeholder(type_, inferred.get(index)) for index, type_ in enumerate(declared_types))
 
 
@@ -163,13 +165,13 @@ def _sample_as_number(declared: Type, sample: Parameter) -> Parameter:
     return number if declared.kind is Kind.DECIMAL else float(number)
 
 
-def _infer_from_context(sql: str, schema: Schema, count: int) -> dict[int, Placeholder]:
+def _infer_from_context(sql: str, schema: Schema, count: int, tokenizer: Tokenizer) -> dict[int, Placeholder]:
     marks = [ParameterLiteral(TokenType.STRING, _mark_text(index)) for index in range(count)]
     tree: exp.Query | None
     indexes = {_mark_text(index): index for index in range(count)}
     inferred: dict[int, Placeholder] = {}
     try:
-        read = parse_query_with_options(sql, marks)
+        read = parse_query_with_options(sql, marks, tokenizer)
         tree = read.query
         option_samples = {indexes.get(option.value): OPTION_SAMPLES.get(option.name) for option in read.options}
         inferred.update(

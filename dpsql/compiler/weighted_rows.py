@@ -23,6 +23,7 @@ from dpsql.compiler.release_key import list_declarations
 from dpsql.compiler.render.release import render_release
 from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
 from dpsql.compiler.rewrite.debias import recorded_notices
+from dpsql.compiler.rewrite.release_plan import RewriteContext
 from dpsql.compiler.rewrite.weighted_rows import (
     CodableRows,
     ColumnCoding,
@@ -91,7 +92,7 @@ def compile_weighted_rows(
         refuse_null_comparisons(tree)
         private = bind_private_rows(tree, resolved.schema, now, identity)
         aggregate = canonicalize(private.aggregate)
-        tally = prepare_codable_rows(aggregate, resolved, private.names, private.spans)
+        tally = prepare_codable_rows(aggregate, RewriteContext(resolved), private.names, private.spans)
         return StudyRows(statement, aggregate, tally, private.names, resolved, settings, private.spans)
     except Error as error:
         error.statement = statement

@@ -1,6 +1,6 @@
 """What dpsql asks of the database that holds the private rows.
 
-Law: nothing that an engine says about rows leaves this room except sealed, in an `Exact`. When the engine fails
+Law: nothing that an engine says about rows leaves this package except sealed, in an `Exact`. When the engine fails
 after the charge, everyone gets one fixed text; what happened is written to the owner's log `dpsql.engine`.
 """
 

@@ -1,6 +1,6 @@
 """DuckDB, the default engine: embedded, read-only, and locked before the first query.
 
-Law: besides `post/sandbox.py`, `engines/owner.py` and `engines/scratch.py` this is the only file that knows the driver.
+Law: of the engines, only this module, `duckdb_admin.py` and `in_memory.py` know the driver.
 
 Each engine is an in-memory instance of its own that attaches the owner's database file read-only. (Opening
 the file itself would share one instance, and its locked settings, with whoever else opens it in this process.)

@@ -1,6 +1,6 @@
 """What the owner asks of DuckDB when a data version is registered: exact questions, with exact answers.
 
-Law: nothing here is reachable from an analyst's statement; registering a version and the room `owner` are the only
+Law: nothing here is reachable from an analyst's statement; registering a version and the package `owner` are the only
 callers. Errors may speak of lines of the owner's files.
 """
 
@@ -99,7 +99,8 @@ class DuckDBAdmin:
         """Whether a text column has DuckDB's own order; asked of its type, not of its rows."""
         spelled = " UNION ALL ".join(f"SELECT {quote_literal(text)}" for text in _COLLATION_PROBES)
         rows = self._fetch_rows(
-            f"WITH t(x) AS (SELECT {quote_identifier(column)} FROM {render_source(source)} WHERE false UNION ALL {spelled}) "
+            f"WITH t(x) AS (SELECT {quote_identifier(column)} FROM {render_source(source)} WHERE false UNION "
+            f"ALL {spelled}) "
             "SELECT x FROM t GROUP BY x ORDER BY x"
         )
         return tuple(row[0] for row in rows) == tuple(sorted(_COLLATION_PROBES, key=str.encode))
@@ -214,7 +215,10 @@ def _bound_sql(type_: Type, units: int) -> str:
                 f'a "unique" key of type {type_} cannot have bounds', hint="Declare no bounds, or a decimal type."
             )
         case _:
-            return f"TRY_CAST('{Decimal(units).scaleb(-(type_.scale or 0), _EXACT_CONTEXT):f}' AS {duckdb_type_name(type_)})"
+            return (
+                f"TRY_CAST('{Decimal(units).scaleb(-(type_.scale or 0), _EXACT_CONTEXT):f}' AS "
+                f"{duckdb_type_name(type_)})"
+            )
 
 
 def read_csv_header(path: str, files: Files) -> list[str]:
@@ -253,8 +257,10 @@ def _text_relation_sql(path: str, files: Files, columns: Sequence[Column]) -> st
                 hint=f"Its header names {', '.join(names)}." if names else "The file has no header line.",
             )
     options = (
-        f"header = {quote_literal(files.header)}, delim = {quote_literal(files.delimiter)}, quote = {quote_literal(files.quote)}, "
-        f"escape = {quote_literal(files.quote)}, nullstr = {quote_literal(files.null)}, strict_mode = true, null_padding = false, "
+        f"header = {quote_literal(files.header)}, delim = {quote_literal(files.delimiter)}, quote = "
+        f"{quote_literal(files.quote)}, "
+        f"escape = {quote_literal(files.quote)}, nullstr = {quote_literal(files.null)}, strict_mode = true, "
+        "null_padding = false, "
         "ignore_errors = false"
     )
     return f"read_csv({quote_literal(path)}, auto_detect = false, {options}, columns = {_varchar_columns_sql(names)})"

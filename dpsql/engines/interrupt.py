@@ -10,34 +10,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Protocol
 
-
-class Cancelable(Protocol):
-    """A statement under way; a cancel sets `canceled`, then calls `interrupt`."""
-
-    canceled: bool
-    interrupt: Callable[[], None] | None
-
-
-_statement: ContextVar[Cancelable | None] = ContextVar("statement", default=None)
-
-
-@contextmanager
-def cancelable_statement(statement: Cancelable) -> Iterator[None]:
-    """What is watched within ends when the statement is canceled. Runs of private rows are not: they go on."""
-    before = _statement.set(statement)
-    try:
-        yield
-    finally:
-        _statement.reset(before)
+from dpsql.base.cancellation import current_handle
 
 
 @contextmanager
 def stop_on_cancel(stop: Callable[[], object]) -> Iterator[None]:
-    """While the block runs, a cancel of the statement calls `stop`; never after it."""
-    statement, lock, under_way = _statement.get(), threading.Lock(), [True]
+    """While the block runs, a cancel of the statement calls `stop`; never after it.
+
+    A cancel sets `canceled`, then calls `interrupt`. Runs of private rows are on threads of their own, and go on.
+    """
+    statement, lock, under_way = current_handle(), threading.Lock(), [True]
 
     def interrupt() -> None:
         with lock:

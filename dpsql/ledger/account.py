@@ -119,7 +119,8 @@ class Balance(TextRepr):
         """In figures for people; the fields are exact."""
         remaining = format_remaining(self.left_epsilon, self.epsilon)
         return (
-            f"Balance(account={self.account!r}, epsilon={format_rounded_up(self.epsilon)}, delta={format_rounded_up(self.delta)}, "
+            f"Balance(account={self.account!r}, epsilon={format_rounded_up(self.epsilon)}, "
+            f"delta={format_rounded_up(self.delta)}, "
             f"spent_epsilon={format_rounded_up(self.spent_epsilon)}, left_epsilon={remaining}, charges={self.charges})"
         )
 
@@ -153,7 +154,8 @@ def _balance_lines(balance: Balance) -> list[str]:
     ]
     if balance.limit_rho:
         lines[2] += (
-            f"; rho {format_rounded_up(balance.spent_rho)} of {format_rounded_down(balance.limit_rho)}; delta of selections"
+            f"; rho {format_rounded_up(balance.spent_rho)} of {format_rounded_down(balance.limit_rho)}; "
+            "delta of selections"
         )
     elif balance.limit_delta:
         lines[1] += f", {balance.terms.composition.value} composition"

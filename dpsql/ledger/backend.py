@@ -1,4 +1,4 @@
-"""Where a ledger's tables stand: what `books` needs of a database, and the tables.
+"""What a ledger needs of a database, and the tables in which it is stored.
 
 Law: a write transaction is serialisable and durable when its block is left, or it did not happen. The SQL is what
 SQLite and PostgreSQL have in common; values stand as `?`.
@@ -16,6 +16,8 @@ from dpsql.ledger.base import Binding
 LEDGER_FORMAT = 3
 """Of the tables. A ledger of format 2 is given the tables that it lacks; one of another is not opened."""
 EARLIER_FORMAT = 2
+POSTGRES_SCHEMES = ("postgresql", "postgres")
+"""Of the URL of a ledger in PostgreSQL; here, so that who has none needs no driver."""
 
 TABLES_SQL = """
 CREATE TABLE ledger (

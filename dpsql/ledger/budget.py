@@ -126,7 +126,8 @@ def _delta_exceeded_error(
     smaller = f"A smaller charge may fit: {statement.knobs[1].format(remaining_text)}. {FREE_HINT}"
     # Selections take a part of a statement's delta, so a statement with this delta is certain to fit.
     return BudgetExceeded(
-        f'the statement {verb} {format_rounded_up(requested)}, and {remaining_text} of the delta of "{account.name}" is left',
+        f"the statement {verb} {format_rounded_up(requested)}, and {remaining_text} of the delta of "
+        f'"{account.name}" is left',
         hint=FREE_HINT if remaining_text == "0" else smaller,
     )
 
@@ -203,7 +204,8 @@ def require_policy(account: Account, statement: ChargedStatement) -> None:
     ):
         if largest is not None and requested > largest:
             raise BudgetExceeded(
-                f'the statement asks for {name} {format_rounded_up(requested)}, and one query of "{account.name}" may ask for at'
+                f"the statement asks for {name} {format_rounded_up(requested)}, and one query of "
+                f'"{account.name}" may ask for at'
                 f" most {format_rounded_down(largest)}",
                 hint=f"SET {name} = {format_rounded_down(largest)}. {FREE_HINT}",
             )
@@ -264,8 +266,10 @@ MAX_COUNTED = 1_000_000
 def count_admitted(admits: Callable[[int], bool]) -> int:
     """The largest number, up to MANY, that is admitted; of those below it, all are.
 
-    >>> count_admitted(lambda number: 3 * number <= 100), count_admitted(lambda number: False), count_admitted(lambda number: True)
-    (33, 0, 1000000)
+    >>> count_admitted(lambda number: 3 * number <= 100)
+    33
+    >>> count_admitted(lambda number: False), count_admitted(lambda number: True)
+    (0, 1000000)
     """
     low, high = 0, 1
     while high <= MAX_COUNTED and admits(high):

@@ -1,8 +1,9 @@
 """The answers of interactive mechanisms: each is stored, in its turn and once, before it is delivered.
 
 Law: the charge of such a mechanism buys what one process asks of it, and is never redeemed. Its release is void from
-the start (`base.Asked.once`), so that no question finds it; its answers are bodies of their own, under names that no
-plan has, kept, noted in the owner's chain and dropped like those of other releases. The mechanism has paid for them.
+the start (`base.ReleaseRequest.once`), so that no question finds it; its answers are bodies of their own, under names
+that no plan has, kept, noted in the owner's chain and dropped like those of other releases. The mechanism has paid for
+them.
 
 Privacy: numbers are taken once. A second process that goes on with the same noise, as after a fork, so finds its number
 taken, and delivers nothing (SOUNDNESS 7).

@@ -59,32 +59,39 @@ from dpsql.ledger.release_store import CandidateRelease, HiddenReleases
 from dpsql.privacy.filters import admit_charge, cost_of
 from dpsql.privacy.loss import sum_losses
 
-# Transactions of one thread over a ledger's database: it reads one snapshot, or writes, never both at once.
+# Transactions of one thread over a ledger's database: it is in one at a time, and all that it reads is read there.
 
 
 @dataclass(frozen=True)
 class ThreadTransactions:
     database: LedgerDatabase
-    _reading: threading.local = field(default_factory=threading.local, repr=False, compare=False)
+    _current: threading.local = field(default_factory=threading.local, repr=False, compare=False)
 
     @contextmanager
     def read_snapshot(self) -> Iterator[None]:
         """What this thread reads within is one snapshot, in one transaction. Nothing can be written meanwhile."""
-        with self.database.read() as db:
-            self._reading.db = db
-            try:
-                yield
-            finally:
-                self._reading.db = None
+        with self.database.read() as db, self._join(db):
+            yield
 
     def read(self) -> AbstractContextManager[Transaction]:
-        db: Transaction | None = getattr(self._reading, "db", None)
+        db: Transaction | None = getattr(self._current, "db", None)
         return self.database.read() if db is None else nullcontext(db)
 
-    def write(self) -> AbstractContextManager[Transaction]:
-        if getattr(self._reading, "db", None) is not None:
+    @contextmanager
+    def write(self) -> Iterator[Transaction]:
+        """What this thread reads within, it reads in the same transaction, behind its lock."""
+        if getattr(self._current, "db", None) is not None:
             raise InternalError("the ledger is read, and would be written")
-        return self.database.write()
+        with self.database.write() as db, self._join(db):
+            yield db
+
+    @contextmanager
+    def _join(self, db: Transaction) -> Iterator[None]:
+        before, self._current.db = getattr(self._current, "db", None), db
+        try:
+            yield
+        finally:
+            self._current.db = before
 
 
 # The stored releases as the owner sees them.
@@ -128,7 +135,7 @@ def _dataset_first(paid: Sequence[tuple[str, int]], dataset: str) -> list[tuple[
     return sorted(paid, key=lambda payment: payment[0] != dataset)
 
 
-# Data versions as the ledger remembers them. What they are is told in `dpsql/versions.py`.
+# Data versions as the ledger remembers them. What they are is told in `session/dataset/versions.py`.
 
 
 def append_version(db: Transaction, identity: str, facts: str, after: int | None, at: datetime | None) -> int:
@@ -421,7 +428,7 @@ class SqlLedger(InteractiveAnswers):
     # --- what is stored ----------------------------------------------------------------------------------------------
 
     def quote_releases(self, account: Account, requests: Sequence[ReleaseRequest]) -> tuple[ReleaseQuote, ...]:
-        """What a statement would cost the account. Free, and asks nothing of others (`base.Quote`)."""
+        """What a statement would cost the account. Free, and asks nothing of others (`base.ReleaseQuote`)."""
         quotes: dict[int, ReleaseQuote] = {}
         releases: dict[int, answers.CandidateRelease] = {}
         with self._read_transaction() as db:

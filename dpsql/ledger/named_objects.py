@@ -21,7 +21,7 @@ OpenTransaction = Callable[[], AbstractContextManager[Transaction]]
 
 @dataclass(frozen=True)
 class SqlObjectStore:
-    """See `base.Objects`."""
+    """See `base.ObjectStore`."""
 
     read: OpenTransaction
     write: OpenTransaction

@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from dpsql.errors import OperationalError, SchemaError
-from dpsql.ledger.backend import LedgerDatabase
+from dpsql.ledger.backend import POSTGRES_SCHEMES, LedgerDatabase
 from dpsql.ledger.base import Account, Binding
 from dpsql.ledger.ledger import DATASET_FAILURE_FACTOR, MAX_FAILURES, SqlLedger
-from dpsql.ledger.postgres import URL_SCHEMES
 from dpsql.ledger.sqlite import BUSY_SECONDS, open_sqlite, path_from_url
 
 
@@ -42,7 +41,7 @@ def _open_database(url: str, binding: Binding, busy_seconds: float, make: bool) 
     scheme = url.partition(":")[0]
     if scheme == "sqlite":
         return open_sqlite(path_from_url(url), binding, busy_seconds, make=make)
-    if scheme in URL_SCHEMES:
+    if scheme in POSTGRES_SCHEMES:
         return _open_in_postgres(url, binding, busy_seconds, make)
     # Not quoted: it may hold a password.
     raise SchemaError(

@@ -15,20 +15,21 @@ is delivered, and asking again finds the charge if it was made.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import threading
-import time
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import astuple, dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qsl, unquote, urlencode
+from weakref import WeakMethod
 
 import psycopg
+import psycopg_pool
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.pq import TransactionStatus
 
 from dpsql.errors import Error, IntegrityError, OperationalError, SchemaError
 from dpsql.ledger.backend import (
@@ -37,6 +38,7 @@ from dpsql.ledger.backend import (
     EARLIER_FORMAT,
     LEDGER_FORMAT,
     OBJECTS_SQL,
+    POSTGRES_SCHEMES,
     TABLES_SQL,
     Row,
     Transaction,
@@ -51,7 +53,6 @@ from dpsql.ledger.base import Binding
 # Law: no text holds the password, nor what may be a part of it because a sign was not written as %40.
 
 DEFAULT_SCHEMA = "dpsql_ledger"
-URL_SCHEMES = ("postgresql", "postgres")
 # The connection is given these by us, or by nobody: with them a session would not be one of a ledger.
 _RESERVED_OPTIONS = ("options", "client_encoding", "fallback_application_name", "replication")
 _URL_HINT = (
@@ -77,7 +78,7 @@ def parse_ledger_url(url: str) -> LedgerLocation:
     `prepare=no` is for a pooler that gives every transaction to another session.
     """
     match = re.fullmatch(r"(\w+)://(?:([^@/?#]*)@)?([^@/?#]*)(?:/([^@/?#]*))?(?:\?([^#]*))?", url)
-    if match is None or match[1] not in URL_SCHEMES:
+    if match is None or match[1] not in POSTGRES_SCHEMES:
         raise wrong_url_error()
     _, user, hosts, database, query = match.groups()
     options = dict(parse_qsl(query or "", keep_blank_values=True))
@@ -129,7 +130,6 @@ PostgresConnection = psycopg.Connection[Row]
 
 MAX_CONNECTIONS = 4
 """Connections of a process. Charges are serial anyway, and a server has a hundred for all, unless it is told more."""
-RETRY_SECONDS = 0.05
 # Before there is a session, psycopg knows no SQLSTATE, only the server's words.
 _TRANSIENT_ERRORS = (
     "too many clients",
@@ -151,12 +151,86 @@ _FIXED_SETTINGS = {
     "target_session_attrs": "read-write",  # of several hosts, the one that takes charges
     "fallback_application_name": "dpsql",
 }
-_PARENT_CONNECTIONS: list[PostgresConnection] = []
-"""Of a process that has forked: collecting them here would say goodbye to the server in the parent's name."""
+
+# What psycopg's pool logs is raised by us as well; a program that sets up logging of its own still gets it.
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
+
+ConnectReport = Callable[[psycopg.OperationalError | None], None]
+
+
+class _ReportingConnection(psycopg.Connection[Row]):
+    """psycopg's pool connects on a thread of its own, and only logs why it could not: this reports it."""
+
+    @classmethod
+    def connect(  # type: ignore[override]
+        cls, conninfo: str = "", *, report: WeakMethod[ConnectReport], **settings: Any
+    ) -> Self:
+        error: psycopg.OperationalError | None = None
+        try:
+            return super().connect(conninfo, **settings)
+        except psycopg.OperationalError as failure:
+            error = failure
+            raise
+        finally:
+            if (record := report()) is not None:
+                record(error)
+
+
+class _ProcessPool(psycopg_pool.ConnectionPool[PostgresConnection]):
+    """psycopg's pool, which raises at once why it cannot connect: as it is, it would try until `patience` is over."""
+
+    def __init__(self, settings: Mapping[str, Any], patience: float) -> None:
+        self._connect_error: psycopg.OperationalError | None = None
+        super().__init__(
+            connection_class=_ReportingConnection,
+            kwargs={**settings, "report": WeakMethod(self._record_connect)},
+            min_size=0,
+            max_size=MAX_CONNECTIONS,
+            timeout=patience,
+            reconnect_timeout=patience,
+            num_workers=1,
+            open=True,
+        )
+
+    def borrow_connection(self) -> PostgresConnection:
+        try:
+            return self.getconn()
+        except (psycopg_pool.PoolTimeout, psycopg_pool.PoolClosed) as error:
+            if self._connect_error is not None:
+                raise self._connect_error from None
+            if isinstance(error, psycopg_pool.PoolTimeout):
+                raise psycopg.errors.LockNotAvailable("all connections are in use") from None
+            raise
+        except BaseException:  # Ctrl-C: the pool would keep a connection for who waits no more
+            self._close_aside()
+            raise
+
+    def return_connection(self, db: PostgresConnection) -> None:
+        """It is kept if it is at rest; closing undoes what is left."""
+        with suppress(psycopg.Error):
+            db.rollback()  # nothing where the transaction has ended
+        self.putconn(db)
+
+    def _record_connect(self, error: psycopg.OperationalError | None) -> None:
+        """Called on the pool's thread. Closing the pool ends the wait of all who wait for a connection."""
+        self._connect_error = error
+        if error is not None and not any(words in str(error) for words in _TRANSIENT_ERRORS):
+            self._close_aside()
+
+    def _close_aside(self) -> None:
+        """On another thread: closing waits for the pool's own."""
+        threading.Thread(target=self.close, name=f"{self.name}-close", daemon=True).start()
+
+
+_PARENT_POOLS: list[_ProcessPool] = []
+"""Of a process that has forked: collecting them here would touch the parent's connections."""
 
 
 class ConnectionPool:
-    """Idle connections to one place; `began` lends one."""
+    """Connections to one place, kept by psycopg's pool; `begin_transaction` lends one.
+
+    A forked child has a pool of its own, and so has who comes after the server could not be reached.
+    """
 
     def __init__(self, settings: Mapping[str, Any], patience: float) -> None:
         self._settings = settings
@@ -166,19 +240,19 @@ class ConnectionPool:
     def _reset_pool(self) -> None:
         self._process = os.getpid()
         self._lock = threading.Lock()
-        self._room = threading.BoundedSemaphore(MAX_CONNECTIONS)
-        self._idle: list[PostgresConnection] = []
+        self._pool: _ProcessPool | None = None
 
     def __del__(self) -> None:
         with suppress(Exception):
             self.close()
 
     def close(self) -> None:
+        """Connections in use are closed when they come back."""
         self._detach_after_fork()
         with self._lock:
-            idle, self._idle = self._idle, []
-        for db in idle:
-            db.close()
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
 
     @contextmanager
     def begin_transaction(self, begin: str) -> Iterator[tuple[PostgresConnection, list[Row]]]:
@@ -187,67 +261,41 @@ class ConnectionPool:
         What is not committed when the block is left is undone.
         """
         self._detach_after_fork()
-        semaphore = self._room
-        if not semaphore.acquire(timeout=self._patience):
-            raise psycopg.errors.LockNotAvailable("all connections are in use")
+        pool = self._get_pool()
+        db, rows = _begin_on_connection(pool, begin)
         try:
-            db, rows = self._begin_on_connection(begin)
-            try:
-                yield db, rows
-            finally:
-                self._return_connection(db)
+            yield db, rows
         finally:
-            semaphore.release()
+            pool.return_connection(db)
 
     def _detach_after_fork(self) -> None:
         if self._process != os.getpid():
-            _PARENT_CONNECTIONS.extend(self._idle)
+            if self._pool is not None:
+                _PARENT_POOLS.append(self._pool)
             self._reset_pool()
 
-    def _begin_on_connection(self, begin: str) -> tuple[PostgresConnection, list[Row]]:
-        """On an idle connection, unless it turns out to be dead: nothing was asked on it yet, so another may be."""
-        while True:
-            with self._lock:
-                db = self._idle.pop() if self._idle else None
-            if db is None:
-                break
-            try:
-                return db, _fetch_last_rows(db, begin)
-            except psycopg.OperationalError:
-                alive = not db.closed
-                self._return_connection(db)
-                if alive:
-                    raise
-            except BaseException:
-                self._return_connection(db)
-                raise
-        db = self._connect_with_retry()
+    def _get_pool(self) -> _ProcessPool:
+        with self._lock:
+            if self._pool is None or self._pool.closed:
+                self._pool = _ProcessPool(self._settings, self._patience)
+            return self._pool
+
+
+def _begin_on_connection(pool: _ProcessPool, begin: str) -> tuple[PostgresConnection, list[Row]]:
+    """Where a connection turns out to be dead, nothing was asked on it yet, so another may be.
+
+    So no question to the server is needed before each transaction, whether it is still there.
+    """
+    for is_last in (*(False,) * MAX_CONNECTIONS, True):  # all that were idle may have died
+        db = pool.borrow_connection()
         try:
             return db, _fetch_last_rows(db, begin)
-        except BaseException:
-            self._return_connection(db)
-            raise
-
-    def _connect_with_retry(self) -> PostgresConnection:
-        end = time.monotonic() + self._patience
-        while True:
-            try:
-                return psycopg.connect(**self._settings)
-            except psycopg.OperationalError as error:
-                if time.monotonic() > end or not any(words in str(error) for words in _TRANSIENT_ERRORS):
-                    raise
-                time.sleep(RETRY_SECONDS)
-
-    def _return_connection(self, db: PostgresConnection) -> None:
-        """Keep it if it is at rest; closing undoes what is left."""
-        with suppress(psycopg.Error):
-            if not db.closed and db.info.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
-                db.execute("ROLLBACK")
-        if db.closed or db.info.transaction_status is not TransactionStatus.IDLE:
-            db.close()
-            return
-        with self._lock:
-            self._idle.append(db)
+        except BaseException as error:
+            died = isinstance(error, psycopg.OperationalError) and db.closed
+            pool.return_connection(db)
+            if is_last or not died:
+                raise
+    raise AssertionError("the last round returns or raises")
 
 
 def open_pool(conninfo: str, patience: float, prepares: bool) -> ConnectionPool:
@@ -317,7 +365,7 @@ def _translate_placeholders(sql: str) -> bytes:
 
 @dataclass(frozen=True)
 class PostgresDatabase:
-    """See `database.Database`."""
+    """See `backend.LedgerDatabase`."""
 
     place: LedgerLocation
     id: str

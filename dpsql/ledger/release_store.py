@@ -2,7 +2,7 @@
 
 `paid` is charged; `bound` has the values of its holes; `stored` has its body, and only what was read back from
 here is delivered; `void` is of an older data version, past its owner's retention, or an interactive mechanism's, of
-which only the process that began it can ask (`transcripts`).
+which only the process that began it can ask (`interactive_answers.py`).
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class _SqliteTransaction:
 
 @dataclass(frozen=True)
 class SqliteDatabase:
-    """See `database.Database`."""
+    """See `backend.LedgerDatabase`."""
 
     path: Path
     id: str

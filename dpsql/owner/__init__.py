@@ -1,1 +1,1 @@
-"""What only the owner may do and see. Law: the command line is the only door that opens this room."""
+"""What only the owner may do and see. Law: the command line is the only interface that imports this package."""

@@ -78,7 +78,8 @@ def _randomize_answers(answers: Sequence[str | None], request: RandomizationRequ
     if invalid_row is not None:
         missing = answers[invalid_row - 1] is None
         raise InterfaceError(
-            f'row {invalid_row} of "{printable_text(request.column)}" holds {"NULL" if missing else "a value that was not named"}',
+            f'row {invalid_row} of "{printable_text(request.column)}" holds '
+            f"{'NULL' if missing else 'a value that was not named'}",
             hint="Write --null NAME to make it an answer." if missing else "Name all values with --values.",
         )
     codes = np.array([indexes[answer] for answer in answers], np.int64)

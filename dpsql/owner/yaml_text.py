@@ -17,7 +17,7 @@ _PATH = re.compile(r"([a-z]+:///)?(\.{0,2}/)?[A-Za-z0-9_][A-Za-z0-9_./-]*")
 def format_scalar(text: str) -> str:
     """The text as a scalar that reads back as it is, in quotes where it has to be.
 
-    >>> print(format_scalar("ward"), format_scalar("no"), format_scalar("a: b"), format_scalar('say "hi"'), format_scalar("tab\\t"))
+    >>> print(*(format_scalar(text) for text in ("ward", "no", "a: b", 'say "hi"', "tab\\t")))
     ward "no" "a: b" "say \\"hi\\"" "tab\\t"
     """
     if text.lower() not in _RESERVED_WORDS and (_PLAIN_SCALAR.fullmatch(text) or _DOTTED.fullmatch(text)):

@@ -2,7 +2,7 @@
 
 Law: canonical and complete. The text is JSON with sorted names and no spaces; every figure is an exact integer or
 fraction in decimal text; equal mechanisms have equal texts. An entry of the ledger keeps it, under its hash, and
-`ledger/checker` reads it, which shares no arithmetic with this room.
+`ledger/loss_checker` reads it, which shares no arithmetic with this package.
 
     bundles     kind, cells, scale, and the joint sensitivity: l1, l2_squared, linf, with neighbors and group size in it
     selection   kind, scale, limit (a key leaves above it), l0, group_size, change_one; weighted: what one key weighs

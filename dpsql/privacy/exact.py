@@ -1,4 +1,4 @@
-"""What an engine returns before noise: sealed, so that no other room can look at it by accident."""
+"""What an engine returns before noise: sealed, so that no other module can look at it by accident."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ExactRows:
 
 
 class Exact:
-    """Sealed. Only `privacy/release.py` may call `reveal`, and `verify/witness.py` of made-up rows (law 5)."""
+    """Sealed. Only `privacy/release.py` may call `reveal`, and `verify/paired_engine.py` on generated rows."""
 
     __slots__ = ("__revealed",)
 

@@ -23,10 +23,10 @@ max(m c' + n c, n c' + m c). Let D_g be that move in block g. A unit's weights o
 
 (the sum where C bounds the sum of weights, L1, which bounds L2 as well). A group of k units moves k times as far.
 
-Where elements of weight 1 take other values and their number stays (`ChangedElements`: the blocks of BLOCKWISE), each of them
-leaves and enters with c = c' = 1, under either relation, and D_g is at most (m + n) times the elements that move. In
-each of at most G groups that is one of them, e = 1, or under change_one one for the rows that leave and one for those
-that enter, e = 2: the sum of D_g is (m + n) e G, that of D_g^2 is (m + n)^2 e^2 G.
+Where elements of weight 1 take other values and their number stays (`ChangedElements`: the blocks of BLOCKWISE), each
+of them leaves and enters with c = c' = 1, under either relation, and D_g is at most (m + n) times the elements that
+move. In each of at most G groups that is one of them, e = 1, or under change_one one for the rows that leave and one
+for those that enter, e = 2: the sum of D_g is (m + n) e G, that of D_g^2 is (m + n)^2 e^2 G.
 
 Privacy: P(z) is proportional to exp(-s(z) / b). If s moves by at most D, ln P(z)/P'(z) stays, over all z, within an
 interval of length 2 D/b, which holds 0. So a block is (2 D/b)-DP and, having that range, (2 D/b)^2/8-zCDP (Dong,
@@ -36,8 +36,8 @@ Durfee, Rogers 2020; Cesar, Rogers 2021). The draws of blocks are independent: o
 
 The two sides of the score do move in opposite directions at once, so the factor 2 cannot be dropped.
 
-Scores are whole numbers and never rounded, and the draw has exactly this distribution (`sampling`). Rounding scores to
-steps, as tables of weights need it, would let a unit with a weight of 1 in many blocks move each by a whole step.
+Scores are whole numbers and never rounded, and the draw has exactly this distribution (`sampling.py`). Rounding scores
+to steps, as tables of weights need it, would let a unit with a weight of 1 in many blocks move each by a whole step.
 
 A median may have noise by its local sensitivity instead: `smooth`, `ptr`.
 """

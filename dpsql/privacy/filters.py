@@ -120,8 +120,8 @@ class FilterLimits:
 def limits_for_budget(epsilon: Fraction, delta: Fraction, composition: Composition = Composition.ZCDP) -> FilterLimits:
     """The filter's limits for an account with this budget.
 
-    Privacy: what `admit_charge` grants within them is (epsilon, delta)-DP: under zCDP 0.9 delta is for selections and 0.1
-    delta for the conversion; under advanced composition half is d'.
+    Privacy: what `admit_charge` grants within them is (epsilon, delta)-DP: under zCDP 0.9 delta is for selections and
+    0.1 delta for the conversion; under advanced composition half is d'.
     """
     match composition:
         case Composition.ZCDP:

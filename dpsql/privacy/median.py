@@ -180,7 +180,8 @@ def smooth_sensitivity(sensitivity: LocalSensitivity, rate: Fraction, least: Fra
     """S, or `least` where that is larger.
 
     Privacy: floats only leave out what is smaller for certain: they err by less than 10^-12 of a score's two parts.
-    Between two steps of `LocalSensitivity` A_j stays and w_j, correctly rounded, never grows: the maximum is at one of them.
+    Between two steps of `LocalSensitivity` A_j stays and w_j, correctly rounded, never grows: the maximum is at one of
+    them.
     """
     wide = sensitivity.largest > 0
     starts, largest = sensitivity.steps[wide], sensitivity.largest[wide]

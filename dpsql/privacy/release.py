@@ -81,7 +81,7 @@ def evaluate_threshold_query(
 ) -> ThresholdAnswer:
     """On which side of the threshold the only cell of `exact` falls.
 
-    Privacy: that of `watch`, which was paid for before its first question (`privacy/threshold.py`).
+    Privacy: that of `state`, which was paid for before its first question (`privacy/sparse_vector.py`).
     """
     revealed = exact.reveal()
     if revealed.keys != ((),) or len(revealed.cells) != 1:

@@ -1,8 +1,9 @@
 """Exactly distributed integer noise, vectorised: the only source of randomness in dpsql.
 
-Law: floating point may only decide what it can prove; everything else is decided exactly in `certify`. So no
-float error ever changes a probability, it only costs time (Mironov 2012 and Haney et al. 2022 show what happens
-otherwise). The idea of deciding from a lazily refined uniform is interval refining (Haney et al. 2022).
+Law: floating point may only decide what it can prove; everything else is decided exactly, by `is_below_exp` and
+`pick_weighted_index`. So no float error ever changes a probability, it only costs time (Mironov 2012 and Haney et al.
+2022 show what happens otherwise). The idea of deciding from a lazily refined uniform is interval refining (Haney et al.
+2022).
 
 Discrete Laplace, P(X = x) ~ q^|x| with q = exp(-1/t). Since P(|X| >= x) = 2 q^x / (1 + q) for x >= 1, one uniform
 real R and an independent sign give
@@ -23,7 +24,7 @@ t (c - ln R), R anywhere in [U, U+1] 2^-63. We take numpy's log and exp to be wi
 So y errs by at most t (1.27 * 2^-45 + l 2^-52 + 0.51/u), and we charge err = t ((l + 64) 2^-49 + 1/u), where
 64 * 2^-49 = 2^-43 alone is 3 times the first term; the rounding of err itself is 2^-50 of it. floor(y) and
 y - floor(y) are exact in floating point. A lane whose fraction is within err of an integer, or with u < 1024
-(probability 2^-53), is decided by `certify`. That happens with probability about t * 2^-42: one lane in four
+(probability 2^-53), is decided exactly. That happens with probability about t * 2^-42: one lane in four
 thousand at t = 2^30, where noise scales are aimed; up to 2^40 all stays exact, but a fourth of the lanes are slow.
 
 Discrete Gaussian: Canonne, Kamath, Steinke 2020, Algorithm 3. Y discrete Laplace of the integer scale
@@ -38,13 +39,13 @@ weights and Z of all, a uniform real R chooses the number of inner borders c_j <
 product of two rounded factors, so errs by x 2^-51; exp adds 2^-50 of w; x w < 0.37. So the weights err by less than
 (0.2 n + 1.1) 2^-50 Z together (Z >= 1; those that underflow by 2^-1000), their running sums by n 2^-53 Z more, and R Z,
 from the 64 bits that start R, by as much again and 2^-51 Z. All of it is below (0.7 n + 3) 2^-50 Z; we charge
-(n + 32) 2^-48 Z. A row with a border that close to R Z is decided by `certify`: one in 2^30 of 256 places, in 2^18 of
+(n + 32) 2^-48 Z. A row with a border that close to R Z is decided exactly: one in 2^30 of 256 places, in 2^18 of
 2^14 places at most. Equal penalties have equal weights, exactly.
 
 Permute-and-flip. Place i passes with probability w_i, independently, and one of those that passed is drawn uniformly,
 as if they stood in random order and the first that passes were taken (McKenna, Sheldon 2020). The best always passes.
 Each place has a word of its own: w errs by less than 1.2 * 2^-50, as above, and the uniform by 2^-53 + 2^-64; a lane
-that is closer than 2^-48 is decided by `certify`. Which of them is drawn is whole-number arithmetic
+that is closer than 2^-48 is decided exactly. Which of them is drawn is whole-number arithmetic
 (`pick_uniform_index`).
 
 Range: |X| < 2^62, so that noise plus a cell within +-2^62 stays within 64 bits. Larger magnitudes are moved to

@@ -17,10 +17,10 @@ the greatest and the least move are those of two cells. So, over all blocks, by 
 
 One-sided: where rows add nothing negative and a unit comes or leaves as a whole (add_remove), no component of d_g has
 another sign than the others, and R_g <= w |d_g|_inf. Of a ranking, all moves lie between 0 and the largest. Of a
-drawing, let a >= a' >= 0 be the moves of the two cells: T is convex and falling (`_is_falling_convex` checks that), so that the
-penalty's move a T(j) + a' T(1000 - j) is largest at an end of the grid, hence at most a T_high + a' T_low, and at
-least (a + a') T_low: the range is at most a (T_high - T_low). So 2 becomes 1 in the lines above. A group of k units may
-come and go both, but a range is at most the sum of theirs, and l1, l2, linf have the factor k.
+drawing, let a >= a' >= 0 be the moves of the two cells: T is convex and falling (`_is_falling_convex` checks that), so
+that the penalty's move a T(j) + a' T(1000 - j) is largest at an end of the grid, hence at most a T_high + a' T_low, and
+at least (a + a') T_low: the range is at most a (T_high - T_low). So 2 becomes 1 in the lines above. A group of k units
+may come and go both, but a range is at most the sum of theirs, and l1, l2, linf have the factor k.
 
 Privacy: the exponential mechanism has P(z) ~ exp(-penalty / b). ln P(z)/P'(z) lies, over all z, in an interval as long
 as R_g / b around 0: it is (R_g/b)-DP and, having that range, (R_g/b)^2/8-zCDP (Dong, Durfee, Rogers 2020).
@@ -35,7 +35,7 @@ the exponential mechanism's, so it is (R_g/b)^2/2-zCDP and no better: it is for 
 (SOUNDNESS 6).
 
 Rounds are drawn independently, given what earlier ones chose, from the candidates that are left, and blocks are too:
-losses add up. Penalties are whole numbers, never rounded, and draws have exactly these distributions (`sampling`).
+losses add up. Penalties are whole numbers, never rounded, and draws have exactly these distributions (`sampling.py`).
 """
 
 from __future__ import annotations

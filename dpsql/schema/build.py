@@ -304,7 +304,7 @@ def _check_own_unit(table: Table, unit: OwnUnit, owner: str, column: str, at: No
     if table.name != owner:
         raise at.error(f"must lead to {_quote_column(owner, column)}, the privacy unit",
                        f"Write unit: {{{unit.column}: {owner}.{column}}} if the column refers to it.")  # fmt: skip
-    assert unit.column == column  # `_unit_column` compared them
+    assert unit.column == column  # `_find_unit_column` compared them
 
 
 def _check_unit_path(schema: Schema, table: Table, owner: str, column: str, root: NodeRef) -> None:

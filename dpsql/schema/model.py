@@ -50,8 +50,10 @@ class Snap:
     def round_down(self, value: dt.date) -> dt.date:
         """The last time of the grid that is not after `value`, of the same type; itself, where no calendar has it.
 
-        >>> Snap(1, "week").round_down(dt.date(2024, 3, 1)), Snap(15, "minute").round_down(dt.datetime(2024, 3, 1, 12, 34))
-        (datetime.date(2024, 2, 26), datetime.datetime(2024, 3, 1, 12, 30))
+        >>> Snap(1, "week").round_down(dt.date(2024, 3, 1))
+        datetime.date(2024, 2, 26)
+        >>> Snap(15, "minute").round_down(dt.datetime(2024, 3, 1, 12, 34))
+        datetime.datetime(2024, 3, 1, 12, 30)
         """
         return self._shift_on_grid(value, 0)
 

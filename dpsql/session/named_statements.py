@@ -55,14 +55,13 @@ class DescribedStatement(Protocol):
 
 
 class StatementExecutor(Protocol):
-    """Who answers queries: a session."""
+    """One statement of a session: what it asks, and what its names are held beside."""
 
     @property
     def in_transaction(self) -> bool: ...
     @property
     def queries(self) -> QueryExecutor: ...
-    def execute_query(self, sql: str, parameters: Sequence[Parameter]) -> StatementResult: ...
-    def prepare(self, sql: str, types: Sequence[Type | None] = ()) -> DescribedStatement: ...
+    def prepare(self, sql: str, types: Sequence[Type | None]) -> DescribedStatement: ...
 
 
 class NamedStatements:
@@ -85,13 +84,13 @@ class NamedStatements:
                 self.add_prepared(command)
                 return build_command_result("PREPARE")
             case ExecuteCommand(name, arguments):
-                return executor.execute_query(self.get_prepared(name).sql, arguments)
+                return executor.queries.execute_nested(self.get_prepared(name).sql, arguments)
             case DeallocateCommand(name):
                 return build_command_result(self.deallocate(name))
             case DeclareCommand(name, inner, offset, hold):
                 self._check_new_cursor(name, hold or executor.in_transaction)
                 with relocate_errors(sql, offset):
-                    answer = executor.execute_query(inner, parameters)
+                    answer = executor.queries.execute_nested(inner, parameters)
                 self._add_cursor(name, answer, hold)
                 return replace(answer, columns=(), rows=[], errors=[], command="DECLARE CURSOR")
             case FetchCommand():
@@ -102,7 +101,7 @@ class NamedStatements:
                 self._check_name_free(name)
                 return self.mechanisms.declare_mechanism(executor.queries, command)
             case SubmitQuery():
-                return self.mechanisms.submit_query(executor.queries, command, sql, parameters, executor.execute_query)
+                return self.mechanisms.submit_query(executor.queries, command, sql, parameters)
             case ShowMechanismsCommand(kind):
                 return self.mechanisms.list_mechanisms(executor.queries, kind)
             case CopyCommand():

@@ -89,7 +89,8 @@ def combine_with_pilot(pilot: StatementResult, answer: StatementResult) -> State
 
 def _too_small_error(pilot: Compiled, answer: StatementResult, name: str, half: Fraction) -> InvalidParameter:
     return InvalidParameter(
-        f'a value of "{name}" is too near to 0 for a relative error: the pilot knows it within {format_rounded_up(half)}',
+        f'a value of "{name}" is too near to 0 for a relative error: the pilot knows it within '
+        f"{format_rounded_up(half)}",
         detail=_describe_pilot_charge(pilot, answer),
         hint="Leave small groups out with HAVING, give the pilot a larger epsilon, or use max_error.",
     )

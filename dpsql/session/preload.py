@@ -1,6 +1,6 @@
-"""What a session imports, part by part: for a door that opens one behind a prompt, and may be left meanwhile.
+"""What a session imports, part by part: for a prompt that opens a session behind it, and may be left meanwhile.
 
-A door sees the session only. So this gives out no module: it says when the next part is there.
+An interface sees the session only. So this gives out no module: it says when the next part is there.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from dpsql.compiler.parse.create_commands import CreateCommand, ShowArtifactsCom
 from dpsql.compiler.parse.cursor_commands import CopyCommand, DeclareCommand, ExecuteCommand, FetchCommand
 from dpsql.compiler.parse.mechanism_commands import ShowMechanismsCommand, SubmitQuery
 from dpsql.compiler.parse.parameters import Parameter, count_placeholders
-from dpsql.compiler.parse.parser import tokenize
+from dpsql.compiler.parse.parser import Tokenizer, tokenize
 from dpsql.errors import Error, Unsupported, relocate_errors
 from dpsql.schema.model import Schema
 from dpsql.session.artifacts.create import ARTIFACT_BUILDERS
@@ -48,21 +48,23 @@ class PreparedStatement:
 class StatementDescriber(Protocol):
     def describe(self, sql: str, parameters: Sequence[Parameter] = ()) -> tuple[OutputColumn, ...]: ...
     def describe_command(self, command: Command) -> StatementResult: ...
+    @property
+    def tokenize(self) -> Tokenizer: ...
 
 
 def prepare_statement(
     describer: StatementDescriber, schema: Schema, named: NamedStatements, sql: str, types: Sequence[Type | None]
 ) -> PreparedStatement:
-    command = _parse_command(sql)
+    command = _parse_command(describer, sql)
     match command:
         case None:
             return _prepare_query(describer, schema, sql, types)
-        case ExplainCommand(inner) if isinstance(create := _parse_command(inner), CreateCommand):
+        case ExplainCommand(inner) if isinstance(create := _parse_command(describer, inner), CreateCommand):
             kinds, arrays = _create_parameters(create, schema, inner, types)
             return PreparedStatement(
                 kinds, describer.describe_command(_free_equivalent(command)).columns, _command_word(sql), arrays
             )
-        case ExplainCommand(inner) if isinstance(submitted := _parse_command(inner), SubmitQuery):
+        case ExplainCommand(inner) if isinstance(submitted := _parse_command(describer, inner), SubmitQuery):
             with relocate_errors(sql, command.offset):
                 prepared = _prepare_submission(describer, schema, named, submitted, inner, types)
             return PreparedStatement(
@@ -86,7 +88,7 @@ def prepare_statement(
                 prepared.arrays,
             )
         case DeclareCommand(_, inner) | CopyCommand(inner):
-            if _parse_command(inner) is not None:
+            if _parse_command(describer, inner) is not None:
                 raise Unsupported(f"{_command_word(sql)} takes a query")
             prepared = _prepare_query(describer, schema, inner, types)
             return PreparedStatement(prepared.parameters, (), _command_word(sql), prepared.arrays)
@@ -102,9 +104,9 @@ def prepare_statement(
             return PreparedStatement(_text_parameters(sql), (), _command_word(sql))
 
 
-def _parse_command(sql: str) -> Command | None:
+def _parse_command(describer: StatementDescriber, sql: str) -> Command | None:
     """With a value that any setting takes, in the place of each parameter."""
-    return read_command(sql, ("1",) * count_placeholders(tokenize(sql)))
+    return read_command(sql, ("1",) * count_placeholders(describer.tokenize(sql)))
 
 
 def _create_parameters(
@@ -173,7 +175,7 @@ def _prepare_submission(
 def _prepare_query(
     describer: StatementDescriber, schema: Schema, sql: str, types: Sequence[Type | None]
 ) -> PreparedStatement:
-    parameters = infer_placeholders(sql, schema, types)
+    parameters = infer_placeholders(sql, schema, types, describer.tokenize)
     kinds = tuple(parameter.type for parameter in parameters)
     arrays = frozenset(index for index, parameter in enumerate(parameters) if parameter.array)
     try:

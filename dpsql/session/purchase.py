@@ -6,7 +6,6 @@ caller of `purchase`; what is given out is what was read back from the store.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ from fractions import Fraction
 from functools import partial
 
 from dpsql.amounts import Charge
-from dpsql.base.cancellation import NOT_FREE_MESSAGE, StatementHandle
+from dpsql.base.cancellation import NOT_FREE_MESSAGE
 from dpsql.compiler.compile import Compiled, ReleaseStep, Settings
 from dpsql.errors import BudgetExceeded, Error
 from dpsql.ledger.base import Account, AdmitCallback, Balance, ChargedStatement, Entitlement, Receipt, ReleaseRequest
@@ -34,7 +33,8 @@ from dpsql.session.postprocess.runtime_parameters import (
 )
 from dpsql.session.postprocess.sandbox import SandboxTable
 from dpsql.session.result import PendingCharge, charged_loss, total_charge
-from dpsql.session.reuse import ReusePlan, release_requests
+from dpsql.session.reuse import ReuseCandidates, ReusePlan, find_candidates, release_requests
+from dpsql.session.statement_context import StatementContext
 
 
 @dataclass(frozen=True)
@@ -50,22 +50,34 @@ class PurchasedReleases:
     numbers: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class StoredReleases:
+    """What serves a whole statement, if all of it is stored and paid for; else what may tell a part of it."""
+
+    served: tuple[Entitlement, ...] | None
+    candidates: ReuseCandidates = field(default_factory=ReuseCandidates)
+
+
 class _DryRunDone(Exception):
     """Ends a charge that was only tried, so that nothing of it is kept."""
 
 
 @dataclass
 class Purchase:
-    """One account, for one statement, which `ticket` is for."""
+    """What one statement buys, and what it was charged so far."""
 
-    dataset: Dataset
-    account: Account
+    context: StatementContext
     sampler: Sampler
-    clock: Callable[[], dt.datetime]
-    timeout: float
-    ticket: StatementHandle
     balance: Balance | None = None  # as the statement left it, where it was served and so nothing was charged
     _charges: list[PendingCharge] = field(default_factory=list)
+
+    @property
+    def _dataset(self) -> Dataset:
+        return self.context.dataset
+
+    @property
+    def _account(self) -> Account:
+        return self.context.account
 
     @property
     def charge_so_far(self) -> Charge:
@@ -77,27 +89,33 @@ class Purchase:
         if any(request.once for request in charge.asked):
             return True
         try:
-            return all(quote.is_paid for quote in self.dataset.ledger.quote_releases(self.account, charge.asked))
+            return all(quote.is_paid for quote in self._dataset.ledger.quote_releases(self._account, charge.asked))
         except Error:
             return True
 
     def release_requests(self, compiled: Compiled) -> list[ReleaseRequest]:
-        return release_requests(compiled, self.dataset.resolved.version)
+        return release_requests(compiled, self._dataset.resolved.version)
 
     def find_entitlements(self, compiled: Compiled) -> tuple[Entitlement, ...] | None:
         """What the account has paid for and is stored, if that is all that the statement needs."""
+        return self.find_stored(compiled).served
+
+    def find_stored(self, compiled: Compiled, derive: bool = False) -> StoredReleases:
+        """What the account has for the statement, in one snapshot; with `derive`, also what may tell a part of it."""
         self.balance = None
         if not compiled.steps:
-            return ()
-        ledger = self.dataset.ledger
+            return StoredReleases(())
+        ledger, requests = self._dataset.ledger, self.release_requests(compiled)
         with ledger.read_snapshot():
-            self.dataset.check_current()
-            self.dataset.runs.check_cancellation(self.ticket)
-            served = ledger.find_entitlements(self.account, self.release_requests(compiled), self.clock())
+            self._dataset.check_current()
+            self.context.check_cancellation()
+            served = ledger.find_entitlements(self._account, requests, self.context.clock())
             if served is not None:
                 with suppress(Error):  # the answer is there, whatever is wrong with the figures
-                    self.balance = ledger.get_balance(self.account)
-            return served
+                    self.balance = ledger.get_balance(self._account)
+            elif derive:
+                return StoredReleases(None, find_candidates(compiled, requests, ledger, self._account))
+            return StoredReleases(served)
 
     def charge_and_run(
         self,
@@ -112,11 +130,11 @@ class Purchase:
         """
         early = [(index, step) for index, step in enumerate(compiled.steps) if step.holes and not step.after]
         # Holes that read no release: what is wrong with them is told before anything is charged.
-        ready = {index: bind_runtime_parameters(step.holes, public, self.timeout) for index, step in early}
+        ready = {index: bind_runtime_parameters(step.holes, public, self.context.timeout) for index, step in early}
         releases, requests = reuse.releases, reuse.requests_to_charge(self.release_requests(compiled))
         claims = served
         if claims is None:
-            self.dataset.check_unchanged()
+            self._dataset.check_files()
             claims = self._charge_account(
                 list(requests.values()), self._describe_statement(compiled), compiled.settings
             )
@@ -125,16 +143,16 @@ class Purchase:
             if index in ready:
                 return ready[index]
             tables = [*public, *build_released_tables(reuse.compiled, releases, nonnegative=False)]
-            return bind_runtime_parameters(compiled.steps[index].holes, tables, self.timeout)
+            return bind_runtime_parameters(compiled.steps[index].holes, tables, self.context.timeout)
 
         bodies: dict[int, bytes] = {}
-        self.ticket.releases = len({claim.release for claim in claims})
+        self.context.cancel.releases = len({claim.release for claim in claims})
         for index, claim in zip(requests, claims, strict=True):
             if claim.release not in bodies:
                 bodies[claim.release] = self._load_or_run(
                     compiled.steps[index], claim, partial(parameter_values, index)
                 )
-                self.ticket.delivered = len(bodies)
+                self.context.cancel.delivered = len(bodies)
             releases[index] = release_from_bytes(bodies[claim.release])
         receipts = tuple(dict.fromkeys((*reuse.receipts, *(claim.receipt for claim in claims))))
         return PurchasedReleases(releases, charged_loss(claims), receipts, tuple(claim.release for claim in claims))
@@ -146,53 +164,54 @@ class Purchase:
         Privacy: her own account is looked at as for EXPLAIN, those above it by a charge that is tried and undone; a
         refusal of theirs is the one fixed text that the charge itself would have had (SOUNDNESS 9).
         """
-        ledger, cost, all_requests, due = self.dataset.ledger, NO_COST, list[ReleaseRequest](), list[Loss]()
+        ledger, cost, all_requests, due = self._dataset.ledger, NO_COST, list[ReleaseRequest](), list[Loss]()
         for compiled, reuse in parts:
             requests = list(reuse.requests_to_charge(self.release_requests(compiled)).values())
             all_requests += [
                 replace(request, after=tuple(index + len(all_requests) for index in request.after))
                 for request in requests
             ]
-            unpaid = [quote.loss for quote in ledger.quote_releases(self.account, requests) if not quote.is_paid]
+            unpaid = [quote.loss for quote in ledger.quote_releases(self._account, requests) if not quote.is_paid]
             if unpaid:
                 cost += cost_of(sum_losses(unpaid), compiled.settings.epsilon, compiled.conversion)
             due += unpaid
         if not due:
             return
         conversion = sum((compiled.conversion for compiled, _ in parts), Fraction(0))
-        schema = self.dataset.resolved.hash
+        schema = self._dataset.resolved.hash
         statement = ChargedStatement(text, settings.epsilon, settings.delta, conversion, schema, parts[-1][0].knobs)
-        balance = ledger.get_balance(self.account)
+        balance = ledger.get_balance(self._account)
         if not balance.admits(cost):
-            raise budget_exceeded_error(self.account, balance.spent, cost, statement, len(due))
+            raise budget_exceeded_error(self._account, balance.spent, cost, statement, len(due))
         with suppress(_DryRunDone):
             self._charge_account(all_requests, statement, settings, self._end_dry_run)
 
     def _end_dry_run(self, claims: Sequence[Entitlement]) -> None:
-        self.dataset.runs.check_cancellation(self.ticket)
+        self.context.check_cancellation()
         raise _DryRunDone
 
     def charge_mechanism(self, request: ReleaseRequest, text: str, settings: Settings) -> Entitlement:
         """Pay for an interactive mechanism, before the first question is put to it; no other charge is for it."""
-        self.dataset.check_unchanged()
-        schema, knobs = self.dataset.resolved.hash, ("epsilon = {}", "delta = {}")  # arguments of a call
+        self._dataset.check_files()
+        schema, knobs = self._dataset.resolved.hash, ("epsilon = {}", "delta = {}")  # arguments of a call
         statement = ChargedStatement(text, settings.epsilon, settings.delta, Fraction(0), schema, knobs)
         (claim,) = self._charge_account([request], statement, settings)
         return claim
 
     def submit(self, asking: InteractiveJob) -> bytes:
         """The answer to a question that a mechanism which was paid for is asked, as it is stored."""
-        return self.dataset.runs.run_release(self.dataset, asking, self.account, self.ticket)
+        return self._dataset.runs.run_release(self._dataset, asking, self._account, self.context.cancel)
 
     def pending_answer(self, release: int, number: int) -> bytes | None:
         """The answer to a question that was left by a cancel, once it is there; None: it has none."""
-        body = self.dataset.runs.join_run(self.dataset, release, self.account, self.ticket)
-        return self.dataset.ledger.read_answer(release, number) if body is None else body
+        body = self._dataset.runs.join_run(self._dataset, release, self._account, self.context.cancel)
+        return self._dataset.ledger.read_answer(release, number) if body is None else body
 
     def require_account_active(self) -> None:
         """A mechanism that was paid for answers as long as the account may ask: of the registered data."""
-        self.dataset.check_unchanged()
-        self.dataset.ledger.find_entitlements(self.account, (), self.clock())
+        with self._dataset.ledger.read_snapshot():
+            self._dataset.check_unchanged()
+            self._dataset.ledger.find_entitlements(self._account, (), self.context.clock())
 
     def _charge_account(
         self,
@@ -202,7 +221,7 @@ class Purchase:
         admit: AdmitCallback | None = None,
     ) -> tuple[Entitlement, ...]:
         admit = admit or partial(self._admit_charge, settings, requests)
-        claims = self.dataset.ledger.purchase(self.account, requests, statement, self.clock(), admit)
+        claims = self._dataset.ledger.purchase(self._account, requests, statement, self.context.clock(), admit)
         for charge in self._charges:  # told also if what follows fails
             charge.made = True
         return claims
@@ -210,34 +229,35 @@ class Purchase:
     def _admit_charge(
         self, settings: Settings, requests: Sequence[ReleaseRequest], claims: Sequence[Entitlement]
     ) -> None:
-        """The last word before the charge is made."""
-        self.dataset.runs.check_cancellation(self.ticket)
+        """The last word before the charge is made, in its transaction: so no version is registered in between."""
+        self.context.check_cancellation()
+        self._dataset.check_current()
         loss = charged_loss(claims)
-        if self.ticket.free and loss != NO_LOSS:
+        if self.context.cancel.free and loss != NO_LOSS:
             raise BudgetExceeded(NOT_FREE_MESSAGE, detail="Nothing was charged.")
-        self.dataset.runs.admit_runs(claims)
+        self._dataset.runs.admit_runs(claims)
         if loss != NO_LOSS:
             self._charges.append(PendingCharge(settings, requests, loss))
 
     def _describe_statement(self, compiled: Compiled) -> ChargedStatement:
-        settings, schema = compiled.settings, self.dataset.resolved.hash
+        settings, schema = compiled.settings, self._dataset.resolved.hash
         return ChargedStatement(
             compiled.statement, settings.epsilon, settings.delta, compiled.conversion, schema, compiled.knobs
         )
 
     def _load_or_run(self, step: ReleaseStep, claim: Entitlement, filled: Callable[[], ParameterValues]) -> bytes:
         """The stored release; where there is none, or its run is not yet seen to have ended, that of the run."""
-        runs = self.dataset.runs
-        body = runs.join_run(self.dataset, claim.release, self.account, self.ticket)
+        runs = self._dataset.runs
+        body = runs.join_run(self._dataset, claim.release, self._account, self.context.cancel)
         if body is None:
             body = claim.body
         if body is None:
             holes = self._bind_runtime_parameters(claim, filled()) if step.holes else {}
             spec, errors = step.calibrated.spec, step.calibrated.errors
             job = ReleaseJob(claim.release, step.sql, len(step.keys), holes, spec, errors, self.sampler)
-            body = runs.run_release(self.dataset, job, self.account, self.ticket)
+            body = runs.run_release(self._dataset, job, self._account, self.context.cancel)
         return body
 
     def _bind_runtime_parameters(self, claim: Entitlement, values: ParameterValues) -> ParameterValues:
         """What stands in the step's holes: bound once, durably, so that a run after a crash asks the same question."""
-        return values_from_bytes(self.dataset.ledger.bind_runtime_parameters(claim.release, values_to_bytes(values)))
+        return values_from_bytes(self._dataset.ledger.bind_runtime_parameters(claim.release, values_to_bytes(values)))

@@ -9,6 +9,7 @@ import datetime as dt
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from dpsql.base import cancellation as pulse
@@ -16,18 +17,16 @@ from dpsql.base.fair_queue import FairSemaphore
 from dpsql.base.lru_cache import LruCache
 from dpsql.base.memory_quota import RESULT_QUOTA, estimate_size
 from dpsql.compiler.accuracy import ErrorAims
-from dpsql.compiler.catalog.identity import Identity
 from dpsql.compiler.catalog.query import CatalogQuery, read_catalog_query
 from dpsql.compiler.catalog.tables import find_catalog_table as find_catalog
 from dpsql.compiler.compile import Compiled, PublicStep, compile_query
+from dpsql.compiler.parse.commands import read_command
 from dpsql.compiler.parse.parameters import Parameter, to_literals
-from dpsql.compiler.parse.parser import locate_error
-from dpsql.compiler.settings import SessionSettings, Settings
-from dpsql.errors import OperationalError, QueryCanceled
-from dpsql.ledger.base import Entitlement
+from dpsql.compiler.parse.parser import Tokens, copy_tokens, locate_error, tokenize
+from dpsql.compiler.settings import Settings
+from dpsql.errors import OperationalError, QueryCanceled, Unsupported
 from dpsql.schema.model import CREATED_SCHEMA, Schema
 from dpsql.session.artifacts.namespace import NamespaceCache, ObjectNamespace
-from dpsql.session.dataset.dataset import Dataset
 from dpsql.session.explain import Explanation, explain, with_declared_sources
 from dpsql.session.pilot import (
     PilotedStatement,
@@ -42,16 +41,19 @@ from dpsql.session.postprocess.arrays import ArrayTable
 from dpsql.session.postprocess.release_tables import build_empty_tables, build_public_table, build_released_tables
 from dpsql.session.postprocess.sandbox import OutputColumn, SandboxTable
 from dpsql.session.pricing import PricingContext, add_prices, compile_noise_kinds, quote_statement
-from dpsql.session.purchase import Purchase, PurchasedReleases
+from dpsql.session.purchase import Purchase, PurchasedReleases, StoredReleases
 from dpsql.session.result import StatementResult, build_query_result, format_column_type
-from dpsql.session.reuse import ReusePlan, find_reusable
-from dpsql.session.roles import Role
+from dpsql.session.reuse import ReusePlan, find_candidates, plan_reuse
+from dpsql.session.statement_context import StatementContext
 
 MAX_CACHED = 256
 """Compiled statements, and answers, that are remembered."""
 
 MAX_CACHED_ROWS, MAX_CACHED_BYTES = 1000, 256 * 1024
 """Of an answer that is remembered."""
+
+MAX_CACHED_TEXTS, MAX_CACHED_CHARACTERS = 64, 4_000
+"""Texts whose tokens are remembered, and of each."""
 
 MAX_COMPILING = 2
 """Statements of one account that are compiled at a time; further ones wait."""
@@ -67,23 +69,38 @@ class SessionCache:
         self.answered: LruCache[StatementResult] = LruCache(max_size)
         self.about_catalog: LruCache[CatalogQuery | Literal["no"]] = LruCache(max_size)
         self.made = NamespaceCache()
+        self.tokens: LruCache[Tokens] = LruCache(MAX_CACHED_TEXTS)
         self.turns = FairSemaphore(MAX_COMPILING)
+
+    def tokenize(self, sql: str) -> Tokens:
+        """The tokens of a text: a statement is read before its values are known and again with them."""
+        tokens = self.tokens.get(sql)
+        if tokens is None:
+            tokens = tokenize(sql)
+            if len(sql) <= MAX_CACHED_CHARACTERS:
+                self.tokens.put(sql, tokens)
+        return copy_tokens(tokens)
 
 
 @dataclass(frozen=True)
 class QueryExecutor:
-    """For one statement. `shown` is the schema as catalogs show it, which takes compiling its views."""
+    """The queries of one statement. `visible_schema` is the schema as catalogs show it, which takes compiling its
+    views."""
 
-    dataset: Dataset
-    role: Role
-    buyer: Purchase
-    settings: SessionSettings
-    who: Identity
+    context: StatementContext
+    purchase: Purchase
     memory: SessionCache
-    clock: Callable[[], dt.datetime]
-    timeout: float
-    shown: Callable[[], Schema]
-    own: ObjectNamespace
+    visible_schema: Callable[[], Schema]
+
+    @cached_property
+    def namespace(self) -> ObjectNamespace:
+        """What the account has made."""
+        dataset = self.context.dataset
+        return ObjectNamespace(dataset.ledger, self.context.account.name, dataset.resolved, self.memory.made)
+
+    def with_settings(self, statement: Settings) -> QueryExecutor:
+        """For a part of the statement, which is charged with the whole."""
+        return replace(self, context=self.context.with_settings(statement))
 
     def compile_statement(
         self,
@@ -94,59 +111,80 @@ class QueryExecutor:
         settings: Settings | None = None,
     ) -> Compiled:
         """The statement as it would run. Free."""
-        now, settings = now or self.clock(), settings or self.settings.statement
-        timed = _uses_current_time(sql) or any(_uses_current_time(view.sql) for view in self.dataset.schema.views)
+        now, settings = now or self.context.clock(), settings or self.context.settings.statement
+        views = self.context.dataset.schema.views
+        timed = _uses_current_time(sql) or any(_uses_current_time(view.sql) for view in views)
         # As they are bound: 1.0 and 1.00 are equal numbers but other literals, and what a subclass prints is no matter.
         parameters = to_literals(parameters)
-        key = (sql, parameters, settings, self.who.for_statement(sql), now if timed else None, aims)
+        key = (sql, parameters, settings, self.context.identity.for_statement(sql), now if timed else None, aims)
 
         def work() -> Compiled:
-            cached = self.memory.compiled.get((*key, self.own.cache_key))
+            cached = self.memory.compiled.get((*key, self.namespace.cache_key))
             if cached is not None:
                 return cached
             with self._compile_slot():
-                compiled = compile_query(sql, self.own.schema, settings, parameters, now, self.who, aims)
-            return self.memory.compiled.put((*key, self.own.cache_key), compiled)
+                compiled = compile_query(
+                    sql,
+                    self.namespace.schema,
+                    settings,
+                    parameters,
+                    now,
+                    self.context.identity,
+                    aims,
+                    self.memory.tokenize,
+                )
+            return self.memory.compiled.put((*key, self.namespace.cache_key), compiled)
 
-        return self.own.with_refresh(work)
+        return self.namespace.with_refresh(work)
 
     def _compile_slot(self) -> AbstractContextManager[None]:
         """To work in Python alone, where all sessions take turns anyway: one account's many are as two of another's."""
-        return self.memory.turns.acquire(self.role.account.name, pulse.check_now)
+        return self.memory.turns.acquire(self.context.account.name, pulse.check_now)
 
     def find_catalog_query(self, sql: str, parameters: Sequence[Parameter] = ()) -> CatalogQuery | None:
         """The statement, where it reads the catalog alone. Free, and asks the engine nothing."""
-        now = self.clock()
+        now = self.context.clock()
         bound = to_literals(parameters)
-        key = (sql, bound, self.who.for_statement(sql), now if _uses_current_time(sql) else None, self.own.cache_key)
+        identity, timed = self.context.identity.for_statement(sql), _uses_current_time(sql)
+        key = (sql, bound, identity, now if timed else None, self.namespace.cache_key)
         cached = self.memory.about_catalog.get(key)
         if cached is None:
             with self._compile_slot():
-                read = read_catalog_query(sql, bound, self.own.schema.schema, self.who, now)
+                schema, tokenizer = self.namespace.schema.schema, self.memory.tokenize
+                read = read_catalog_query(sql, bound, schema, self.context.identity, now, tokenizer)
             cached = self.memory.about_catalog.put(key, read or "no")
         return None if cached == "no" else cached
+
+    def execute_nested(self, sql: str, parameters: Sequence[Parameter]) -> StatementResult:
+        """A query that another statement holds."""
+        if read_command(sql, parameters) is not None:
+            raise Unsupported("a query is expected here", hint="SELECT …, WITH … or VALUES ….")
+        catalog = self.find_catalog_query(sql, parameters)
+        if catalog is not None and catalog.sets:  # it would be said to be set, and would not be
+            raise Unsupported("set_config() stands in a statement of its own", hint="SELECT set_config(…), or SET ….")
+        return self.execute_query(sql, to_literals(parameters))
 
     def execute_query(self, sql: str, parameters: Sequence[Parameter]) -> StatementResult:
         """What ends because the statement was canceled, or its time is over, says that."""
         try:
             with locate_error(sql):
                 answer = self._execute(sql, parameters)
-                return replace(answer, rows=RESULT_QUOTA.count_rows(self.role.account.name, answer.rows))
+                return replace(answer, rows=RESULT_QUOTA.count_rows(self.context.account.name, answer.rows))
         except QueryCanceled:  # it says already what became of the run
             raise
         except OperationalError:
-            self.dataset.runs.check_cancellation(self.buyer.ticket)
+            self.context.check_cancellation()
             raise
 
     def _execute(self, sql: str, parameters: Sequence[Parameter]) -> StatementResult:
         catalog = self.find_catalog_query(sql, parameters)
-        if catalog is not None and self.own.refresh():  # a catalog shows what there is now
+        if catalog is not None and self.namespace.refresh():  # a catalog shows what there is now
             catalog = self.find_catalog_query(sql, parameters)
         if catalog is not None:
-            result = database.run_catalog_query(self.shown(), catalog, self._seconds_left())
+            result = database.run_catalog_query(self.visible_schema(), catalog, self.context.seconds_left())
             columns = tuple(OutputColumn(column.name, column.type, column.spelling) for column in result.columns)
             return StatementResult(columns, result.rows, [(None,) * len(columns) for _ in result.rows])
-        now = self.clock()
+        now = self.context.clock()
         compiled = self.compile_statement(sql, parameters, now)
         answer = self._charge_and_build(compiled)
         aims = aims_from_pilot(compiled, answer) if compiled.pilot else None
@@ -160,22 +198,23 @@ class QueryExecutor:
         self, compiled: Compiled, pilot: tuple[Compiled, StatementResult] | None = None
     ) -> StatementResult:
         self._output_columns(compiled)  # a mistake in post-processing shows before anything is charged
-        served = self.buyer.find_entitlements(compiled)
-        if served is None:
-            require_epsilon_allowed(compiled, self.role.payers, pilot)
-        return self._build_result(compiled, served)
+        stored = self.purchase.find_stored(compiled, self._may_derive(compiled))
+        if stored.served is None:
+            require_epsilon_allowed(compiled, self.context.payers, pilot)
+        return self._build_result(compiled, stored)
 
-    def _build_result(self, compiled: Compiled, served: tuple[Entitlement, ...] | None) -> StatementResult:
-        """The answer, made of releases that are bought; or of those that are `served`, and then nothing is charged."""
+    def _build_result(self, compiled: Compiled, stored: StoredReleases) -> StatementResult:
+        """The answer, made of releases that are bought; or of those that are served, and then nothing is charged."""
+        served = stored.served
         if served:
             cached = self.memory.answered.get(self._result_key(compiled, [claim.release for claim in served]))
             if cached is not None:  # of the same releases, which never change
                 return replace(cached.copy_uncharged(), settings=compiled.settings)
         public = [self._load_public_table(read) for read in compiled.reads]
-        reuse = ReusePlan(compiled) if served is not None else self._reuse_plan(compiled)
-        bought = self.buyer.charge_and_run(compiled, reuse, public, served)
-        tables = [*public, *build_released_tables(reuse.compiled, bought.releases, self.settings.nonnegative)]
-        result = sandbox.run_query(compiled.post_sql, tables, self._seconds_left())
+        reuse = plan_reuse(compiled, stored.candidates)
+        bought = self.purchase.charge_and_run(compiled, reuse, public, served)
+        tables = [*public, *build_released_tables(reuse.compiled, bought.releases, self.context.settings.nonnegative)]
+        result = sandbox.run_query(compiled.post_sql, tables, self.context.seconds_left())
         answer = build_query_result(compiled, reuse.notices, result, bought.loss, bought.receipts)
         if bought.numbers and not compiled.reads and not reuse.sources and _is_cacheable(answer):
             self.memory.answered.put(self._result_key(compiled, bought.numbers), answer.copy_uncharged())
@@ -183,35 +222,34 @@ class QueryExecutor:
 
     def _result_key(self, compiled: Compiled, releases: Sequence[int]) -> Hashable:
         """An account's answer, made in one way of releases that it has paid for."""
-        return (self.role.account.name, self._postprocessing_key(compiled), *releases)
-
-    def _seconds_left(self) -> float:
-        """That are left for what follows: a cancel ends it too."""
-        remaining = self.dataset.runs.seconds_left(self.buyer.ticket)
-        return self.timeout if remaining is None else min(remaining, self.timeout)
+        return (self.context.account.name, self._postprocessing_key(compiled), *releases)
 
     def _postprocessing_key(self, compiled: Compiled) -> Hashable:
         """What a statement makes of its releases and public tables."""
-        return compiled.postprocessing, self.settings.nonnegative
+        return compiled.postprocessing, self.context.settings.nonnegative
 
     def _load_public_table(self, read: PublicStep) -> SandboxTable:
         if read.sql is not None:
-            return build_public_table(read, self.dataset.engine.execute_public(read.sql, {}))
+            return build_public_table(read, self.context.dataset.engine.execute_public(read.sql, {}))
         if read.place == CREATED_SCHEMA:
             columns = tuple((column.name, column.type) for column in read.columns)
-            return ArrayTable(read.name, columns, self.own.load_arrays(read.table))
-        table = find_catalog(self.shown(), self.who, read.place, read.table)
+            return ArrayTable(read.name, columns, self.namespace.load_arrays(read.table))
+        table = find_catalog(self.visible_schema(), self.context.identity, read.place, read.table)
         return build_public_table(read, table.rows if table is not None else ())
 
     def _reuse_plan(self, compiled: Compiled) -> ReusePlan:
-        """The statement with what the account's own releases tell of it.
-
-        Nothing is derived where an error was asked for: noise that is as wide on average may be beyond it more often,
-        and a pilot must say again what it said.
-        """
-        if not self.settings.derive or compiled.settings.has_error_goal:
+        """The statement with what the account's own releases tell of it."""
+        if not self._may_derive(compiled):
             return ReusePlan(compiled)
-        return find_reusable(compiled, self.buyer.release_requests(compiled), self.dataset.ledger, self.role.account)
+        requests, ledger = self.purchase.release_requests(compiled), self.context.dataset.ledger
+        with ledger.read_snapshot():
+            candidates = find_candidates(compiled, requests, ledger, self.context.account)
+        return plan_reuse(compiled, candidates)
+
+    def _may_derive(self, compiled: Compiled) -> bool:
+        """Nothing is derived where an error was asked for: noise that is as wide on average may be beyond it more
+        often, and a pilot must say again what it said."""
+        return self.context.settings.derive and not compiled.settings.has_error_goal
 
     def _output_columns(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
         key = self._postprocessing_key(compiled)
@@ -223,72 +261,72 @@ class QueryExecutor:
 
     def charge_releases(self, compiled: Compiled) -> PurchasedReleases:
         """The releases of a statement that has no post-processing of its own."""
-        served = self.buyer.find_entitlements(compiled)
-        return self.buyer.charge_and_run(compiled, ReusePlan(compiled), [], served)
+        served = self.purchase.find_entitlements(compiled)
+        return self.purchase.charge_and_run(compiled, ReusePlan(compiled), [], served)
 
     def require_covered(self, parts: Sequence[Compiled], text: str, settings: Settings) -> None:
         """That a statement which buys these, one after another, may buy all. Free."""
-        self.buyer.require_covered([(part, self._reuse_plan(part)) for part in parts], text, settings)
+        self.purchase.require_covered([(part, self._reuse_plan(part)) for part in parts], text, settings)
 
     def is_stored(self, compiled: Compiled) -> bool:
         """Whether the account has all of it already."""
-        return self.buyer.find_entitlements(compiled) is not None
+        return self.purchase.find_entitlements(compiled) is not None
 
     def explain_compiled(
         self, settings: Settings, compile_with: Callable[[Settings], Compiled], outputs: Sequence[tuple[str, str]]
     ) -> Explanation:
         """Of such a statement."""
-        context = PricingContext(self.dataset.ledger, self.role.payers, self.clock())
+        pricing = PricingContext(self.context.dataset.ledger, self.context.payers, self.context.clock())
         kinds = compile_noise_kinds(settings, lambda kind: PilotedStatement(compile_with(kind)))
         quotes = [
             quote_statement(
-                statement, ReusePlan(statement.compiled), self.buyer.release_requests(statement.compiled), context
+                statement, ReusePlan(statement.compiled), self.purchase.release_requests(statement.compiled), pricing
             )
             for statement in kinds
         ]
-        explanation = explain(kinds[0].compiled, self.dataset.engine.name, outputs)
-        return with_declared_sources(add_prices(explanation, quotes, context), self.dataset.resolved)
+        explanation = explain(kinds[0].compiled, self.context.dataset.engine.name, outputs)
+        return with_declared_sources(add_prices(explanation, quotes, pricing), self.context.dataset.resolved)
 
     def explain(self, sql: str, parameters: Sequence[Parameter]) -> Explanation:
-        context = PricingContext(self.dataset.ledger, self.role.payers, self.clock())
+        pricing = PricingContext(self.context.dataset.ledger, self.context.payers, self.context.clock())
 
         def compile_with(settings: Settings) -> PilotedStatement:
-            compiled_statement = self.compile_statement(sql, parameters, context.now, settings=settings)
+            compiled_statement = self.compile_statement(sql, parameters, pricing.now, settings=settings)
             stored = (
-                context.find_stored(self.buyer.release_requests(compiled_statement))
+                pricing.find_stored(self.purchase.release_requests(compiled_statement))
                 if compiled_statement.pilot
                 else None
             )
             answer = (
-                None if stored is None else self._build_result(compiled_statement, stored)
+                None if stored is None else self._build_result(compiled_statement, StoredReleases(stored))
             )  # of what is stored: nothing is charged
             return resolve_pilot(
                 compiled_statement,
                 answer,
-                lambda aims: self.compile_statement(sql, parameters, context.now, aims, settings),
+                lambda aims: self.compile_statement(sql, parameters, pricing.now, aims, settings),
             )
 
-        kinds = compile_noise_kinds(self.settings.statement, compile_with)
+        kinds = compile_noise_kinds(self.context.settings.statement, compile_with)
         quotes = [
             quote_statement(
                 statement,
                 self._reuse_plan(statement.compiled),
-                self.buyer.release_requests(statement.compiled),
-                context,
+                self.purchase.release_requests(statement.compiled),
+                pricing,
             )
             for statement in kinds
         ]
         compiled = kinds[0].compiled
         with locate_error(sql):
             outputs = [(column.name, format_column_type(column)) for column in self._output_columns(compiled)]
-        explained = explain(compiled, self.dataset.engine.name, outputs)
-        return with_declared_sources(add_prices(explained, quotes, context), self.dataset.resolved)
+        explained = explain(compiled, self.context.dataset.engine.name, outputs)
+        return with_declared_sources(add_prices(explained, quotes, pricing), self.context.dataset.resolved)
 
     def describe(self, sql: str, parameters: Sequence[Parameter] = ()) -> tuple[OutputColumn, ...]:
         """The output columns of a query."""
         catalog = self.find_catalog_query(sql, parameters)
         if catalog is not None:
-            described = database.describe_catalog_query(self.shown(), catalog)
+            described = database.describe_catalog_query(self.visible_schema(), catalog)
             return tuple(OutputColumn(column.name, column.type, column.spelling) for column in described)
         compiled = self.compile_statement(sql, parameters)
         with locate_error(sql):

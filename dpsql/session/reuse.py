@@ -85,23 +85,40 @@ def _release_request(step: ReleaseStep, version: int) -> ReleaseRequest:
     )
 
 
-def find_reusable(
+@dataclass(frozen=True)
+class ReuseCandidates:
+    """Steps of a statement that the account has not paid for, and its own releases about the same rows."""
+
+    unpaid: tuple[int, ...] = ()
+    own_releases: tuple[OwnRelease, ...] = ()
+
+
+def find_candidates(
     compiled: Compiled, requests: Sequence[ReleaseRequest], ledger: Ledger, account: Account
-) -> ReusePlan:
-    """What the account's own releases tell of a statement. What it has paid for as it is, is not looked at.
+) -> ReuseCandidates:
+    """What may tell a part of the statement. What the account has paid for as it is, is not looked at.
 
     A release that fills holes of another is bought: the other is known by it.
     """
     needed = {index for step in compiled.steps for index in step.after}
     able = {index for index, step in enumerate(compiled.steps) if step.described is not None} - needed
     if not able:
-        return ReusePlan(compiled)
+        return ReuseCandidates()
     quotes = ledger.quote_releases(account, requests)
-    unpaid = sorted(index for index in able if not quotes[index].is_paid)
-    own_releases = _load_own_releases(ledger, account, [requests[index] for index in unpaid])
+    unpaid = tuple(sorted(index for index in able if not quotes[index].is_paid))
+    if not unpaid:
+        return ReuseCandidates()
+    rows = sorted({requests[index].rows for index in unpaid})
+    return ReuseCandidates(unpaid, ledger.list_own_stored(account, rows, requests[unpaid[0]].version))
+
+
+def plan_reuse(compiled: Compiled, candidates: ReuseCandidates) -> ReusePlan:
+    """The statement with what the account's own releases tell of it."""
+    shapes = [(shape_from_text(own.shape), own) for own in candidates.own_releases]
+    own_releases = [(shape, own) for shape, own in shapes if shape is not None]
     best_by_index = {
         index: best
-        for index in unpaid
+        for index in candidates.unpaid
         if (best := _find_most_accurate(compiled.steps[index], own_releases)) is not None
     }
     if not best_by_index:
@@ -113,16 +130,6 @@ def find_reusable(
     return ReusePlan(
         _read_from_derived(compiled, {index: derived for index, (derived, _) in best_by_index.items()}), sources
     )
-
-
-def _load_own_releases(
-    ledger: Ledger, account: Account, requests: Sequence[ReleaseRequest]
-) -> list[tuple[ReleaseShape, OwnRelease]]:
-    if not requests:
-        return []
-    stored = ledger.list_own_stored(account, sorted({request.rows for request in requests}), requests[0].version)
-    shapes = [(shape_from_text(own.shape), own) for own in stored]
-    return [(shape, own) for shape, own in shapes if shape is not None]
 
 
 def _find_most_accurate(

@@ -1,6 +1,6 @@
-"""Where the pure meets the world: one analyst's statements, from text to answer.
+"""One analyst's statements, from text to result.
 
-The order is the law: compile; charge, run, perturb, store (these four in `buying`); post-process; deliver.
+The order is the law: compile; charge, run, perturb, store (these four in `purchase.py`); post-process; deliver.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from dpsql.amounts import CellError, Charge
-from dpsql.base.cancellation import StatementHandle, cancel_scope
+from dpsql.amounts import NO_CHARGE, CellError, Charge
+from dpsql.base.cancellation import StatementHandle
 from dpsql.compiler.catalog import show as shows
 from dpsql.compiler.catalog.identity import Identity
 from dpsql.compiler.compile import Compiled
@@ -34,10 +34,9 @@ from dpsql.compiler.parse.create_commands import CreateCommand, DropCommand, Sho
 from dpsql.compiler.parse.cursor_commands import CopyCommand, DeallocateCommand
 from dpsql.compiler.parse.mechanism_commands import SubmitQuery
 from dpsql.compiler.parse.parameters import Parameter, to_literals
-from dpsql.compiler.parse.parser import check_placeholder_style, split_statements
+from dpsql.compiler.parse.parser import Tokenizer, check_placeholder_style, split_statements
 from dpsql.compiler.settings import SessionSettings, Settings
-from dpsql.engines.interrupt import cancelable_statement
-from dpsql.errors import Error, InternalError, Unsupported, relocate_errors
+from dpsql.errors import Error, InternalError, relocate_errors
 from dpsql.ledger.base import Account, Balance, Receipt
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.sampling import ExactSampler, Sampler
@@ -48,7 +47,7 @@ from dpsql.session.dataset.dataset import Dataset, now_utc
 from dpsql.session.explain import Explanation
 from dpsql.session.mechanisms.forecast import Forecast, MechanismAnswer, MechanismReply, Number, parse_fraction
 from dpsql.session.named_statements import NamedStatements
-from dpsql.session.postprocess.sandbox import OutputColumn, on_behalf_of
+from dpsql.session.postprocess.sandbox import OutputColumn
 from dpsql.session.postprocess.worker_pool import start_worker_pool
 from dpsql.session.prepare import PreparedStatement, prepare_statement
 from dpsql.session.purchase import Purchase
@@ -74,7 +73,8 @@ from dpsql.session.result import (
     format_column_type,
 )
 from dpsql.session.roles import ConnectionRoles, Role, check_settings
-from dpsql.session.transaction import NO_ROLE, SettingsCommand, initial_state, strip_schema
+from dpsql.session.statement_context import StatementContext
+from dpsql.session.transaction import NO_ROLE, SettingsCommand, SettingValues, initial_state, strip_schema
 from dpsql.types import Type
 from dpsql.version import VERSION
 
@@ -130,8 +130,8 @@ class Session:
     def __post_init__(self) -> None:
         self._roles = ConnectionRoles(self.dataset.schema, self.user, self.opened_with)
         self._state = initial_state(self._roles)
-        self._buyer = self._new_purchase(StatementHandle())
-        self._preparing = StatementHandle()
+        self._executing, self._preparing = StatementHandle(), StatementHandle()
+        self._purchase: Purchase | None = None
         self._held, self._holder = NamedStatements(), self._state.now.role
 
     @property
@@ -140,34 +140,25 @@ class Session:
         return None if self._state.now.role == NO_ROLE else self._account.name
 
     @property
-    def _role(self) -> Role:
-        return self._roles.get_role(self._state.now.role)
-
-    @property
     def _account(self) -> Account:
-        return self._role.account
+        return self._roles.get_role(self._state.now.role).account
 
     @property
     def queries(self) -> QueryExecutor:
-        return QueryExecutor(
-            self.dataset,
-            self._role,
-            self._buyer,
-            self.settings,
-            self._identity,
-            self.memory,
-            self.clock,
-            self.timeout,
-            lambda: self._visible_schema,
-            self._namespace,
-        )
+        """For what is asked beside statements, and is free."""
+        return self._new_queries(self._new_context(StatementHandle()))
 
-    @property
-    def _namespace(self) -> ObjectNamespace:
-        return ObjectNamespace(self.dataset.ledger, self._account.name, self.dataset.resolved, self.memory.made)
+    def _new_context(self, cancel: StatementHandle, settings: Mapping[str, str] | None = None) -> StatementContext:
+        """Of a statement that begins now; `settings` are its own."""
+        values = self._state.for_statement(settings or {}).now
+        role = self._roles.get_role(values.role)
+        cancel.deadline = self.dataset.runs.deadline_after(values.variables.statement_timeout)
+        identity = self._identity(role, values)
+        return StatementContext(self.dataset, role, values, identity, cancel, self.clock, self.timeout)
 
-    def _new_purchase(self, ticket: StatementHandle) -> Purchase:
-        return Purchase(self.dataset, self._account, self.sampler, self.clock, self.timeout, ticket)
+    def _new_queries(self, context: StatementContext) -> QueryExecutor:
+        purchase = Purchase(context, self.sampler)
+        return QueryExecutor(context, purchase, self.memory, lambda: self._visible_schema)
 
     # --- statements --------------------------------------------------------------------------------------------------
 
@@ -184,7 +175,7 @@ class Session:
         `settings` hold for this statement alone, if it asks something. A `ticket` may be canceled before its turn has
         come; with one that is `free`, what would be charged is refused before that.
         """
-        self._buyer = self._new_purchase(ticket or StatementHandle())
+        self._executing, self._purchase = ticket or StatementHandle(), None
         if self._holder != self._state.now.role:
             self._held.change_role()
             self._holder = self._state.now.role
@@ -192,15 +183,16 @@ class Session:
             bound = to_literals(parameters)
             command = read_command(sql, bound)
             if isinstance(command, SettingsCommand):
-                self._begin_statement()
+                self.dataset.runs.check_cancellation(self._executing)
                 self._state, tag = self._state.apply_command(command)
                 self._close_ended_statements(command)
                 return build_command_result(tag)
             if command is None and "set_config" in sql.lower():
                 self._apply_set_config(sql, bound)
-            with self._statement_scope(settings, self._buyer.ticket):
-                self._begin_statement()
-                return self._dispatch(command, sql, bound)
+            queries = self._new_queries(self._new_context(self._executing, settings))
+            self._purchase = queries.purchase
+            with queries.context.scope():
+                return _Statement(self, queries).execute(command, sql, bound)
         except Error as error:
             error.charge = self.charged
             if error.statement is None:
@@ -219,92 +211,20 @@ class Session:
         for name, value, local in () if query is None else query.sets:
             self._state = self._state.set_value(name, value, local)
 
-    def _begin_statement(self) -> None:
-        runs = self.dataset.runs
-        ticket = self._buyer.ticket
-        ticket.deadline = runs.new_handle(self._state.now.variables.statement_timeout).deadline
-        runs.check_cancellation(ticket)
-
-    @contextmanager
-    def _statement_scope(self, settings: Mapping[str, str] | None, ticket: StatementHandle) -> Iterator[None]:
-        """For what is asked within, and whatever becomes of it; it ends with the ticket."""
-        before = self._state
-        try:
-            self._state = before.for_statement(settings or {})
-            ended = cancel_scope(lambda: self.dataset.runs.check_cancellation(ticket))
-            with on_behalf_of(self._account.name), cancelable_statement(ticket), ended:
-                yield
-        finally:
-            self._state = before
-
     @property
     def charged(self) -> Charge:
         """What the last statement was charged: also where it failed, ran out of time or was canceled after that."""
-        return self._buyer.charge_so_far
+        return NO_CHARGE if self._purchase is None else self._purchase.charge_so_far
 
     def cancel(self, ticket: StatementHandle | None = None) -> None:
         """From any thread: who waits in `execute` gets QueryCanceled; the run goes on, is stored, and stays paid."""
-        self.dataset.runs.cancel_statement(ticket or self._buyer.ticket)
+        self.dataset.runs.cancel_statement(ticket or self._executing)
         self.dataset.runs.cancel_statement(self._preparing)
 
     @property
     def progress(self) -> tuple[int, int]:
         """From any thread: how many of the releases of the statement under way are there, and how many it has."""
-        return self._buyer.ticket.delivered, self._buyer.ticket.releases
-
-    def _dispatch(self, command: Command | None, sql: str, parameters: Sequence[Parameter]) -> StatementResult:
-        match command:
-            case None:
-                return self.queries.execute_query(sql, parameters)
-            case SetCommand() | ResetCommand() | DiscardCommand() | NoOpCommand():
-                raise InternalError("a command that changes settings asks nothing")
-            case TransactionCommand() | TransactionModesCommand():
-                raise InternalError("a command of transactions asks nothing")
-            case ShowCommand(name, json=True):
-                return build_json_result(name, self._show_json(name), "SHOW")
-            case ShowCommand(name):
-                if name == "tables":
-                    self._namespace.refresh()
-                return build_show_result(
-                    name, self._namespace.schema.schema, self._account.name, self._state.now, self.budget
-                )
-            case ExplainCommand(inner, offset, as_json):
-                with relocate_errors(sql, offset):
-                    explained = self._explain_command(command, parameters)
-                if as_json:
-                    return build_json_result("QUERY PLAN", explained, "EXPLAIN")
-                return build_text_result("QUERY PLAN", str(explained).splitlines())
-            case DescribeCommand(table):
-                return build_catalog_result(shows.describe_table(self._visible_schema, strip_schema(table)), "DESCRIBE")
-            case DescribeQueryCommand(inner, offset):
-                with relocate_errors(sql, offset):
-                    columns = self.describe(inner, parameters)
-                return build_catalog_result(
-                    shows.describe_outputs([(c.name, format_column_type(c)) for c in columns]), "DESCRIBE"
-                )
-            case CreateCommand() | DropCommand() | ShowArtifactsCommand():
-                return execute_artifact_command(self.queries, command, sql, parameters)
-            case _:
-                return self._held.execute_command(command, sql, parameters, self)
-
-    def _explain_command(self, command: ExplainCommand, parameters: Sequence[Parameter]) -> Explanation | Forecast:
-        inner = read_command(command.sql, parameters)
-        if not isinstance(inner, SubmitQuery):
-            return self.explain(command.sql, parameters)
-        return self._held.mechanisms.forecast(self.queries, inner, command.sql, parameters, dict(command.given))
-
-    def execute_query(self, sql: str, parameters: Sequence[Parameter]) -> StatementResult:
-        """A query that another statement holds."""
-        if read_command(sql, parameters) is not None:
-            raise Unsupported("a query is expected here", hint="SELECT …, WITH … or VALUES ….")
-        catalog = self.queries.find_catalog_query(sql, parameters)
-        if catalog is not None and catalog.sets:  # it would be said to be set, and would not be
-            raise Unsupported("set_config() stands in a statement of its own", hint="SELECT set_config(…), or SET ….")
-        return self.queries.execute_query(sql, to_literals(parameters))
-
-    def describe_command(self, command: Command) -> StatementResult:
-        """What a command tells that asks for no rows."""
-        return self._dispatch(command, "", ())
+        return self._executing.delivered, self._executing.releases
 
     def prepare(
         self, sql: str, types: Sequence[Type | None] = (), *, settings: Mapping[str, str] | None = None
@@ -313,15 +233,16 @@ class Session:
 
         Free, and runs nothing: what runs is compiled again with the values.
         """
-        ticket = self._preparing = self.dataset.runs.new_handle(self._state.now.variables.statement_timeout)
-        try:
-            with self._statement_scope(settings, ticket):
-                schema = self._declared_schema.with_created(self._namespace.tables, self._namespace.models)
-                return prepare_statement(self, schema, self._held, sql, types)
-        except Error as error:
-            if error.statement is None:
-                error.statement = sql
-            raise
+        with self._free_statement(settings) as statement:
+            return statement.prepare(sql, types)
+
+    @contextmanager
+    def _free_statement(self, settings: Mapping[str, str] | None) -> Iterator[_Statement]:
+        """One that charges nothing; a cancel and the deadline end what is asked within."""
+        self._preparing = StatementHandle()
+        queries = self._new_queries(self._new_context(self._preparing, settings))
+        with queries.context.scope():
+            yield _Statement(self, queries)
 
     @property
     def in_transaction(self) -> bool:
@@ -336,14 +257,10 @@ class Session:
     def left_text(self) -> str | None:
         """Of the budget, after the last statement, for people; None where the ledger cannot tell it now."""
         try:
-            return (self._buyer.balance or self.budget()).left_text
+            stored = None if self._purchase is None else self._purchase.balance
+            return (stored or self.budget()).left_text
         except Error:
             return None
-
-    def _show_json(self, name: str) -> object:
-        """What SHOW … (FORMAT JSON) tells: the values that programs have here."""
-        readers = {"budget": self.budget, "tables": self.tables, "functions": self.functions}
-        return readers.get(name, self.named_settings)()
 
     @property
     def database(self) -> str:
@@ -359,13 +276,11 @@ class Session:
         """Free the engine: for who opened the dataset for this session alone."""
         self.dataset.close()
 
-    @property
-    def _identity(self) -> Identity:
-        now = self._state.now
-        opened = self._roles.initial_values(now.role).own_items
-        variables = (*now.own_items, *now.variables.items())
+    def _identity(self, role: Role, values: SettingValues) -> Identity:
+        opened = self._roles.initial_values(values.role).own_items
+        variables = (*values.own_items, *values.variables.items())
         login = self._roles.get_role(NO_ROLE).account.name
-        return Identity(self._account.name, self.dataset.schema.database, VERSION, variables, login, opened,
+        return Identity(role.account.name, self.dataset.schema.database, VERSION, variables, login, opened,
                         self.process)  # fmt: skip
 
     @property
@@ -379,12 +294,8 @@ class Session:
         self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, str] | None = None
     ) -> Explanation:
         """What the statement would cost and how good it would be. Free, and asks the engine for no private rows."""
-        ticket = self._preparing = self.dataset.runs.new_handle(self._state.now.variables.statement_timeout)
-        with self._statement_scope(settings, ticket):
-            command = read_command(sql, parameters)
-            if isinstance(command, CreateCommand):
-                return explain_create(self.queries, command, sql, to_literals(parameters))
-            return self.queries.explain(sql, to_literals(parameters))
+        with self._free_statement(settings) as statement:
+            return statement.explain(sql, parameters)
 
     def describe(
         self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, str] | None = None
@@ -392,9 +303,8 @@ class Session:
         """The output columns of a query, for free; with `settings`, if only none, it ends as a statement would."""
         if settings is None:
             return self.queries.describe(sql, parameters)
-        ticket = self._preparing = self.dataset.runs.new_handle(self._state.now.variables.statement_timeout)
-        with self._statement_scope(settings, ticket):
-            return self.queries.describe(sql, parameters)
+        with self._free_statement(settings) as statement:
+            return statement.describe(sql, parameters)
 
     def compile_statement(
         self,
@@ -404,10 +314,10 @@ class Session:
         settings: Settings | None = None,
     ) -> Compiled:
         """The statement as it would run. Free."""
-        command = read_command(sql, parameters)
+        command, queries = read_command(sql, parameters), self.queries
         if isinstance(command, CreateCommand):
-            return compile_create(self.queries, command, sql, to_literals(parameters))
-        return self.queries.compile_statement(sql, parameters, now, settings=settings)
+            return compile_create(queries, command, sql, to_literals(parameters))
+        return queries.compile_statement(sql, parameters, now, settings=settings)
 
     def tables(self) -> tuple[NamedTable, ...]:
         """What can be named: what the schema declares, and what the account has made. Free."""
@@ -426,6 +336,10 @@ class Session:
         return self.dataset.ledger.get_balance(self._account)
 
     @property
+    def _namespace(self) -> ObjectNamespace:
+        return ObjectNamespace(self.dataset.ledger, self._account.name, self.dataset.resolved, self.memory.made)
+
+    @property
     def _visible_schema(self) -> Schema:
         return self._declared_schema.with_created(self._namespace.tables)
 
@@ -434,3 +348,92 @@ class Session:
         return with_view_columns(
             self.dataset.schema, lambda sql: [(column.name, column.type) for column in self.describe(sql)]
         )
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """One statement of a session under way: which command it is, and who answers it."""
+
+    session: Session
+    queries: QueryExecutor
+
+    @property
+    def in_transaction(self) -> bool:
+        return self.session.in_transaction
+
+    def execute(self, command: Command | None, sql: str, parameters: Sequence[Parameter]) -> StatementResult:
+        session, context = self.session, self.queries.context
+        match command:
+            case None:
+                return self.queries.execute_query(sql, parameters)
+            case SetCommand() | ResetCommand() | DiscardCommand() | NoOpCommand():
+                raise InternalError("a command that changes settings asks nothing")
+            case TransactionCommand() | TransactionModesCommand():
+                raise InternalError("a command of transactions asks nothing")
+            case ShowCommand(name, json=True):
+                return build_json_result(name, self._show_json(name), "SHOW")
+            case ShowCommand(name):
+                if name == "tables":
+                    self.queries.namespace.refresh()
+                schema = self.queries.namespace.schema.schema
+                return build_show_result(name, schema, context.account.name, context.values, session.budget)
+            case ExplainCommand(inner, offset, as_json):
+                with relocate_errors(sql, offset):
+                    explained = self._explain_command(command, parameters)
+                if as_json:
+                    return build_json_result("QUERY PLAN", explained, "EXPLAIN")
+                return build_text_result("QUERY PLAN", str(explained).splitlines())
+            case DescribeCommand(table):
+                schema = self.queries.visible_schema()
+                return build_catalog_result(shows.describe_table(schema, strip_schema(table)), "DESCRIBE")
+            case DescribeQueryCommand(inner, offset):
+                with relocate_errors(sql, offset):
+                    columns = self.describe(inner, parameters)
+                return build_catalog_result(
+                    shows.describe_outputs([(c.name, format_column_type(c)) for c in columns]), "DESCRIBE"
+                )
+            case CreateCommand() | DropCommand() | ShowArtifactsCommand():
+                return execute_artifact_command(self.queries, command, sql, parameters)
+            case _:
+                return session._held.execute_command(command, sql, parameters, self)
+
+    def _show_json(self, name: str) -> object:
+        """What SHOW … (FORMAT JSON) tells: the values that programs have here."""
+        session = self.session
+        readers = {"budget": session.budget, "tables": session.tables, "functions": session.functions}
+        return readers.get(name, session.named_settings)()
+
+    def _explain_command(self, command: ExplainCommand, parameters: Sequence[Parameter]) -> Explanation | Forecast:
+        inner = read_command(command.sql, parameters)
+        if not isinstance(inner, SubmitQuery):
+            return self.explain(command.sql, parameters)
+        mechanisms = self.session._held.mechanisms
+        return mechanisms.forecast(self.queries, inner, command.sql, parameters, dict(command.given))
+
+    def explain(self, sql: str, parameters: Sequence[Parameter]) -> Explanation:
+        command = read_command(sql, parameters)
+        if isinstance(command, CreateCommand):
+            return explain_create(self.queries, command, sql, to_literals(parameters))
+        return self.queries.explain(sql, to_literals(parameters))
+
+    def describe(self, sql: str, parameters: Sequence[Parameter] = ()) -> tuple[OutputColumn, ...]:
+        return self.queries.describe(sql, parameters)
+
+    @property
+    def tokenize(self) -> Tokenizer:
+        return self.queries.memory.tokenize
+
+    def describe_command(self, command: Command) -> StatementResult:
+        """What a command tells that asks for no rows."""
+        return self.execute(command, "", ())
+
+    def prepare(self, sql: str, types: Sequence[Type | None]) -> PreparedStatement:
+        """Its columns, and the types of its parameters."""
+        namespace = self.queries.namespace
+        schema = self.session._declared_schema.with_created(namespace.tables, namespace.models)
+        try:
+            return prepare_statement(self, schema, self.session._held, sql, types)
+        except Error as error:
+            if error.statement is None:
+                error.statement = sql
+            raise

@@ -174,7 +174,8 @@ def _report_lines(report: VerifyReport) -> list[str]:
         lines.append(f"  FAILED: {_format_count(len(report.findings), 'finding')}")
     elif report.failure_rate_bound is not None:
         lines.append(
-            f"  no claim was broken: at 95 % confidence, fewer than {report.failure_rate_bound:.2%} of such statements do"
+            f"  no claim was broken: at 95 % confidence, fewer than {report.failure_rate_bound:.2%} of such "
+            "statements do"
         )
     for finding in report.findings:
         schema = "" if report.schema is None else " SCHEMA"
@@ -259,7 +260,10 @@ def render_schema(generated: GeneratedSchema) -> Iterator[str]:
     yield "privacy:"
     yield f"  neighbors: {privacy.neighbors.value}"
     yield f"  unit: {json.dumps(privacy.unit, ensure_ascii=False)}"
-    yield f"  budget: {{epsilon: {_format_number(privacy.budget.epsilon)}, delta: {_format_number(privacy.budget.delta)}}}"
+    yield (
+        f"  budget: {{epsilon: {_format_number(privacy.budget.epsilon)}, delta: "
+        f"{_format_number(privacy.budget.delta)}}}"
+    )
     if limits:
         yield f"  contributions: {json.dumps(limits)}"
     yield f"  group_size: {privacy.group_size}"

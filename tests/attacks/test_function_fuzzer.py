@@ -126,7 +126,7 @@ def worst(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_composition_fails_as_a_key_a_condition_or_a_value(worst: Session, seed: int) -> None:
-    """Through the front door: what Python cannot say of a row's key would fail after the engine has run."""
+    """Through a session: what Python cannot say of a row's key would fail after the engine has run."""
     rng, answered = Random(seed), 0
     for sql in rng.sample(list(tried(3, TRIALS)), TRIALS // 24):
         counted = f"SELECT COUNT({sql}), COUNT(DISTINCT {sql}) FROM worst WHERE ({sql}) IS NOT NULL"

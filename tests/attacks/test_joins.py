@@ -170,12 +170,12 @@ def chain(tables: int) -> str:
 def test_a_unit_cannot_be_multiplied_by_itself_at_will(both: tuple[Session, Session]) -> None:
     """With eight tables the engine took 26 s for a unit of ten rows, and nothing for its absence."""
     before = both[1].budget().charges
-    for house in both:
+    for session in both:
         with pytest.raises(LimitExceeded, match="meet on the unit alone"):
-            house.execute(chain(8))
+            session.execute(chain(8))
         with pytest.raises(LimitExceeded):
-            house.execute("SELECT COUNT(*) FROM p a WHERE EXISTS (SELECT 1 FROM p b, p c, p d WHERE b.uid = a.uid AND "
-                          "c.uid = a.uid AND d.uid = a.uid AND b.a + c.a + d.a > 1)")  # fmt: skip
+            session.execute("SELECT COUNT(*) FROM p a WHERE EXISTS (SELECT 1 FROM p b, p c, p d WHERE b.uid = a.uid "
+                            "AND c.uid = a.uid AND d.uid = a.uid AND b.a + c.a + d.a > 1)")  # fmt: skip
     assert both[1].budget().charges == before
     assert both[1].explain(chain(3)).releases
 
@@ -185,9 +185,9 @@ def test_public_tables_behind_a_hole_are_part_of_the_question(both: tuple[Sessio
     shapes = ["SELECT COUNT(*) FROM p WHERE a < (SELECT MAX(x.k) FROM {} x)",
               "SELECT COUNT(*) FROM p JOIN (SELECT x.k, COUNT(*) AS m FROM {} x GROUP BY x.k) h ON h.k = p.a",
               "SELECT MEDIAN(a) FROM p WHERE a IN (SELECT x.k + 0 FROM {} x)"]  # fmt: skip
-    house = both[1]
+    session = both[1]
     for shape in shapes:
-        one, other = (compile_query(shape.format(name), house.dataset.resolved, house.settings.statement)
+        one, other = (compile_query(shape.format(name), session.dataset.resolved, session.settings.statement)
                       for name in ("puba", "pubb"))  # fmt: skip
         assert {s.plan_hash for s in one.steps}.isdisjoint(s.plan_hash for s in other.steps), shape
 
@@ -266,7 +266,7 @@ def test_what_is_said_of_the_charge_is_what_the_options_asked(tmp_path: Path) ->
 
 def test_a_row_that_counts_often_earns_a_notice(both: tuple[Session, Session]) -> None:
     asked = "SELECT a, COUNT(*) FROM p GROUP BY ROLLUP (a)"
-    said = [house.execute(asked).notices for house in both]
+    said = [session.execute(asked).notices for session in both]
     assert said[0][0] == said[1][0] and "is in 2 grouping sets" in said[0][0]
 
 
@@ -277,8 +277,8 @@ def test_a_unit_votes_for_a_row_that_an_outer_join_did_not_find_too(both: tuple[
     assert step.calibrated.selection is not None
     place = step.calibrated.columns.index("selection_units")
     votes = []
-    for house in both:
-        exact = house.dataset.engine.execute(step.sql, len(step.keys), {}).reveal()
+    for session in both:
+        exact = session.dataset.engine.execute(step.sql, len(step.keys), {}).reveal()
         votes.append({key: int(exact.cells[place][row]) for row, key in enumerate(exact.keys)})
     without, with_ = votes
     moved = [key for key in with_ if with_[key] != without.get(key, 0)]

@@ -1,4 +1,4 @@
-"""Traps that systems of this kind have fallen into, each by its number: attacked through the front door."""
+"""Traps that systems of this kind have fallen into, each by its number: attacked through a session."""
 
 from __future__ import annotations
 

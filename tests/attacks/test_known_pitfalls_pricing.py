@@ -1,4 +1,4 @@
-"""Traps 11 to 20: budgets, caps, prices, formulas and order; see `test_traps.py`."""
+"""Traps 11 to 20: budgets, caps, prices, formulas and order; see `test_known_pitfalls.py`."""
 
 from __future__ import annotations
 

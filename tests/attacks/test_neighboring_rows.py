@@ -163,9 +163,9 @@ def test_explain_tells_of_sources_what_the_schema_writes(
         "dpsql: 1\nprivacy: {unit: v.pid, budget: {epsilon: 9, delta: 1e-6}, contributions: {rows: 1}}\n"
         f"tables: {{v: {{source: {source}, unit: pid, columns: {{pid: {{type: bigint}}}}}}}}\n"
     )
-    house = Session(open_dataset(tmp_path / "s.yaml"))
+    session = Session(open_dataset(tmp_path / "s.yaml"))
     for option in ("", "(FORMAT JSON)"):
-        said = house.execute(f"EXPLAIN {option} SELECT COUNT(*) FROM v").rows
+        said = session.execute(f"EXPLAIN {option} SELECT COUNT(*) FROM v").rows
         text = "\n".join(str(row[0]) for row in said)
         assert shown in text and str(tmp_path) not in text and "snapshots" not in text
 
@@ -179,10 +179,10 @@ def test_explain_shows_the_pattern_and_not_the_files_that_match_it(
         "dpsql: 1\nprivacy: {unit: v.pid, budget: {epsilon: 9, delta: 1e-6}, contributions: {rows: 1}}\n"
         "tables: {v: {source: '*.parquet', unit: pid, columns: {pid: {type: bigint}}}}\n"
     )
-    house = Session(open_dataset(tmp_path / "s.yaml"))
-    explained = house.explain("SELECT COUNT(*) FROM v")
+    session = Session(open_dataset(tmp_path / "s.yaml"))
+    explained = session.explain("SELECT COUNT(*) FROM v")
     assert "one.parquet" not in str(explained) and "*.parquet" in explained.releases[0].sql
-    assert house.execute("SELECT COUNT(*) FROM v").rows
+    assert session.execute("SELECT COUNT(*) FROM v").rows
     monkeypatch.chdir(tmp_path)
     assert duckdb.execute(explained.releases[0].sql).fetchall() == [(65536,)]
 
@@ -209,9 +209,9 @@ def test_no_analyst_is_the_dataset(tmp_path: Path) -> None:
 
 def test_equal_hashes_mean_equal_plans(both: tuple[Session, Session]) -> None:
     """Aliases may hold any character, and spellings of one question share cells and recipes."""
-    house = both[0]
+    session = both[0]
     first, second = (
-        house.compile_statement(sql, ()).steps[0].plan_hash
+        session.compile_statement(sql, ()).steps[0].plan_hash
         for sql in (
             'SELECT SUM(CLIP(p, 0, 50)) FROM (SELECT n AS p, big AS "q=[x],p" FROM visits) v',
             'SELECT SUM(CLIP(p, 0, 50)) FROM (SELECT x AS "p=[n],q", big AS p FROM visits) v',
@@ -219,7 +219,7 @@ def test_equal_hashes_mean_equal_plans(both: tuple[Session, Session]) -> None:
     )
     assert first != second
     spellings = ["n >= 5", "NOT (n < 5)", "n > 4", "5 <= n"]
-    found = [house.compile_statement(f"SELECT AVG(n), COUNT(n), SUM(n) FROM visits WHERE {c}", ()) for c in spellings]
+    found = [session.compile_statement(f"SELECT AVG(n), COUNT(n), SUM(n) FROM visits WHERE {c}", ()) for c in spellings]
     steps = [compiled.steps[0] for compiled in found]
     assert len({step.plan_hash for step in steps}) == 1
     assert len({(step.sql, step.calibrated.grids) for step in steps}) == 1

@@ -1,4 +1,4 @@
-"""What reviewers found at the doors of Python, notebooks and SQLAlchemy."""
+"""Attacks that reviewers found through Python, notebooks and SQLAlchemy."""
 
 from __future__ import annotations
 

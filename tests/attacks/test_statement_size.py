@@ -117,8 +117,8 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
     folder = tmp_path_factory.mktemp("wide")
     (folder / "statements.json").write_text(json.dumps(STATEMENTS))
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-m", "tests.support.run_low_memory", str(folder)], cwd=ROOT, env=environment,
-                          text=True, capture_output=True, timeout=900, check=False)  # fmt: skip
+    command = [sys.executable, "-m", "tests.support.run_low_memory", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, text=True, capture_output=True, timeout=900, check=False)
     found: dict[str, dict[str, Any]] = {}
     for line in done.stdout.splitlines():
         found |= json.loads(line)

@@ -1,7 +1,7 @@
 """The prompt in a pseudo-terminal: what a person types, and the screen that she then sees.
 
 A file of `screens/` is a story. Lines that begin with `>>>` are what she does; beneath `>>> screen` stands what she
-then sees. `make golden` writes the screens anew; read the diff. The noise is the same each time (`support/seeded.py`).
+then sees. `make golden` writes the screens anew; read the diff. The noise is the same each time (`seeded_cli.py`).
 """
 
 from __future__ import annotations

@@ -219,7 +219,7 @@ def numbers(row: tuple[object, ...]) -> tuple[object, ...]:
 
 
 def test_near_misses_are_paid_apart(session: Session) -> None:
-    """Through the whole house: the second question is charged, and the first one again is not."""
+    """Through a whole session: the second question is charged, and the first one again is not."""
     for first, second in list(combinations(DIFFERENT[26:36], 2))[:12]:
         session.execute(first)
         assert session.execute(first).loss.rho == 0

@@ -43,9 +43,12 @@ from dpsql.compiler.rewrite.scan_tables import push_conditions
 from dpsql.errors import Error, InternalError
 from dpsql.types import BIGINT, BOOLEAN, INTEGER, TEXT
 from tests.support import duckdb_tables, expressions
+from tests.support.effort import trial_count
 from tests.support.random_relations import POOLS, PUBLIC_ROWS, STORED, Builder, random_rows
 
-TRIALS = int(os.environ.get("DPSQL_TRIALS", "150"))
+pytestmark = pytest.mark.thorough
+
+TRIALS = trial_count(150)
 SEED = int(os.environ.get("DPSQL_SEED", "0"))
 OPS = ("=", "<>", "<", "<=", ">", ">=")
 

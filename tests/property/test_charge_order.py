@@ -55,9 +55,9 @@ class WatchedLedger(Watched):
         self._note("paid")
         return claims
 
-    def store(self, release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes:
+    def store_body(self, release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes:
         self._note("store")
-        stored: bytes = self.inner.store(release, body, errors)
+        stored: bytes = self.inner.store_body(release, body, errors)
         self._note("stored")
         return stored
 
@@ -70,7 +70,7 @@ class WatchedEngine(Watched):
 
 
 @dataclass
-class House:
+class WatchedSession:
     session: Session
     ledger: WatchedLedger
     engine: WatchedEngine
@@ -78,77 +78,77 @@ class House:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
+def watched(tmp_path: Path) -> Iterator[WatchedSession]:
     session, reference = open_shop(tmp_path)
     reference.close()
     events: list[str] = []
     ledger, engine = WatchedLedger(session.dataset.ledger, events), WatchedEngine(session.dataset.engine, events)
     watched: tuple[Ledger, Engine] = (ledger, engine)  # type: ignore[assignment]
     dataset = replace(session.dataset, ledger=watched[0], engine=watched[1])
-    yield House(Session(dataset, sampler=ExactSampler()), ledger, engine, events)
+    yield WatchedSession(Session(dataset, sampler=ExactSampler()), ledger, engine, events)
     session.dataset.close()
 
 
-def test_the_order_of_things(house: House) -> None:
-    house.session.execute(SQL)
-    assert house.events == ["paid", "run", "store", "stored"]
+def test_the_order_of_things(watched: WatchedSession) -> None:
+    watched.session.execute(SQL)
+    assert watched.events == ["paid", "run", "store", "stored"]
 
 
-def test_all_releases_of_a_statement_are_paid_before_the_first_runs(house: House) -> None:
-    house.session.execute(TWO.format(n=2))
-    assert house.events == ["paid", "run", "store", "stored", "run", "store", "stored"]
+def test_all_releases_of_a_statement_are_paid_before_the_first_runs(watched: WatchedSession) -> None:
+    watched.session.execute(TWO.format(n=2))
+    assert watched.events == ["paid", "run", "store", "stored", "run", "store", "stored"]
 
 
-def test_asked_again_it_is_the_same_answer_and_free(house: House) -> None:
-    first = house.session.execute(SQL)
-    spent = house.session.budget()
-    again = house.session.execute(SQL + " ORDER BY kind")
+def test_asked_again_it_is_the_same_answer_and_free(watched: WatchedSession) -> None:
+    first = watched.session.execute(SQL)
+    spent = watched.session.budget()
+    again = watched.session.execute(SQL + " ORDER BY kind")
     assert sorted(map(repr, again.rows)) == sorted(map(repr, first.rows))
     assert again.loss.rho == 0
-    assert house.session.budget() == spent
-    assert house.events.count("run") == 1
+    assert watched.session.budget() == spent
+    assert watched.events.count("run") == 1
 
 
-def test_a_failed_run_is_paid_and_asking_again_redeems_it(house: House) -> None:
-    house.engine.fail["run"] = EngineFailed("the engine failed")
+def test_a_failed_run_is_paid_and_asking_again_redeems_it(watched: WatchedSession) -> None:
+    watched.engine.fail["run"] = EngineFailed("the engine failed")
     with pytest.raises(EngineFailed):
-        house.session.execute(SQL)
-    spent = house.session.budget()
+        watched.session.execute(SQL)
+    spent = watched.session.budget()
     assert spent.charges == 1
-    house.session.execute(SQL)
-    assert house.session.budget().charges == spent.charges
-    assert house.session.budget().spent_epsilon == spent.spent_epsilon
+    watched.session.execute(SQL)
+    assert watched.session.budget().charges == spent.charges
+    assert watched.session.budget().spent_epsilon == spent.spent_epsilon
 
 
-def test_what_was_not_stored_is_not_delivered(house: House) -> None:
-    house.ledger.fail["store"] = OperationalError("the disk is full")
+def test_what_was_not_stored_is_not_delivered(watched: WatchedSession) -> None:
+    watched.ledger.fail["store"] = OperationalError("the disk is full")
     with pytest.raises(OperationalError, match="the disk is full"):
-        house.session.execute(SQL)
-    assert house.session.budget().charges == 1
+        watched.session.execute(SQL)
+    assert watched.session.budget().charges == 1
 
 
-def test_what_is_delivered_is_what_was_read_back(house: House) -> None:
+def test_what_is_delivered_is_what_was_read_back(watched: WatchedSession) -> None:
     """Of two runs of one charge only the first body may be seen: here another was stored meanwhile."""
 
     def store(release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes:
         mine = release_from_bytes(body)
         other = replace(mine, cells=tuple(cells * 0 + 7 * 2**16 for cells in mine.cells))
-        stored: bytes = house.ledger.inner.store(release, release_to_bytes(other), errors)
+        stored: bytes = watched.ledger.inner.store(release, release_to_bytes(other), errors)
         return stored
 
-    house.ledger.store = store  # type: ignore[method-assign]
-    counts = {row[1] for row in house.session.execute("SELECT kind, COUNT(*) FROM orders GROUP BY kind").rows}
+    watched.ledger.store = store  # type: ignore[method-assign]
+    counts = {row[1] for row in watched.session.execute("SELECT kind, COUNT(*) FROM orders GROUP BY kind").rows}
     assert counts == {7}
 
 
-def test_a_refused_statement_reaches_neither_engine_nor_store(house: House) -> None:
-    house.session.execute("SET epsilon = 600000")
-    house.session.execute(TWO.format(n=1))
-    done, spent = list(house.events), house.session.budget()
+def test_a_refused_statement_reaches_neither_engine_nor_store(watched: WatchedSession) -> None:
+    watched.session.execute("SET epsilon = 600000")
+    watched.session.execute(TWO.format(n=1))
+    done, spent = list(watched.events), watched.session.budget()
     with pytest.raises(BudgetExceeded):
-        house.session.execute(TWO.format(n=3))
-    assert house.events == done
-    assert house.session.budget() == spent
+        watched.session.execute(TWO.format(n=3))
+    assert watched.events == done
+    assert watched.session.budget() == spent
 
 
 class Recording(ExactSampler):
@@ -168,11 +168,11 @@ class Recording(ExactSampler):
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
-def test_every_cell_has_a_draw_of_its_own(house: House, noise: str) -> None:
-    house.session.sampler = recording = Recording()
-    house.session.execute(f"SET noise = {noise}")
-    house.session.execute("SELECT kind, paid, COUNT(*), SUM(amount) FROM orders GROUP BY kind, paid")
-    explained = house.session.explain("SELECT kind, paid, COUNT(*), SUM(amount) FROM orders GROUP BY kind, paid")
+def test_every_cell_has_a_draw_of_its_own(watched: WatchedSession, noise: str) -> None:
+    watched.session.sampler = recording = Recording()
+    watched.session.execute(f"SET noise = {noise}")
+    watched.session.execute("SELECT kind, paid, COUNT(*), SUM(amount) FROM orders GROUP BY kind, paid")
+    explained = watched.session.explain("SELECT kind, paid, COUNT(*), SUM(amount) FROM orders GROUP BY kind, paid")
     groups, cells = explained.releases[0].groups, len(explained.releases[0].columns)
     drawn = np.concatenate(recording.drawn)
     assert groups is not None
@@ -181,7 +181,7 @@ def test_every_cell_has_a_draw_of_its_own(house: House, noise: str) -> None:
     assert len(set(drawn.tolist())) == len(drawn)
 
 
-def test_two_sessions_draw_different_noise(house: House) -> None:
+def test_two_sessions_draw_different_noise(watched: WatchedSession) -> None:
     """The same question in two accounts' worlds, or after a restart, must not repeat its noise."""
     one, other = ExactSampler(), ExactSampler()
     scale = Fraction(10**6)

@@ -26,6 +26,7 @@ from dpsql.compiler.plan.measures import CountValues
 from dpsql.compiler.plan.relations import Named, Project
 from dpsql.compiler.render.relations import render_rows
 from dpsql.compiler.rewrite.make_total import make_total
+from dpsql.compiler.rewrite.release_plan import RewriteContext
 from dpsql.compiler.rewrite.scan_tables import join_by_unit, scan_tables
 from dpsql.compiler.split.split import split_query
 from dpsql.errors import Error, InternalError
@@ -46,8 +47,13 @@ from dpsql.verify.generate.schemas import (
 )
 from tests.support import duckdb_tables
 from tests.support.domain_membership import fits
+from tests.support.effort import example_count
 
-MANY = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+pytestmark = pytest.mark.thorough
+
+MANY = settings(
+    max_examples=example_count(150), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
 SEEDS = st.integers(0, 2**32)
 
 
@@ -79,7 +85,7 @@ def bound(sql: str, world: GeneratedSchema) -> tuple[Node, Expr] | None:
         if len(releases) != 1:  # a hole has no values here
             return None
         (release,) = releases
-        aggregate = make_total(join_by_unit(scan_tables(release.aggregate, world.resolved_schema)))
+        aggregate = make_total(join_by_unit(scan_tables(release.aggregate, RewriteContext(world.resolved_schema))))
     except InternalError:
         raise
     except Error:

@@ -38,9 +38,12 @@ from dpsql.types import (
     decimal_type,
 )
 from tests.support import duckdb_tables
+from tests.support.effort import example_count
 from tests.support.shop import open_shop
 
-MANY = settings(max_examples=150, deadline=None, derandomize=True)
+pytestmark = pytest.mark.thorough
+
+MANY = settings(max_examples=example_count(150), deadline=None, derandomize=True)
 NASTY = ("", "'", "''", "\\", "\\'", "a\nb", "\t", "\r\n", "--", "/* */", ";", "%", "_", "$1", "?", "é", "\U0001f600",
          "'; DROP TABLE t; --", "\u202e", "\ufeff", "e'\\x41'", "$$x$$", "{}", "\x7f", "\x01", "ﬀ", "NULL")  # fmt: skip
 TEXTS = st.one_of(st.sampled_from(NASTY), st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x00")))

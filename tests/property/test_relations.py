@@ -28,9 +28,12 @@ from dpsql.errors import Error, InternalError
 from dpsql.types import parse_type
 from tests.support import duckdb_tables
 from tests.support.domain_membership import fits
+from tests.support.effort import trial_count
 from tests.support.random_relations import POOLS, PUBLIC_ROWS, STORED, random_relation, random_rows
 
-TRIALS = int(os.environ.get("DPSQL_TRIALS", "120"))
+pytestmark = pytest.mark.thorough
+
+TRIALS = trial_count(120)
 SEED = int(os.environ.get("DPSQL_SEED", "0"))
 
 Found = list[tuple[object, ...]]

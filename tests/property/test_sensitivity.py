@@ -40,8 +40,11 @@ from dpsql.verify.generate.schemas import (
 from dpsql.verify.report import render_case
 from dpsql.verify.shrink import FailingCase, shrink_case
 from dpsql.verify.trial import TrialHarness, TrialStatement, open_harness, random_trial_statement
+from tests.support.effort import trial_count
 
-TRIALS = int(os.environ.get("DPSQL_TRIALS", "200"))
+pytestmark = pytest.mark.thorough
+
+TRIALS = trial_count(200)
 SEED = int(os.environ.get("DPSQL_SEED", "0"))
 SHRINK = float(os.environ.get("DPSQL_SHRINK", "10"))
 QUESTIONS = 4

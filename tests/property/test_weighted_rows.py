@@ -26,8 +26,11 @@ from dpsql.verify.generate.neighbors import NeighborPair, extreme_pair, random_p
 from dpsql.verify.generate.schemas import SCHEMA_SHAPES, GeneratedSchema, generate_from_schema, random_schema
 from dpsql.verify.trial import TrialHarness, open_harness
 from tests.support.count_study import counts
+from tests.support.effort import trial_count
 
-TRIALS = int(os.environ.get("DPSQL_TRIALS", "60"))
+pytestmark = pytest.mark.thorough
+
+TRIALS = trial_count(60)
 SEED = int(os.environ.get("DPSQL_SEED", "0"))
 
 

@@ -1,4 +1,4 @@
-"""Ground for attacks: a hospital with and without one victim, opened by the real door, and what leaks between the two.
+"""Ground for attacks: a hospital with and without one victim, opened as a real dataset, and what leaks between the two.
 
 The victim is patient 7, who has far more rows than the norm, values at and beyond the bounds, and words of her own.
 """

@@ -76,27 +76,27 @@ class FakeData:
     def check_read(self) -> None:
         self.check()
 
-    def stored(self, release: int) -> bytes | None:
+    def read_body(self, release: int) -> bytes | None:
         return self.bodies.get(release)
 
-    def store(self, release: int, body: bytes, errors: object = None) -> bytes:
+    def store_body(self, release: int, body: bytes, errors: object = None) -> bytes:
         if self.full is not None:
             raise self.full
         return self.bodies.setdefault(release, body)
 
     def begin_run(self, release: int, holder: str, seconds: float) -> RunLease:
-        if self.stored(release) is not None:
+        if self.read_body(release) is not None:
             return RunLease("", 0, 0, 0)
         return RunLease(holder, 0, None, round(seconds * 10**6))
 
-    def run_of(self, release: int) -> RunLease | None:
+    def find_run(self, release: int) -> RunLease | None:
         return None
 
-    def keep_run(self, release: int, holder: str, seconds: float) -> None: ...
+    def renew_run(self, release: int, holder: str, seconds: float) -> None: ...
 
     def end_run(self, release: int, holder: str) -> None: ...
 
-    def failed(self, account: Account, release: int) -> None:
+    def count_failure(self, account: Account, release: int) -> None:
         self.failures.append(account.name)
 
 
@@ -190,7 +190,7 @@ class GatedEngine:
 
 
 @dataclass
-class House:
+class GatedShop:
     session: Session
     engine: GatedEngine
 
@@ -200,7 +200,7 @@ class House:
 
 
 @contextmanager
-def gated_house(folder: Path) -> Iterator[House]:
+def gated_shop(folder: Path) -> Iterator[GatedShop]:
     """A shop whose engine waits for its gate."""
     session, reference = open_shop(folder)
     reference.close()
@@ -208,6 +208,6 @@ def gated_house(folder: Path) -> Iterator[House]:
     dataset = replace(session.dataset, engine=engine)
     session = Session(dataset, sampler=Silence())
     session.explain(COUNT)  # compiled once, so that a short timeout passes while the engine runs
-    yield House(session, engine)
+    yield GatedShop(session, engine)
     engine.gate.set()
     dataset.close()

@@ -1,4 +1,4 @@
-"""Two neighboring databases behind the real door: a crowd, and the crowd with unit 7, whose rows hold the worst values.
+"""Two neighboring databases behind real sessions: a crowd, and the crowd with unit 7, whose rows have the worst values.
 
 The file names are the same on both sides, so that whatever differs is due to the rows.
 """

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dpsql import errors
@@ -13,8 +14,11 @@ from dpsql.compiler.parse.parser import REFUSED_STATEMENTS
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENT = ROOT / "docs" / "sql.md"
-SOURCES = ("compiler", "session/pilot.py", "session/transaction.py")
+SOURCES = ("compiler", "session/pilot.py", "session/transaction.py", "session/postprocess/catalog_sandbox.py")
 START, END = "<!-- refusals: python -m tests.support.refusals -->", "<!-- end of refusals -->"
+
+# A bug, and a stored record that is damaged: neither says anything about a statement.
+NO_REFUSALS = (errors.InternalError, errors.IntegrityError)
 
 WHY = {
     "NotPrivate": "An answer would hold single private rows, or let one unit move what others contribute.",
@@ -47,13 +51,23 @@ class Refusal:
 
 
 def refusals() -> list[Refusal]:
-    """Each message once, by class and text."""
-    found: dict[tuple[str, str], Refusal] = {}
+    """Each message once, by class and text, with the hints of all places that raise it."""
+    first: dict[tuple[str, str], Refusal] = {}
+    hints: dict[tuple[str, str], set[str]] = {}
     for path in _files():
-        for one in _in_file(path):
-            found.setdefault((one.kind, one.message), one)
+        for refusal in _in_file(path):
+            key = refusal.kind, refusal.message
+            first.setdefault(key, refusal)
+            hints.setdefault(key, set()).add(refusal.hint)
     kinds = list(WHY)
-    return sorted(found.values(), key=lambda one: (kinds.index(one.kind), one.sqlstate, one.message))
+    merged = [replace(refusal, hint=_join_hints(hints[key])) for key, refusal in first.items()]
+    return sorted(merged, key=lambda refusal: (kinds.index(refusal.kind), refusal.sqlstate, refusal.message))
+
+
+def _join_hints(hints: set[str]) -> str:
+    """All hints that say something, in an order that does not depend on the files; … if none does."""
+    said = sorted({side for hint in hints for side in hint.split(" / ")} - {"", "…"})
+    return " / ".join(said) if said else max(hints)
 
 
 def _files() -> Iterator[Path]:
@@ -67,22 +81,32 @@ def _in_file(path: Path) -> Iterator[Refusal]:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or not node.args:
             continue
         kind = getattr(errors, node.func.id, None)
-        if not isinstance(kind, type) or not issubclass(kind, errors.Error) or kind is errors.InternalError:
+        if not isinstance(kind, type) or not issubclass(kind, errors.Error) or kind in NO_REFUSALS:
             continue
         given = {keyword.arg: keyword.value for keyword in node.keywords}
         state = given.get("sqlstate")
         sqlstate = str(state.value) if isinstance(state, ast.Constant) else kind.default_sqlstate
         hint = shape(given["hint"]) if "hint" in given else ""
-        for message in _messages(node.args[0], path):
+        for message in _messages(node.args[0]):
             if message != "…":
                 yield Refusal(node.func.id, sqlstate, message, hint)
 
 
-def _messages(node: ast.expr, path: Path) -> list[str]:
+def _messages(node: ast.expr) -> list[str]:
+    """The message's text; where it ends in the reason of a family of refused statements, one text for each family."""
     text = shape(node)
-    if path.name == "refused.py":
-        return [text.replace("…: …", f"…: {family.why}") for family in REFUSED_STATEMENTS]
+    if _reads_reason(node):
+        return [text.removesuffix("…") + family.why for family in REFUSED_STATEMENTS]
     return [text]
+
+
+def _reads_reason(node: ast.expr) -> bool:
+    """Whether the last thing put in is `family.why`, the reason in a record of `REFUSED_STATEMENTS`."""
+    match node:
+        case ast.JoinedStr(values=[*_, ast.FormattedValue(value=ast.Attribute(ast.Name("family"), "why"))]):
+            return True
+        case _:
+            return False
 
 
 def shape(node: ast.expr) -> str:
@@ -110,7 +134,7 @@ def table() -> str:
         some = [one for one in every if one.kind == kind]
         if not some:
             continue
-        lines += [f"**{kind}.** {why}", "", "| | message | hint |", "|---|---|---|"]
+        lines += [textwrap.fill(f"**{kind}.** {why}", 100), "", "| | message | hint |", "|---|---|---|"]
         lines += [f"| {one.sqlstate} | {_cell(one.message)} | {_cell(one.hint)} |" for one in some]
         lines.append("")
     return "\n".join([*lines, END])

@@ -1,4 +1,4 @@
-"""Realistic statements over the shop of `tests.support.shop`: what the doors are asked all day."""
+"""Realistic statements over the shop of `tests.support.shop`: what every interface is asked."""
 
 # ruff: noqa: E501
 # Statements that mean the same in PostgreSQL, in DuckDB, and so here.

@@ -1,6 +1,6 @@
-"""The time zones that DuckDB knows, and how far from UTC they have been; writes `dpsql/functions/zone_names.py`.
+"""The time zones that DuckDB knows, and how far from UTC they have been.
 
-python -m tests.support.time_zones > dpsql/functions/zone_names.py
+`python -m tests.support.time_zones` prints the part of `dpsql/compiler/functions/time_zones.py` that lists them.
 """
 
 from __future__ import annotations
@@ -13,20 +13,17 @@ import duckdb
 LEFT_OUT = frozenset({"Factory", "localtime", "posixrules"})
 """Not places: what an installation happens to be set to."""
 
-HEAD = '''"""Names of time zones that engines know, by the hours from UTC between which they have been since 1970.
+HEAD = """# Names of time zones that engines know, by the hours from UTC between which they have been since 1970.
+#
+# Written by `python -m tests.support.time_zones`, since a compilation reads no files;
+# `tests/unit/compiler/functions/test_time_zones.py` asks DuckDB whether all of it is so.
 
-Written by `python -m tests.support.time_zones`, since a compilation reads no files; `tests/unit/compiler/functions/test_time_zones.py`
-asks DuckDB whether all of it is so.
-"""
-
-from __future__ import annotations
-
-_BY_HOURS = {'''
+_ZONES_BY_OFFSETS = {"""
 
 TAIL = '''}
 
-ZONES: dict[str, tuple[str, int, int]] = {
-    name.lower(): (name, least, most) for (least, most), names in _BY_HOURS.items() for name in names.split()
+ZONE_OFFSETS: dict[str, tuple[str, int, int]] = {
+    name.lower(): (name, least, most) for (least, most), names in _ZONES_BY_OFFSETS.items() for name in names.split()
 }
 """By name in lower case: the name, and the least and the most hours that local time is ahead of UTC."""'''
 

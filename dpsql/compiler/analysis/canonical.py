@@ -2,8 +2,8 @@
 
 Only rewritings that hold for every row, NULL included: AND and OR flattened, sorted and without repeats;
 comparisons turned to `<`, `<=`, `=`; `OR` of equalities to IN, `AND` of `<>` to NOT IN; NOT pushed down; whole numbers
-`> n` to `>= n + 1`; operands of `=`, `<>`, `+`, `*` sorted, never reassociated. Literals keep their type. What is said
-of truth is in `truth`, the order and names of sources in `sources`, sub-selects that only name rows in `inline`.
+`> n` to `>= n + 1`; operands of `=`, `<>`, `+`, `*` sorted, never reassociated. Literals keep their type. The order
+and names of sources are in `canonical_sources.py`.
 """
 
 from __future__ import annotations

@@ -77,7 +77,8 @@ def refuse_row_selection(query: exp.Expr) -> None:
         if query.args.get(clause) is not None:
             raise NotPrivate(
                 f"{clause.upper()} over private rows lets one unit move another's rows",
-                hint=f"Aggregate first, then use LIMIT in the outer SELECT; or number each unit's rows: {PER_UNIT_ROW_NUMBER}.",
+                hint="Aggregate first, then use LIMIT in the outer SELECT; or number each unit's rows: "
+                f"{PER_UNIT_ROW_NUMBER}.",
                 span=span_of(query.args[clause]),
             )
     distinct = query.args.get("distinct")

@@ -26,8 +26,8 @@ from dpsql.compiler.plan.aggregate import CountBlocks, Distinct, Gather, Norm, S
 from dpsql.compiler.plan.expressions import ROW_WEIGHT
 from dpsql.compiler.plan.measures import Best, Posterior
 from dpsql.compiler.plan.steps import VALUE_KEY, Axis
-from dpsql.compiler.rewrite.bin_quantiles import BinSelection as BinChoice
 from dpsql.compiler.rewrite.grids import coarsen_bundles, shift_for
+from dpsql.compiler.rewrite.release_plan import BinSelection
 from dpsql.errors import InternalError, InvalidParameter
 from dpsql.privacy.audit_record import NoisedColumns, write_release_record, write_study_record
 from dpsql.privacy.exponential import ChangedElements, UnitContribution, UnitWeights, picks_loss
@@ -218,7 +218,7 @@ def calibrate(gather: Gather, share: LossShare, relation: Neighboring) -> Calibr
 
 
 @_require_drawable()
-def calibrate_choice(choice: BinChoice, share: LossShare, relation: Neighboring) -> CalibratedPlan:
+def calibrate_choice(choice: BinSelection, share: LossShare, relation: Neighboring) -> CalibratedPlan:
     """Bins are chosen, one for each target in every group (SOUNDNESS 6)."""
     gather, bins = choice.gather, choice.bins
     contribution, row_weight = _unit_contribution(gather, relation)

@@ -164,7 +164,8 @@ def few_blocks_notices(choice: BinPicks | None, measures: tuple[Measure, ...]) -
     enough = math.ceil(4 * off / 10) * 10
     more = f"{enough} blocks or more, " if enough <= MAX_BLOCKS else ""
     return [
-        f"the median of {blocks} blocks is little but noise: it may be off by {format_rounded_up(Fraction(off))} of them by rank"
+        f"the median of {blocks} blocks is little but noise: it may be off by "
+        f"{format_rounded_up(Fraction(off))} of them by rank"
         f" (95 %); take {more}a larger epsilon, or combine => 'mean'"
     ]
 

@@ -1,6 +1,6 @@
 """The functions that a statement about the catalog may call: nothing else runs there.
 
-Law: this is an allow-list. A function is one of PostgreSQL's, and is answered by a macro of `catalog/macros.py` or by a
+Law: this is an allow-list. A function is one of PostgreSQL's, and is answered by a macro of `macros.py` or by a
 harmless function of DuckDB; those that say something about DuckDB, its settings, files or process are not on it.
 """
 
@@ -172,7 +172,7 @@ CATALOG_FUNCTIONS: dict[str, CatalogFunction] = {
     **_same_name_functions("$1", "mod", 2),
     **_same_name_functions("$1", "coalesce greatest least", 1, MAX_ARGUMENTS),
     **_same_name_functions("$1", "nullif", 2),
-    # of the server and the session; those with a $ of `catalog_session` are literals
+    # of the server and the session; those with a $ of `evaluate_session_function` are literals
     **_shared_target_functions("text", "getdatabaseencoding pg_client_encoding", "dp_utf8", 0),
     **_shared_target_functions("oid", "pg_my_temp_schema", "dp_nothing", 0),
     **_shared_target_functions("bool", "pg_is_in_recovery pg_is_wal_replay_paused pg_jit_available", "dp_no", 0),
@@ -195,7 +195,7 @@ SESSION_FUNCTIONS = {
     "transaction_timestamp": "timestamptz", "current_date": "date", "localtimestamp": "timestamp",
     "to_regrole": "regrole",
 }  # fmt: skip
-"""What depends on who asks and when: `catalog_session` puts literals in their place."""
+"""What depends on who asks and when: `evaluate_session_function` puts literals in their place."""
 
 TABLE_FUNCTIONS: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
     "pg_get_keywords": (

@@ -1,6 +1,6 @@
 """Statements about the catalog alone: PostgreSQL's SQL over pg_catalog and information_schema, or over no table.
 
-They read no private rows and cost nothing; `catalog/database.py` answers them.
+They read no private rows and cost nothing; `session/postprocess/catalog_sandbox.py` answers them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dpsql.compiler.catalog.tables import catalog_schema_of, is_catalog_schema
 from dpsql.compiler.catalog.types import REG_TYPES, annotate_types, cast_target_type, session_function_of
 from dpsql.compiler.parse.dialect import span_of
 from dpsql.compiler.parse.parameters import Parameter, bind_parameters
-from dpsql.compiler.parse.parser import check_token_depth, normalize_tokens, tokenize
+from dpsql.compiler.parse.parser import Tokenizer, check_token_depth, normalize_tokens, tokenize
 from dpsql.errors import Error, UnknownTable, Unsupported
 from dpsql.schema.model import Schema
 
@@ -125,11 +125,16 @@ class CatalogDialect(Postgres):
 
 
 def read_catalog_query(
-    sql: str, parameters: Sequence[Parameter], schema: Schema, identity: Identity, now: dt.datetime
+    sql: str,
+    parameters: Sequence[Parameter],
+    schema: Schema,
+    identity: Identity,
+    now: dt.datetime,
+    tokenizer: Tokenizer = tokenize,
 ) -> CatalogQuery | None:
     """None where the statement is no query, cannot be read, or is not about the catalog alone."""
     try:
-        tokens = tokenize(sql)
+        tokens = tokenizer(sql)
     except Error:
         return None
     if not tokens or tokens[0].token_type not in _QUERY_STARTS or not any(_is_catalog_word(token) for token in tokens):

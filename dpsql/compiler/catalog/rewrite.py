@@ -1,6 +1,6 @@
 """PostgreSQL's SQL about the catalog to DuckDB's: one small rule for each kind of node, children first.
 
-Privacy: what is not on a list here or in `catalog_functions` is refused. So a statement reaches the catalog's own
+Privacy: what is not on a list here or in `functions.py` is refused. So a statement reaches the catalog's own
 tables and macros, and nothing of DuckDB: no settings, no files, no tables of its own.
 """
 

@@ -159,7 +159,7 @@ _TIME_FUNCTIONS = ("now", "current_timestamp", "clock_timestamp", "statement_tim
 
 
 def evaluate_session_function(name: str, node: exp.Expr, identity: Identity, now: dt.datetime) -> exp.Expr:
-    """The value of a function of `catalog_functions.SESSION`."""
+    """The value of a function of `SESSION_FUNCTIONS`."""
     if name in _USER_FUNCTIONS:
         return exp.Literal.string(identity.user)
     if name == "session_user":

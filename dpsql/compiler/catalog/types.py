@@ -72,8 +72,8 @@ class TypeScope:
 def canonical_type_name(name: str) -> str:
     """One word for each type, as pg_type has it; arrays end in [].
 
-    >>> canonical_type_name("integer[]"), canonical_type_name('"char"'), canonical_type_name("_text"), canonical_type_name("pg_catalog.regtype")
-    ('int4[]', 'char', 'text[]', 'regtype')
+    >>> [canonical_type_name(name) for name in ("integer[]", '"char"', "_text", "pg_catalog.regtype")]
+    ['int4[]', 'char', 'text[]', 'regtype']
     """
     word = name.lower().removeprefix("pg_catalog.").removeprefix("information_schema.")
     if word.endswith("[]"):

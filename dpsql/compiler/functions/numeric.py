@@ -203,7 +203,10 @@ def _increasing_function(
 
 def _render_guarded(engine: str, lowest: float, highest: float) -> SqlRenderer:
     def form(call: Call, args: list[str]) -> str:
-        return f"CASE WHEN {args[0]} BETWEEN {_double_literal(lowest)} AND {_double_literal(highest)} THEN {engine}({args[0]}) END"
+        return (
+            f"CASE WHEN {args[0]} BETWEEN {_double_literal(lowest)} AND {_double_literal(highest)} THEN "
+            f"{engine}({args[0]}) END"
+        )
 
     return form
 

@@ -19,8 +19,8 @@ from dpsql.types import TEXT, TIMESTAMP, TIMESTAMPTZ
 
 # Names of time zones that engines know, by the hours from UTC between which they have been since 1970.
 #
-# Written by `python -m tests.support.time_zones`, since a compilation reads no files; `tests/unit/compiler/functions/test_time_zones.py`
-# asks DuckDB whether all of it is so.
+# Written by `python -m tests.support.time_zones`, since a compilation reads no files;
+# `tests/unit/compiler/functions/test_time_zones.py` asks DuckDB whether all of it is so.
 
 _ZONES_BY_OFFSETS = {
     (-12, -12): "Etc/GMT+12",

@@ -1,1 +1,1 @@
-"""SQL text in and out: the only rooms that know sqlglot."""
+"""SQL text to one syntax tree, or to a command."""

@@ -4,7 +4,8 @@
       SUM(x, contribution_bounds_per_row => (0, 10)) …
 
 The options are taken out and become settings of the statement; bounds per row are CLIP of the argument. Bounds per
-group clip what one unit adds to a group: they become a function of that name around the argument, for `group_bounds`.
+group clip what one unit adds to a group: they become a function of that name around the argument, which
+`split/release_block.py` reads.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is asked of private rows, and what runs. Integrity is checked when a node is made.
 
-`Aggregate` over a relation (`plan/relations.py`) is what the binder makes. Rewriting turns it into a `Gather` over
+`Aggregate` over a relation (`relations.py`) is what the binder makes. Rewriting turns it into a `Gather` over
 `Sum`, `CountUnits` and `Weigh`, which is what runs and what sensitivity is derived from.
 """
 

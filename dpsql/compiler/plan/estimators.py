@@ -1,7 +1,8 @@
 """How an answer is worked out from a release's noisy cells: pure functions, the same whatever the noise.
 
 A recipe reads sums of coefficient * cell * grid (`Terms`), so it also fits a stored release of another resolution.
-`post/estimates.py` computes them all, with their gradients, from which every error and covariance follows.
+`session/postprocess/estimates.py` computes them all, with their gradients, from which every error and covariance
+follows.
 """
 
 from __future__ import annotations

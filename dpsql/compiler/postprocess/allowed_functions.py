@@ -23,7 +23,8 @@ def refuse_private_only(node: exp.Expr) -> None:
     if name in PRIVATE_ONLY_FUNCTIONS:
         raise Unsupported(
             f"{sql_name_of(node)} is for private rows, and these are public or released",
-            hint=f"Nothing of them is hidden: write {_plain_equivalent(name, [_node_text(part) for part in node.expressions])}.",
+            hint="Nothing of them is hidden: write "
+            f"{_plain_equivalent(name, [_node_text(part) for part in node.expressions])}.",
             span=span_of(node),
         )
 

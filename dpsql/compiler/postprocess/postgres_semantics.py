@@ -291,8 +291,6 @@ def _decimal_type(scale: int) -> exp.DataType:
 #     to_char(day, 'Mon YYYY')  is written  strftime(day, '%b %Y')      x LIKE y    is written  x LIKE y ESCAPE '\'
 #     format('%s of %s', a, b)  is written  printf('%s of %s', …)      x::varchar(3)  is written  left(x::text, 3)
 #
-# `numerics` has casts to numeric, `meanings_more` functions of one kind each.
-#
 # What a format of dates cannot say here is refused, before anything is charged.
 
 _DUCKDB_NAMES = {"every": "bool_and", "octet_length": "strlen", "jsonb_agg": "json_group_array",

@@ -217,7 +217,8 @@ def _render_expand(node: Expand) -> str:
         if f.name in node.keys:
             inside = ", ".join(str(number) for number, names in enumerate(node.sets) if f.name in names) or "-1"
             columns.append(
-                f'CASE WHEN s."{SET_COLUMN}" IN ({inside}) THEN {quote_identifier(f.name)} END AS {quote_identifier(f.name)}'
+                f'CASE WHEN s."{SET_COLUMN}" IN ({inside}) THEN {quote_identifier(f.name)} END AS '
+                f"{quote_identifier(f.name)}"
             )
         elif f.name != UID:
             columns.append(quote_identifier(f.name))

@@ -8,27 +8,26 @@ over all bins together, since the score of a bin looks at all of its group (SOUN
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 from math import prod
 
 from dpsql.compiler.analysis.domains import derive_domains, domain_of
 from dpsql.compiler.analysis.units import derive_unit_facts
-from dpsql.compiler.plan.aggregate import Aggregate, CountBlocks, Factor, Gather, Listed, ListedHole, ListedRange, Sum
+from dpsql.compiler.plan.aggregate import CountBlocks, Factor, Listed, ListedHole, ListedRange, Sum
 from dpsql.compiler.plan.bundles import CountBundle
 from dpsql.compiler.plan.expressions import UID, Call, Column, Expr, IsNull, Not, Quantise
-from dpsql.compiler.plan.measures import Blockwise, Extreme, Local, Quantile
+from dpsql.compiler.plan.measures import Blockwise, Extreme, Quantile
 from dpsql.compiler.plan.relations import Field, Filter, Named, Project, Rows, row_fields
 from dpsql.compiler.plan.steps import Bins
-from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy, weigh_units
+from dpsql.compiler.rewrite.bound_contributions import weigh_units
 from dpsql.compiler.rewrite.form_blocks import blocks_of
 from dpsql.compiler.rewrite.grids import declared_grids
-from dpsql.compiler.rewrite.pipeline import prepare_rows
+from dpsql.compiler.rewrite.release_plan import ReleasePlan, RewriteContext
 from dpsql.errors import TypeMismatch, UnboundedContribution, UnboundedValues, Unsupported
 from dpsql.privacy.exponential import ExtremeTarget as ExtremeTarget
 from dpsql.privacy.exponential import Rank, Target
 from dpsql.schema.domain import Domain
-from dpsql.schema.model import Resolved
 from dpsql.types import BIGINT, DOUBLE, Kind
 
 BIN_KEY = "bin"
@@ -43,46 +42,38 @@ MAX_EXTREME_BINS = 1 << 10
 """MIN and MAX skip rows by the logarithm of the bins, so that noise does not choose among those beyond the data."""
 
 
-@dataclass(frozen=True)
-class BinSelection:
-    """Counts per group and bin, what the bins mean, and which bins are wanted of each group."""
+def bin_values(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+    """The rows with the bin of their value as a column; those without a value are left out."""
+    (asked,), (measure,) = plan.asked.measures, plan.measures
+    assert isinstance(asked, Quantile | Extreme) and isinstance(measure, Quantile | Extreme)
+    arg = _to_numeric_arg(measure.arg, asked)
+    env = derive_domains(plan.rows, context.policy.rows)
+    grids = declared_grids(plan.rows)
+    declared = grids.get(measure.arg.name) if isinstance(measure.arg, Column) else None
+    max_bins = MAX_EXTREME_BINS if isinstance(asked, Extreme) else MAX_QUANTILE_BINS
+    steps = _quantize_to_bins(arg, _require_bounds(domain_of(arg, env), asked), declared, context.listed, max_bins)
+    rows = _bin_rows(plan.rows, steps)
+    local = asked.local if isinstance(asked, Quantile) else None
+    if isinstance(asked, Quantile) and local is not None:
+        _require_one_value(rows, asked)
+    discrete = isinstance(asked, Extreme) or asked.discrete or asked.arg.type.is_time
+    bins = Bins(steps.lower, steps.upper, steps.grid, asked.arg.type, discrete)
+    return replace(plan.with_rows(rows), bins=bins, targets=_targets_of(asked), local=local)
 
-    gather: Gather
-    bins: Bins
-    targets: tuple[Target, ...]
-    local: Local | None = None
+
+def count_rows_by_bin(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+    summed = weigh_units(plan.rows, plan.key_names, (CountBundle(ROWS_CELL, None),), context.policy)
+    part = Sum(summed.input, (*plan.key_names, BIN_KEY), summed.bundles)
+    return replace(plan, parts=(part,))
 
 
-def bin_quantile(
-    aggregate: Aggregate,
-    measure: Quantile | Extreme,
-    listed: Listed | None,
-    resolved: Resolved,
-    policy: ContributionPolicy,
-) -> BinSelection:
-    """`listed` are the groups, known or from a hole; the aggregate has this measure alone."""
-    prepared = prepare_rows(aggregate, resolved)
-    (prepared_measure,) = prepared.measures
-    assert isinstance(prepared_measure, Quantile | Extreme)
-    arg = _to_numeric_arg(prepared_measure.arg, measure)
-    env = derive_domains(prepared.rows, policy.rows)
-    grids = declared_grids(prepared.rows)
-    declared = grids.get(prepared_measure.arg.name) if isinstance(prepared_measure.arg, Column) else None
-    max_bins = MAX_EXTREME_BINS if isinstance(measure, Extreme) else MAX_QUANTILE_BINS
-    steps = _quantize_to_bins(arg, _require_bounds(domain_of(arg, env), measure), declared, listed, max_bins)
-    names = tuple(key.name for key in prepared.keys)
-    rows = _bin_rows(prepared.rows, steps)
-    if isinstance(measure, Quantile) and measure.local is not None:
-        _require_one_value(rows, measure)
-    summed = weigh_units(rows, names, (CountBundle(ROWS_CELL, None),), policy)
-    part = Sum(summed.input, (*names, BIN_KEY), summed.bundles)
+def list_bins(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+    """Every group and every bin has its count; the bin is a key like any other."""
+    assert plan.bins is not None
     bin_ = Field(BIN_KEY, BIGINT)
-    factors = listed.factors if listed is not None else ()
-    all_bins = Listed((*factors, ListedRange(bin_, steps.lower, steps.upper)))
-    gather = Gather((*prepared.keys, bin_), all_bins, None, (part,))
-    discrete = isinstance(measure, Extreme) or measure.discrete or measure.arg.type.is_time
-    bins = Bins(steps.lower, steps.upper, steps.grid, measure.arg.type, discrete)
-    return BinSelection(gather, bins, _targets_of(measure), measure.local if isinstance(measure, Quantile) else None)
+    factors = context.listed.factors if context.listed is not None else ()
+    all_bins = Listed((*factors, ListedRange(bin_, plan.bins.lower, plan.bins.upper)))
+    return replace(plan, keys=(*plan.keys, bin_), listed=all_bins)
 
 
 def _targets_of(measure: Quantile | Extreme) -> tuple[Target, ...]:
@@ -177,32 +168,19 @@ MAX_BLOCK_BINS = 1 << 12
 """Between the bounds: a median of some hundred blocks is hardly known better."""
 
 
-def bin_block_median(
-    aggregate: Aggregate,
-    measure: Blockwise,
-    listed: Listed | None,
-    selected: bool,
-    resolved: Resolved,
-    policy: ContributionPolicy,
-) -> BinSelection:
-    """`listed` are the groups, known or from a hole that a selection fills; the aggregate has this measure alone."""
-    prepared = prepare_rows(aggregate, resolved)
-    (prepared_measure,) = prepared.measures
-    assert isinstance(prepared_measure, Blockwise)
-    names = tuple(key.name for key in prepared.keys)
-    if selected and not set(names) <= derive_unit_facts(prepared.rows).determined:
+def count_blocks_by_bin(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+    (measure,) = plan.measures
+    assert isinstance(measure, Blockwise)
+    names = plan.key_names
+    if context.selected and not set(names) <= derive_unit_facts(plan.rows).determined:
         raise UnboundedContribution(
             "a privacy unit may be in any number of the groups asked for, and changes a block in each of them",
             hint="Group by keys that depend on the unit alone, or whose values are declared: BLOCKWISE has no cap.",
             span=measure.span,
         )
-    steps = max_bins_for(listed, MAX_BLOCK_BINS) // 2 * 2
+    steps = max_bins_for(context.listed, MAX_BLOCK_BINS) // 2 * 2
     part = CountBlocks(
-        prepared.rows, names, BIN_KEY, blocks_of(prepared_measure, prepared.rows, steps, policy.rows), BLOCKS_CELL
+        plan.rows, names, BIN_KEY, blocks_of(measure, plan.rows, steps, context.policy.rows), BLOCKS_CELL
     )
-    bin_ = Field(BIN_KEY, BIGINT)
-    factors = listed.factors if listed is not None else ()
-    all_bins = Listed((*factors, ListedRange(bin_, 0, steps)))
-    gather = Gather((*prepared.keys, bin_), all_bins, None, (part,))
     bins = Bins(0, steps, part.blocks.grid, DOUBLE, False, measure.lower)
-    return BinSelection(gather, bins, (Rank(Fraction(1, 2)),))
+    return replace(plan, parts=(part,), bins=bins, targets=(Rank(Fraction(1, 2)),))

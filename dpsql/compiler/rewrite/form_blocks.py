@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import assert_never
 
 from dpsql.compiler.analysis.domains import Domains, derive_domains, domain_of
 from dpsql.compiler.analysis.sensitivity import max_groups_reached
 from dpsql.compiler.plan.aggregate import Aggregate, CountBlocks, Gather, SumBlocks
 from dpsql.compiler.plan.estimators import BlockMean
-from dpsql.compiler.plan.expressions import Column, Expr
+from dpsql.compiler.plan.expressions import ROW, Call, Column, Expr
 from dpsql.compiler.plan.measures import (
     CUBED_FUNCTIONS,
     MAX_CUBED_WIDTH,
@@ -29,10 +30,31 @@ from dpsql.compiler.plan.measures import (
     Measure,
     Statistic,
 )
-from dpsql.compiler.plan.relations import Rows
+from dpsql.compiler.plan.relations import (
+    Expand,
+    Filter,
+    Join,
+    Mark,
+    Named,
+    PerUnit,
+    Project,
+    PublicScan,
+    PublicTable,
+    Rows,
+    RowsHole,
+    Scan,
+    SetOperation,
+    Table,
+    UnitWindow,
+    has_uid,
+    row_fields,
+)
+from dpsql.compiler.plan.walk import map_rows
 from dpsql.compiler.rewrite.grids import declared_grids, quantize_arg, unbounded_values_error
 from dpsql.compiler.rewrite.make_total import make_finite
+from dpsql.compiler.rewrite.release_plan import RewriteContext
 from dpsql.errors import UnboundedContribution, Unsupported
+from dpsql.types import BIGINT
 
 BLOCK_STEPS = 1 << 20
 """Between the bounds of a block's number: each is rounded by at most 2^-21 of the range, and so is their mean."""
@@ -41,15 +63,62 @@ BLOCK_STEP_BITS = 40
 """A range of arguments has about 2^40 steps: they are compared and added up, not multiplied by a weight."""
 
 
-def refuse_grouping_sets(aggregate: Aggregate) -> None:
+def refuse_grouping_sets(aggregate: Aggregate, _context: RewriteContext | None = None) -> Aggregate:
     """Grouping sets put a unit into several groups of keys that depend on it alone."""
-    blockwise = next((measure for measure in aggregate.measures if isinstance(measure, Blockwise)), None)
+    blockwise = _find_blockwise(aggregate)
     if blockwise is not None and aggregate.sets:
         raise Unsupported(
             "BLOCKWISE does not go with ROLLUP, CUBE and GROUPING SETS",
             hint="Ask for each grouping set in a SELECT of its own.",
             span=blockwise.span,
         )
+    return aggregate
+
+
+def _find_blockwise(aggregate: Aggregate) -> Blockwise | None:
+    return next((measure for measure in aggregate.measures if isinstance(measure, Blockwise)), None)
+
+
+# Where each row is its own unit, and blocks are made of units: carry a hash of the row up to where blocks are made.
+#
+#     Table(events)  →  Project(events, all columns and _row = hash of all of them); every Project above passes _row on
+#
+# Stability: the hash is taken where the table is scanned, of its columns as sanitised, before anything is joined to
+# them. So it is a function of the row alone; copies of a row, which a join with public rows makes, have the same, and
+# are in one block. Equal rows share a block, too.
+
+
+def carry_row_hash(aggregate: Aggregate, _context: RewriteContext | None = None) -> Aggregate:
+    blockwise = _find_blockwise(aggregate)
+    if blockwise is None or has_uid(aggregate.input):
+        return aggregate
+
+    def change(node: Rows) -> Rows:
+        match node:
+            case Table():
+                columns = tuple(Column(f.name, f.type) for _, f in node.columns)
+                hashed = Named(ROW, Call("row_hash", columns, BIGINT))
+                return Project(node, (*(Named(column.name, column) for column in columns), hashed))
+            case Project():
+                carried = any(f.name == ROW for f in row_fields(node.input))  # public rows have none
+                return replace(node, columns=(*node.columns, Named(ROW, Column(ROW, BIGINT)))) if carried else node
+            case Filter() | Join() | Mark() | PublicTable() | RowsHole():
+                return node  # what they give out, of private rows, is what they are given
+            case SetOperation():
+                raise Unsupported(
+                    "BLOCKWISE of a UNION ALL is not supported where each row is a privacy unit",
+                    hint="Ask for each of its parts in a SELECT of its own.",
+                    span=blockwise.span,
+                )
+            case PerUnit() | UnitWindow() | Expand() | Scan() | PublicScan():
+                raise TypeError("rows that are units have no ids to group by, and are not scanned yet")
+            case _:
+                assert_never(node)
+
+    return replace(aggregate, input=map_rows(aggregate.input, change))
+
+
+# The blocks themselves, and the answer that is made of them.
 
 
 def check_groups_reached(measure: Blockwise, part: SumBlocks | CountBlocks, gather: Gather) -> None:

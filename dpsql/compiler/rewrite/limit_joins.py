@@ -39,6 +39,7 @@ from dpsql.compiler.plan.relations import (
     is_public,
 )
 from dpsql.compiler.plan.walk import child_exprs, measure_args, node_exprs, row_inputs, walk_exprs, walk_rows
+from dpsql.compiler.rewrite.release_plan import RewriteContext
 from dpsql.errors import LimitExceeded
 from dpsql.types import TEXT
 
@@ -46,7 +47,7 @@ MAX_POWER = 3
 """As for the three steps of a funnel; more are asked with a row for each unit in between."""
 
 
-def limit_joins(aggregate: Aggregate) -> Aggregate:
+def limit_joins(aggregate: Aggregate, _context: RewriteContext | None = None) -> Aggregate:
     if _row_power(aggregate.input).most > MAX_POWER:
         raise LimitExceeded(
             f"more than {MAX_POWER} private tables with many rows for each unit meet on the unit alone",
@@ -139,7 +140,7 @@ MAX_MATCHED_ROWS = 1_000
 """Public rows that one private row may meet, over all joins."""
 
 
-def limit_public_joins(aggregate: Aggregate) -> Aggregate:
+def limit_public_joins(aggregate: Aggregate, _context: RewriteContext | None = None) -> Aggregate:
     multiplication = max_row_multiplication(aggregate.input)
     if multiplication <= MAX_MATCHED_ROWS:
         return aggregate
@@ -183,7 +184,7 @@ _CHARACTER_COSTS: Mapping[str, int] = {
 """What a character costs, in those of `lower`: about twice what `python -m benchmarks.functions` measures."""
 
 
-def limit_work(aggregate: Aggregate) -> Aggregate:
+def limit_work(aggregate: Aggregate, _context: RewriteContext | None = None) -> Aggregate:
     release_exprs = [
         *(key.expr for key in aggregate.keys),
         *(arg for m in aggregate.measures for arg in measure_args(m)),

@@ -28,7 +28,9 @@ from dpsql.compiler.plan.expressions import (
     InHole,
     InList,
     IsNull,
+    Literal,
     Not,
+    Or,
     join_conjuncts,
     split_conjuncts,
 )
@@ -308,6 +310,27 @@ def _keys_never_null(aggregate: Aggregate, listed: list[Named], choices: ValuesB
 
 def _has_computed_key(dropped: tuple[Named, ...]) -> bool:
     return any(not isinstance(key.expr, Column) for key in dropped)
+
+
+# Let each row stand once in every grouping set.
+#
+#     GROUP BY ROLLUP (sex)  →  each row with its sex in set 0, and with NULL in set 1; grouped by (sex, _set)
+#
+# A NULL key that is no group drops the row from the sets that have the key, and from no other.
+
+
+def expand_sets(
+    rows: Rows, keys: tuple[Field, ...], sets: tuple[frozenset[str], ...], never_null: tuple[str, ...]
+) -> Rows:
+    """`rows` have the keys as columns; those of `never_null` are no group where they are NULL and in the set."""
+    expanded = Expand(rows, tuple(key.name for key in keys), sets)
+    number = Column(SET_COLUMN, BIGINT)
+    conditions = []
+    for key in keys:
+        if key.name in never_null:
+            set_numbers = tuple(Literal(index, BIGINT) for index, names in enumerate(sets) if key.name in names)
+            conditions.append(Or((Not(IsNull(Column(key.name, key.type))), Not(InList(number, set_numbers)))))
+    return Filter(expanded, join_conjuncts(tuple(conditions))) if conditions else expanded
 
 
 # Groups of which nothing is asked, and which the schema lists: who asks for them needs no release.

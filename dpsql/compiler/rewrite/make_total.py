@@ -42,6 +42,7 @@ from dpsql.compiler.plan.relations import (
 )
 from dpsql.compiler.plan.walk import map_expr, map_measure, map_node_exprs, map_rows, row_inputs, walk_exprs
 from dpsql.compiler.rewrite.grids import MAX_STEPS, declared_grids, quantize_arg
+from dpsql.compiler.rewrite.release_plan import RewriteContext
 from dpsql.errors import LimitExceeded, UnboundedValues, Unsupported
 from dpsql.schema.domain import Domain
 from dpsql.types import BIGINT, DOUBLE, HUGEINT, TEXT, Kind, integer_range
@@ -50,7 +51,7 @@ MAX_TEXT_LENGTH = 100_000
 """Of one text that an expression may make."""
 
 
-def make_total(aggregate: Aggregate) -> Aggregate:
+def make_total(aggregate: Aggregate, _context: RewriteContext | None = None) -> Aggregate:
     rows = map_rows(aggregate.input, _make_node_total)
     env = derive_enforced_domains(rows)
 
@@ -130,7 +131,7 @@ MAX_SQUARED_STEPS = 1 << 43
 _OFFSET_FRAME = re.compile(r"(?i)RANGE\b.*(?<!UNBOUNDED)\s(PRECEDING|FOLLOWING)")
 
 
-def make_unit_aggregates_exact(aggregate: Aggregate) -> Aggregate:
+def make_unit_aggregates_exact(aggregate: Aggregate, _context: RewriteContext | None = None) -> Aggregate:
     return replace(aggregate, input=map_rows(aggregate.input, _make_node_exact))
 
 

@@ -1,212 +1,265 @@
-"""The rules in order: from the aggregate that was asked to the plan that runs."""
+"""The rules in order: from the aggregate that was asked to the plan that runs.
+
+Every rule is a function (plan, context) -> plan, and `apply_rules` applies one after the other. A rule that has nothing
+to do returns the plan as it is; some only look at it, and refuse what must not run.
+
+    ROW_RULES                     which rows there are: of an `Aggregate`
+      refuse_grouping_sets        before any work, as it looks at the statement alone
+      carry_row_hash              while tables are tables: it makes every column of them one that is read
+      scan_tables                 all below knows domains, unique keys and units of the columns that are read
+      push_conditions             before the limits: a condition within a join tells how many rows meet
+      join_by_unit                before the limits: they look at the joins that run
+      limit_public_joins, limit_joins, limit_work
+      make_unit_aggregates_exact  before make_total: the arguments that it makes become total, too
+      make_total                  last: it marks what the domains of all expressions below prove
+
+    GROUP_RULES                   which groups there are: of a `ReleasePlan`, as all that follow
+      find_groups                 reads the keys' expressions, of which narrow_rows leaves the names
+      narrow_rows                 makes columns of keys and arguments, for grouping sets to set to NULL
+      expand_grouping_sets        last: what follows finds each row once in every set
+
+    LINEAR_RULES                  groups, and cells that answers are worked out from
+      bundle_measures             says what the next three count and sum
+      sum_bundles, sum_distinct_values, count_distinct_units
+      average_blocks
+      count_selection_units       a column of its own (SOUNDNESS 5), whatever the parts are
+      order_selected_first
+      check_block_groups          of the plan with all its parts and its selection
+      add_repeated_row_notices
+      drop_needless_clips         last: it must know all that reads a column
+
+    QUANTILE_RULES                a bin is chosen in every group: bin_values, count_rows_by_bin, list_bins
+    BLOCK_MEDIAN_RULES            the same of blocks: count_blocks_by_bin, list_bins
+    POSTERIOR_RULES               a share is drawn in every group: weigh_truth_values
+
+The best of some values, and the most frequent ones, are LINEAR_RULES with the value as one more key
+(`score_candidates`); the rows of a study are those of ROW_RULES, coded (`weighted_rows`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import assert_never
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
 
 from dpsql.compiler.analysis.public_rows import max_row_multiplication
-from dpsql.compiler.plan.aggregate import Aggregate, Gather, Part, Sum, Weigh
-from dpsql.compiler.plan.estimators import Recipe
-from dpsql.compiler.plan.expressions import ROW, Call, Column, Expr, InList, IsNull, Literal, Not, Or, join_conjuncts
+from dpsql.compiler.plan.aggregate import Aggregate, CountUnits, Sum, SumBlocks, Weigh
+from dpsql.compiler.plan.expressions import ROW, Column, Expr
 from dpsql.compiler.plan.measures import Blockwise, Measure
-from dpsql.compiler.plan.relations import (
-    SET_COLUMN,
-    Expand,
-    Field,
-    Filter,
-    Join,
-    Mark,
-    Named,
-    PerUnit,
-    Project,
-    PublicScan,
-    PublicTable,
-    Rows,
-    RowsHole,
-    Scan,
-    SetOperation,
-    Table,
-    UnitWindow,
-    has_uid,
-    row_fields,
-)
-from dpsql.compiler.plan.walk import map_measure, map_rows, measure_args, walk_exprs
-from dpsql.compiler.rewrite.bound_contributions import (
-    ContributionPolicy,
-    cap_distinct_values,
-    count_units,
-    select_groups,
-    weigh_units,
-)
-from dpsql.compiler.rewrite.form_blocks import check_groups_reached, refuse_grouping_sets, sum_blocks
-from dpsql.compiler.rewrite.form_bundles import form_bundles
+from dpsql.compiler.plan.relations import SET_COLUMN, Field, Filter, Named, Project, row_fields
+from dpsql.compiler.plan.walk import map_measure, measure_args, walk_exprs
+from dpsql.compiler.rewrite.bin_quantiles import bin_values, count_blocks_by_bin, count_rows_by_bin, list_bins
+from dpsql.compiler.rewrite.bound_contributions import cap_distinct_values, count_units, select_groups, weigh_units
+from dpsql.compiler.rewrite.form_blocks import carry_row_hash, check_groups_reached, refuse_grouping_sets, sum_blocks
+from dpsql.compiler.rewrite.form_bundles import DistinctSums, UnitCount, form_bundles
 from dpsql.compiler.rewrite.grids import drop_clips
 from dpsql.compiler.rewrite.limit_joins import limit_joins, limit_public_joins, limit_work
-from dpsql.compiler.rewrite.list_groups import GroupPlan, list_groups
+from dpsql.compiler.rewrite.list_groups import expand_sets, list_groups
 from dpsql.compiler.rewrite.make_total import make_total, make_unit_aggregates_exact
+from dpsql.compiler.rewrite.release_plan import BinSelection, ReleasePlan, RewriteContext, RewrittenPlan
 from dpsql.compiler.rewrite.scan_tables import join_by_unit, push_conditions, scan_tables
-from dpsql.errors import Unsupported
-from dpsql.schema.model import Resolved
+from dpsql.compiler.rewrite.score_candidates import weigh_truth_values
 from dpsql.types import BIGINT
-
-# Let each row stand once in every grouping set.
-#
-#     GROUP BY ROLLUP (sex)  →  each row with its sex in set 0, and with NULL in set 1; grouped by (sex, _set)
-#
-# A NULL key that is no group drops the row from the sets that have the key, and from no other.
-
-
-def expand_sets(
-    rows: Rows, keys: tuple[Field, ...], sets: tuple[frozenset[str], ...], never_null: tuple[str, ...]
-) -> Rows:
-    """`rows` have the keys as columns; those of `never_null` are no group where they are NULL and in the set."""
-    expanded = Expand(rows, tuple(key.name for key in keys), sets)
-    number = Column(SET_COLUMN, BIGINT)
-    conditions = []
-    for key in keys:
-        if key.name in never_null:
-            set_numbers = tuple(Literal(index, BIGINT) for index, names in enumerate(sets) if key.name in names)
-            conditions.append(Or((Not(IsNull(Column(key.name, key.type))), Not(InList(number, set_numbers)))))
-    return Filter(expanded, join_conjuncts(tuple(conditions))) if conditions else expanded
-
-
-# Where each row is its own unit, and blocks are made of units: carry a hash of the row up to where blocks are made.
-#
-#     Table(events)  →  Project(events, all columns and _row = hash of all of them); every Project above passes _row on
-#
-# Stability: the hash is taken where the table is scanned, of its columns as sanitised, before anything is joined to
-# them. So it is a function of the row alone; copies of a row, which a join with public rows makes, have the same, and
-# are
-# in one block. Equal rows share a block, too.
-
-
-def carry_row_hash(aggregate: Aggregate) -> Aggregate:
-    blockwise = next((measure for measure in aggregate.measures if isinstance(measure, Blockwise)), None)
-    if blockwise is None or has_uid(aggregate.input):
-        return aggregate
-
-    def change(node: Rows) -> Rows:
-        match node:
-            case Table():
-                columns = tuple(Column(f.name, f.type) for _, f in node.columns)
-                hashed = Named(ROW, Call("row_hash", columns, BIGINT))
-                return Project(node, (*(Named(column.name, column) for column in columns), hashed))
-            case Project():
-                carried = any(f.name == ROW for f in row_fields(node.input))  # public rows have none
-                return replace(node, columns=(*node.columns, Named(ROW, Column(ROW, BIGINT)))) if carried else node
-            case Filter() | Join() | Mark() | PublicTable() | RowsHole():
-                return node  # what they give out, of private rows, is what they are given
-            case SetOperation():
-                raise Unsupported(
-                    "BLOCKWISE of a UNION ALL is not supported where each row is a privacy unit",
-                    hint="Ask for each of its parts in a SELECT of its own.",
-                    span=blockwise.span,
-                )
-            case PerUnit() | UnitWindow() | Expand() | Scan() | PublicScan():
-                raise TypeError("rows that are units have no ids to group by, and are not scanned yet")
-            case _:
-                assert_never(node)
-
-    return replace(aggregate, input=map_rows(aggregate.input, change))
-
 
 NULLS_DROPPED_NOTICE = "rows for which a computed key is NULL are in no group; COALESCE(…) within the key keeps them"
 
-
-@dataclass(frozen=True)
-class RewrittenPlan:
-    gather: Gather
-    recipes: tuple[Recipe, ...]  # one per measure of the aggregate
-    notices: tuple[str, ...] = ()
+Plan = TypeVar("Plan", Aggregate, ReleasePlan)
+RowRule = Callable[[Aggregate, RewriteContext], Aggregate]
+ReleaseRule = Callable[[ReleasePlan, RewriteContext], ReleasePlan]
 
 
-@dataclass(frozen=True)
-class PreparedRows:
-    """The rows of a release, sanitised and narrowed to its keys and arguments, and what its groups are."""
-
-    rows: Rows
-    measures: tuple[Measure, ...]
-    keys: tuple[Field, ...]
-    groups: GroupPlan
+def apply_rules(rules: tuple[Callable[[Plan, RewriteContext], Plan], ...], plan: Plan, context: RewriteContext) -> Plan:
+    for rule in rules:
+        plan = rule(plan, context)
+    return plan
 
 
-def prepare_rows(aggregate: Aggregate, resolved: Resolved) -> PreparedRows:
-    refuse_grouping_sets(aggregate)
-    aggregate = join_by_unit(push_conditions(scan_tables(carry_row_hash(aggregate), resolved)))
-    aggregate = limit_work(limit_joins(limit_public_joins(aggregate)))
-    aggregate = make_total(make_unit_aggregates_exact(aggregate))
-    groups = list_groups(aggregate)
-    narrow, measures = _narrow_rows(groups.aggregate)
-    keys = tuple(Field(key.name, key.expr.type) for key in aggregate.keys)
-    if not aggregate.sets:
-        return PreparedRows(narrow, measures, keys, groups)
-    rows = expand_sets(narrow, keys, aggregate.sets, groups.never_null)
-    return PreparedRows(rows, measures, (*keys, Field(SET_COLUMN, BIGINT)), groups)
+# --- groups ----------------------------------------------------------------------------------------------------------
 
 
-def rewrite_plan(aggregate: Aggregate, resolved: Resolved, policy: ContributionPolicy) -> RewrittenPlan:
-    prepared = prepare_rows(aggregate, resolved)
-    rows, groups = prepared.rows, prepared.groups
-    blockwise = [measure for measure in prepared.measures if isinstance(measure, Blockwise)]
-    others = tuple(measure for measure in prepared.measures if not isinstance(measure, Blockwise))
-    bundled = form_bundles(others, rows, policy.rows)
-    keys = tuple(key.name for key in prepared.keys)
-    parts: list[Part] = []
-    if bundled.bundles:
-        parts.append(weigh_units(rows, keys, bundled.bundles, policy))
-    for distinct_sums in bundled.distinct:
-        parts.append(Sum(cap_distinct_values(rows, keys, distinct_sums.columns, policy), keys, distinct_sums.bundles))
-    for count in bundled.units:
-        counted = rows if count.where is None else Filter(rows, count.where)
-        parts.append(count_units(counted, keys, count.cell, groups.listed, policy))
-    blocks = [sum_blocks(m, rows, keys, f"b{number}", policy.rows) for number, m in enumerate(blockwise, 1)]
-    parts += [part for part, _ in blocks]
-    means, linear = iter([mean for _, mean in blocks]), iter(bundled.recipes)
-    recipes = tuple(next(means) if isinstance(m, Blockwise) else next(linear) for m in prepared.measures)
-    selection = select_groups(rows, groups.selected, policy)
-    gather = Gather(_order_selected_first(prepared.keys, groups.selected), groups.listed, selection, tuple(parts))
-    for measure, (part, _) in zip(blockwise, blocks, strict=True):
-        check_groups_reached(measure, part, gather)
-    notices = ((NULLS_DROPPED_NOTICE,) if groups.drops_nulls else ()) + _repeated_row_notices(
-        aggregate, rows, parts, policy
-    )
-    return RewrittenPlan(drop_clips(gather), recipes, notices)
-
-
-def _repeated_row_notices(
-    aggregate: Aggregate, rows: Rows, parts: list[Part], policy: ContributionPolicy
-) -> tuple[str, ...]:
-    """Said of the statement alone: a row that counts many times uses up what its unit may contribute."""
-    if not any(isinstance(part, Sum) and isinstance(part.input, Weigh) for part in parts):
-        return ()
-    times = [(len(aggregate.sets), "is in {} grouping sets"), (max_row_multiplication(rows), "may meet {} public rows")]
-    return tuple(
-        f"each row {words.format(number)}, and a unit counts like at most {policy.rows} rows over all of them"
-        for number, words in times
-        if number > 1
+def find_groups(plan: ReleasePlan, _context: RewriteContext) -> ReleasePlan:
+    """Which groups are listed, and which keys are to be selected; rows that are in none of them are left out."""
+    groups = list_groups(plan.aggregate)
+    return replace(
+        plan,
+        aggregate=groups.aggregate,
+        listed=groups.listed,
+        selected=groups.selected,
+        never_null=groups.never_null,
+        notices=(NULLS_DROPPED_NOTICE,) if groups.drops_nulls else (),
     )
 
 
-def _order_selected_first(keys: tuple[Field, ...], selected: tuple[str, ...]) -> tuple[Field, ...]:
-    """Rows come in blocks of one selected key each, which is drawn once."""
-    return tuple(sorted(keys, key=lambda key: key.name not in selected))
-
-
-def _narrow_rows(aggregate: Aggregate) -> tuple[Project, tuple[Measure, ...]]:
-    """The rows of the release with its keys and arguments as columns, and nothing else."""
-    columns = list(aggregate.keys)
+def narrow_rows(plan: ReleasePlan, _context: RewriteContext) -> ReleasePlan:
+    """The rows with the keys and arguments of the release as columns, and nothing else."""
+    columns = list(plan.aggregate.keys)
     names: dict[Expr, Column] = {}
     measures: list[Measure] = []
-    for measure in aggregate.measures:
+    for measure in plan.measures:
         for arg in measure_args(measure):
             if arg not in names:
                 names[arg] = Column(f"x{len(names) + 1}", arg.type, _origin_of(arg))
                 columns.append(Named(names[arg].name, arg))
         measures.append(map_measure(measure, names.__getitem__))
-    columns += [Named(f.name, Column(f.name, f.type)) for f in row_fields(aggregate.input) if f.name == ROW]
-    return Project(aggregate.input, tuple(columns)), tuple(measures)
+    columns += [Named(f.name, Column(f.name, f.type)) for f in row_fields(plan.rows) if f.name == ROW]
+    fields = tuple(Field(key.name, key.expr.type) for key in plan.aggregate.keys)
+    keys = tuple(Named(field.name, Column(field.name, field.type)) for field in fields)
+    rows = Project(plan.rows, tuple(columns))
+    return replace(plan, aggregate=Aggregate(rows, keys, tuple(measures), plan.aggregate.sets), keys=fields)
 
 
 def _origin_of(arg: Expr) -> str | None:
     return next((part.origin for part in walk_exprs(arg) if isinstance(part, Column) and part.origin), None)
+
+
+def expand_grouping_sets(plan: ReleasePlan, _context: RewriteContext) -> ReleasePlan:
+    if not plan.aggregate.sets:
+        return plan
+    rows = expand_sets(plan.rows, plan.keys, plan.aggregate.sets, plan.never_null)
+    return replace(plan.with_rows(rows), keys=(*plan.keys, Field(SET_COLUMN, BIGINT)))
+
+
+# --- linear measures -------------------------------------------------------------------------------------------------
+
+
+def bundle_measures(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+    """Which cells there are, and how measures are worked out from them; blocks are not bundled."""
+    linear = tuple(measure for measure in plan.measures if not isinstance(measure, Blockwise))
+    bundles = form_bundles(linear, plan.rows, context.policy.rows)
+    return replace(plan, bundles=bundles, recipes=bundles.recipes)
+
+
+def sum_bundles(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+    bundles = plan.bundles.bundles
+    return plan.with_parts([weigh_units(plan.rows, plan.key_names, bundles, context.policy)] if bundles else [])
+
+
+def sum_distinct_values(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+    def make_part(sums: DistinctSums) -> Sum:
+        pairs = cap_distinct_values(plan.rows, plan.key_names, sums.columns, context.policy)
+        return Sum(pairs, plan.key_names, sums.bundles)
+
+    return plan.with_parts(map(make_part, plan.bundles.distinct))
+
+
+def count_distinct_units(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+    def make_part(count: UnitCount) -> CountUnits:
+        rows = plan.rows if count.where is None else Filter(plan.rows, count.where)
+        return count_units(rows, plan.key_names, count.cell, plan.listed, context.policy)
+
+    return plan.with_parts(map(make_part, plan.bundles.units))
+
+
+def average_blocks(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+    """A part for every BLOCKWISE, whose recipes stand among those of other measures, in the order of all measures."""
+    blocks = [
+        sum_blocks(measure, plan.rows, plan.key_names, f"b{number}", context.policy.rows)
+        for number, measure in enumerate(_blockwise_measures(plan), 1)
+    ]
+    means, linear = iter([mean for _, mean in blocks]), iter(plan.recipes)
+    recipes = tuple(next(means) if isinstance(m, Blockwise) else next(linear) for m in plan.measures)
+    return replace(plan.with_parts(part for part, _ in blocks), recipes=recipes)
+
+
+def _blockwise_measures(plan: ReleasePlan) -> list[Blockwise]:
+    return [measure for measure in plan.measures if isinstance(measure, Blockwise)]
+
+
+def count_selection_units(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+    return replace(plan, selection=select_groups(plan.rows, plan.selected, context.policy))
+
+
+def order_selected_first(plan: ReleasePlan, _context: RewriteContext) -> ReleasePlan:
+    """Rows come in blocks of one selected key each, which is drawn once."""
+    return replace(plan, keys=tuple(sorted(plan.keys, key=lambda key: key.name not in plan.selected)))
+
+
+def check_block_groups(plan: ReleasePlan, _context: RewriteContext) -> ReleasePlan:
+    gather = plan.gather
+    parts = [part for part in plan.parts if isinstance(part, SumBlocks)]
+    for measure, part in zip(_blockwise_measures(plan), parts, strict=True):
+        check_groups_reached(measure, part, gather)
+    return plan
+
+
+def add_repeated_row_notices(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+    """Said of the statement alone: a row that counts many times uses up what its unit may contribute."""
+    if not any(isinstance(part, Sum) and isinstance(part.input, Weigh) for part in plan.parts):
+        return plan
+    times = [
+        (len(plan.aggregate.sets), "is in {} grouping sets"),
+        (max_row_multiplication(plan.rows), "may meet {} public rows"),
+    ]
+    notices = (
+        f"each row {words.format(number)}, and a unit counts like at most {context.policy.rows} rows over all of them"
+        for number, words in times
+        if number > 1
+    )
+    return replace(plan, notices=(*plan.notices, *notices))
+
+
+def drop_needless_clips(plan: ReleasePlan, _context: RewriteContext) -> ReleasePlan:
+    gather = drop_clips(plan.gather)
+    return replace(plan, parts=gather.parts, selection=gather.selection)
+
+
+# --- the order -------------------------------------------------------------------------------------------------------
+
+ROW_RULES: tuple[RowRule, ...] = (
+    refuse_grouping_sets,
+    carry_row_hash,
+    scan_tables,
+    push_conditions,
+    join_by_unit,
+    limit_public_joins,
+    limit_joins,
+    limit_work,
+    make_unit_aggregates_exact,
+    make_total,
+)
+GROUP_RULES: tuple[ReleaseRule, ...] = (find_groups, narrow_rows, expand_grouping_sets)
+LINEAR_RULES: tuple[ReleaseRule, ...] = (
+    *GROUP_RULES,
+    bundle_measures,
+    sum_bundles,
+    sum_distinct_values,
+    count_distinct_units,
+    average_blocks,
+    count_selection_units,
+    order_selected_first,
+    check_block_groups,
+    add_repeated_row_notices,
+    drop_needless_clips,
+)
+QUANTILE_RULES: tuple[ReleaseRule, ...] = (*GROUP_RULES, bin_values, count_rows_by_bin, list_bins)
+BLOCK_MEDIAN_RULES: tuple[ReleaseRule, ...] = (*GROUP_RULES, count_blocks_by_bin, list_bins)
+POSTERIOR_RULES: tuple[ReleaseRule, ...] = (*GROUP_RULES, weigh_truth_values)
+
+
+def prepare_rows(aggregate: Aggregate, context: RewriteContext) -> ReleasePlan:
+    """The rows of a release, sanitised and narrowed to its keys and arguments, and what its groups are."""
+    return _rewrite(aggregate, GROUP_RULES, context)
+
+
+def rewrite_plan(aggregate: Aggregate, context: RewriteContext) -> RewrittenPlan:
+    """Of groups and linear measures."""
+    plan = _rewrite(aggregate, LINEAR_RULES, context)
+    return RewrittenPlan(plan.gather, plan.recipes, plan.notices)
+
+
+def rewrite_bins(aggregate: Aggregate, context: RewriteContext) -> BinSelection:
+    """Of a quantile, an extreme or a median of blocks, which is the only measure: a bin is chosen in every group."""
+    (measure,) = aggregate.measures
+    plan = _rewrite(aggregate, BLOCK_MEDIAN_RULES if isinstance(measure, Blockwise) else QUANTILE_RULES, context)
+    assert plan.bins is not None
+    return BinSelection(plan.gather, plan.bins, plan.targets, plan.local)
+
+
+def rewrite_posterior(aggregate: Aggregate, context: RewriteContext) -> RewrittenPlan:
+    """Of draws from a posterior, which is the only measure."""
+    return RewrittenPlan(_rewrite(aggregate, POSTERIOR_RULES, context).gather, ())
+
+
+def _rewrite(aggregate: Aggregate, rules: tuple[ReleaseRule, ...], context: RewriteContext) -> ReleasePlan:
+    rewritten = apply_rules(ROW_RULES, aggregate, context)
+    return apply_rules(rules, ReleasePlan(aggregate, rewritten), context)

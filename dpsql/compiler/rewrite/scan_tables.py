@@ -30,6 +30,7 @@ from dpsql.compiler.plan.relations import (
     row_fields,
 )
 from dpsql.compiler.plan.walk import columns_of, map_rows, measure_args, node_exprs, walk_rows
+from dpsql.compiler.rewrite.release_plan import RewriteContext
 from dpsql.errors import InternalError
 from dpsql.schema import model
 from dpsql.schema.domain import to_number
@@ -37,8 +38,8 @@ from dpsql.schema.model import ForeignUnit, OwnUnit, PublicFacts, Resolved, Sour
 from dpsql.types import TEXT, Type
 
 
-def scan_tables(aggregate: Aggregate, resolved: Resolved) -> Aggregate:
-    used = _columns_used(aggregate)
+def scan_tables(aggregate: Aggregate, context: RewriteContext) -> Aggregate:
+    used, resolved = _columns_used(aggregate), context.resolved
 
     def change(node: Rows) -> Rows:
         if not isinstance(node, Table | PublicTable):
@@ -63,7 +64,7 @@ def _columns_used(aggregate: Aggregate) -> frozenset[str]:
     return frozenset(name for expr in exprs for name in columns_of(expr)) | by_position
 
 
-def join_by_unit(aggregate: Aggregate) -> Aggregate:
+def join_by_unit(aggregate: Aggregate, _context: RewriteContext | None = None) -> Aggregate:
     """Let the SQL that runs equate the ids of both sides of every join of private rows (SOUNDNESS 2)."""
 
     def change(node: Rows) -> Rows:
@@ -204,7 +205,7 @@ def _unit_id_of(resolved: Resolved, table: model.Table, path: tuple[ForeignUnit,
 # need not find it again.
 
 
-def push_conditions(aggregate: Aggregate) -> Aggregate:
+def push_conditions(aggregate: Aggregate, _context: RewriteContext | None = None) -> Aggregate:
     return replace(aggregate, input=map_rows(aggregate.input, _push_into_join))
 
 

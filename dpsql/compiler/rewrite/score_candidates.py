@@ -19,12 +19,11 @@ from dpsql.compiler.plan.expressions import Expr, IsNull, Not, Quantise
 from dpsql.compiler.plan.measures import Best, CountRows, Frequent, Measure, Posterior, SharesPosterior
 from dpsql.compiler.plan.relations import Filter, Named
 from dpsql.compiler.plan.steps import VALUE_KEY, Bins, ReleaseColumn
-from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy, weigh_units
+from dpsql.compiler.rewrite.bound_contributions import weigh_units
 from dpsql.compiler.rewrite.form_bundles import require_flag
-from dpsql.compiler.rewrite.pipeline import RewrittenPlan, prepare_rows
+from dpsql.compiler.rewrite.release_plan import ReleasePlan, RewriteContext, RewrittenPlan
 from dpsql.errors import InternalError, InvalidParameter
 from dpsql.privacy.score_selection import SHARE_STEPS
-from dpsql.schema.model import Resolved
 from dpsql.types import DOUBLE
 
 _ONE = Fraction(1)
@@ -74,15 +73,12 @@ def rank_candidates(rewritten: RewrittenPlan, measure: Best, listed: Listed | No
     return replace(rewritten, gather=gather)
 
 
-def weigh_truth_values(
-    aggregate: Aggregate, listed: Listed | None, resolved: Resolved, policy: ContributionPolicy
-) -> RewrittenPlan:
-    """`asked` has the posterior alone; `listed` are its groups, known or from a hole."""
-    prepared = prepare_rows(aggregate, resolved)
-    (measure,) = prepared.measures
+def weigh_truth_values(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+    """The weights of rows that are true and that are false; the posterior is the only measure."""
+    (measure,) = plan.measures
     assert isinstance(measure, Posterior)
-    domain = domain_of(measure.arg, derive_domains(prepared.rows, policy.rows))
+    domain = domain_of(measure.arg, derive_domains(plan.rows, context.policy.rows))
     require_flag("POSTERIOR_SAMPLE", domain.lower, domain.upper, measure.text, measure.span)
     bundle = MomentBundle("trues", "falses", None, Quantise(measure.arg, _ONE, 0, 1))
-    part = weigh_units(prepared.rows, tuple(key.name for key in prepared.keys), (bundle,), policy)
-    return RewrittenPlan(Gather(prepared.keys, listed, None, (part,)), ())
+    part = weigh_units(plan.rows, plan.key_names, (bundle,), context.policy)
+    return replace(plan, listed=context.listed, parts=(part,))

@@ -33,10 +33,9 @@ from dpsql.compiler.plan.relations import Filter, Named, Project, Rows
 from dpsql.compiler.plan.steps import Axis, Bins
 from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy, weigh_units
 from dpsql.compiler.rewrite.grids import declared_grids
-from dpsql.compiler.rewrite.limit_joins import limit_joins, limit_public_joins, limit_work
 from dpsql.compiler.rewrite.list_groups import with_declared_nulls
-from dpsql.compiler.rewrite.make_total import make_total, make_unit_aggregates_exact
-from dpsql.compiler.rewrite.scan_tables import join_by_unit, push_conditions, scan_tables
+from dpsql.compiler.rewrite.pipeline import ROW_RULES, apply_rules
+from dpsql.compiler.rewrite.release_plan import RewriteContext
 from dpsql.errors import LimitExceeded, Span, TypeMismatch, UnboundedValues
 from dpsql.schema.domain import Domain, Scalar
 from dpsql.schema.model import Resolved
@@ -82,12 +81,10 @@ class CodableRows:
 
 
 def prepare_codable_rows(
-    aggregate: Aggregate, resolved: Resolved, labels: tuple[str, ...], spans: tuple[Span | None, ...] = ()
+    aggregate: Aggregate, context: RewriteContext, labels: tuple[str, ...], spans: tuple[Span | None, ...] = ()
 ) -> CodableRows:
     """The rows of an aggregate whose keys are the columns to be coded."""
-    aggregate = join_by_unit(push_conditions(scan_tables(aggregate, resolved)))
-    aggregate = limit_work(limit_joins(limit_public_joins(aggregate)))
-    aggregate = make_total(make_unit_aggregates_exact(aggregate))
+    aggregate = apply_rules(ROW_RULES, aggregate, context)
     env = derive_domains(with_declared_nulls(aggregate.input))
     domains = {key.name: domain_of(_strip_finite(key.expr), env) for key in aggregate.keys}
     rows = Project(aggregate.input, aggregate.keys)
@@ -204,20 +201,22 @@ def _undeclared_values_error(name: str, domain: Domain, span: Span | None) -> Un
 #     SELECT RANDOMIZED(answer, 1) FROM people   →   places of `answer` among its values, NULL the last; rows of each
 #
 # Stability: every row has a place, that of NULL if its value is none of those declared: no row is left out, and how
-# many
-# there are depends on the table alone.
+# many there are depends on the table alone.
+
+
+ONE_ROW = ContributionPolicy(1, None, Norm.L1)
+"""RANDOMIZED is for tables with one row for each unit."""
 
 
 def prepare_randomized_rows(aggregate: Aggregate, resolved: Resolved) -> CodedRows:
     """The only key of `aggregate` is the column."""
+    context = RewriteContext(resolved, ONE_ROW)
     (key,) = aggregate.keys
-    codable = prepare_codable_rows(aggregate, resolved, (key.name,))
+    codable = prepare_codable_rows(aggregate, context, (key.name,))
     if has_no_public_values(codable.domains[key.name]):
         raise _randomized_values_error(aggregate)
     # Whatever the owner says of NULL, data may hold it, and a row that were left out would be missed.
-    coded = code_weighted_rows(
-        codable, ColumnCoding(MAX_VALUES, {}, True, every=True), ContributionPolicy(1, None, Norm.L1)
-    )
+    coded = code_weighted_rows(codable, ColumnCoding(MAX_VALUES, {}, True, every=True), ONE_ROW)
     (axis,) = coded.axes
     if axis.values is None or not axis.null:
         raise _randomized_values_error(aggregate)

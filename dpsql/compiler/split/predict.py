@@ -251,7 +251,8 @@ def _expand_accuracy(call: exp.Anonymous, schema: Schema) -> exp.Expression:
     if len(arguments) != len(names):
         raise InvalidSyntax(
             f'{ACCURACY} of model "{model.name}" takes the label and {len(model.features)} features',
-            hint=f"{ACCURACY}({model.name}, {', '.join(names)}), or {ACCURACY}({model.name}) for columns of these names.",
+            hint=f"{ACCURACY}({model.name}, {', '.join(names)}), or {ACCURACY}({model.name}) for columns of "
+            "these names.",
             span=span_of(call),
         )
     _check_argument_kinds(model, names, arguments, call, schema)

@@ -447,7 +447,7 @@ class ReleaseBlock:
         select.set("expressions", select.expressions + extra)
 
     def _locate_error_bars(self, measures: list[Measure]) -> tuple[ErrorBar | None, ...]:
-        """Where `_add_errors` put the errors of each output column."""
+        """Where `_add_error_columns` put the errors of each output column."""
         bars: list[ErrorBar | None] = []
         index = len(self._items)
         for barred in self._barred:

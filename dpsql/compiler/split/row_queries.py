@@ -73,7 +73,10 @@ def _synthetic_table_hint(declared: Sequence[tuple[Table, Column]], schema: Sche
     names = (f"{source}_like{number}" for number in ("", *range(2, len(taken) + 3)))
     name = next(candidate for candidate in names if candidate.lower() not in taken)
     listed = ", ".join(_quote_if_needed(column.name) for column in columns[:_MAX_SHOWN_COLUMNS])
-    return f" For rows like them: CREATE SYNTHETIC TABLE {_quote_if_needed(name)} AS SELECT {listed} FROM {_quote_if_needed(source)}."
+    return (
+        f" For rows like them: CREATE SYNTHETIC TABLE {_quote_if_needed(name)} AS SELECT {listed} FROM "
+        f"{_quote_if_needed(source)}."
+    )
 
 
 def _reads_table(synthetic: MadeTable, table: str) -> bool:

@@ -36,7 +36,10 @@ def _grant_budget(path: Path, name: str, as_json: bool, screen: Screen) -> None:
         }
         screen.print(json.dumps(document, indent=2))
         return
-    terms = f"epsilon {format_rounded_up(account.epsilon)}, delta {format_rounded_up(account.delta)}, {account.composition.value}"
+    terms = (
+        f"epsilon {format_rounded_up(account.epsilon)}, delta {format_rounded_up(account.delta)}, "
+        f"{account.composition.value}"
+    )
     if receipt is None:
         screen.print(f'the budget of "{name}" stands in the ledger as the schema has it: {terms}')
     else:

@@ -8,7 +8,6 @@ import difflib
 import os
 from collections.abc import Callable, Sequence
 
-import dpsql
 from dpsql.interfaces.cli.parser import (
     CommandParser,
     Subcommands,
@@ -22,6 +21,7 @@ from dpsql.interfaces.cli.parser import (
     parse_number,
 )
 from dpsql.interfaces.dbapi.url import is_server_url
+from dpsql.version import VERSION
 
 # What `dpsql serve` takes.
 
@@ -359,7 +359,7 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         prog="dpsql", usage=_USAGE, description="Ask SQL, get differentially private answers.", epilog=_EPILOG
     )
-    parser.add_argument("--version", action="version", version=f"dpsql {dpsql.__version__}")
+    parser.add_argument("--version", action="version", version=f"dpsql {VERSION}")
     commands = parser.add_subparsers(
         title="commands", dest="command", metavar="COMMAND", required=True, parser_class=CommandParser, prog="dpsql"
     )

@@ -254,6 +254,7 @@ def render_fish_script(nodes: Sequence[CommandNode]) -> str:
             if argument.takes is not ValueKind.TEXT:
                 there = f"{here}'" if argument.several and number == 0 else f"{here} {number}'"
                 lines.append(f"{there} {_render_fish_offer(argument, offers)}")
+    first_words = f"{' '.join(nodes[0].below)} {' '.join(_option_names(nodes[0].options))}"
     return f"""\
 # Completion of dpsql for fish, made by: dpsql completion fish
 function __dpsql_path
@@ -266,7 +267,7 @@ function __dpsql_path
             set skip ""
             continue
         end
-        if test -z "$at"; and not contains -- $word {" ".join(nodes[0].below)} {" ".join(_option_names(nodes[0].options))}
+        if test -z "$at"; and not contains -- $word {first_words}
             set at /repl
         end
         switch "$at:$word"

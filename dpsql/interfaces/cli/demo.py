@@ -8,10 +8,11 @@ import tempfile
 import textwrap
 from pathlib import Path
 
-import dpsql
 from dpsql.errors import Error, InterfaceError
 from dpsql.interfaces.cli.demo_hospital import SCHEMA, make_hospital
 from dpsql.interfaces.cli.query import print_answer
+from dpsql.interfaces.dbapi.connection import connect
+from dpsql.interfaces.dbapi.cursor import Cursor
 from dpsql.interfaces.display.terminal import BOLD, DIM, Screen
 
 WIDTH = 100
@@ -105,7 +106,7 @@ def _show_demo(screen: Screen, folder: Path) -> None:
     screen.print("Some thousand patients and their visits, in two CSV files; none of them exists. One YAML file says")
     screen.print("whom to protect and how much may be learned. Nothing else is needed to ask SQL.")
     _print_block(screen, SCHEMA)
-    with dpsql.connect(schema, user="ana") as connection, connection.cursor() as cursor:
+    with connect(schema, user="ana") as connection, connection.cursor() as cursor:
         for number, (title, note, sql) in enumerate(DEMO_QUERIES, 1):
             _print_title(screen, f"{number}. {title}", note)
             _run_query(screen, cursor, sql)
@@ -118,12 +119,12 @@ def _show_demo(screen: Screen, folder: Path) -> None:
         screen.print(str(connection.budget()))
 
 
-def _run_query(screen: Screen, cursor: dpsql.Cursor, sql: str) -> None:
+def _run_query(screen: Screen, cursor: Cursor, sql: str) -> None:
     _print_block(screen, sql + ";")
     print_answer(screen, cursor.execute(sql), "table")
 
 
-def _show_refusal(screen: Screen, cursor: dpsql.Cursor) -> None:
+def _show_refusal(screen: Screen, cursor: Cursor) -> None:
     _print_block(screen, REFUSED_QUERY + ";")
     try:
         cursor.execute(REFUSED_QUERY)

@@ -71,7 +71,8 @@ def _choose_unit(candidates: Sequence[UnitCandidate], screen: Screen) -> UnitCan
     screen.print("Whom should the schema protect? A privacy unit is all rows of one person.")
     for number, candidate in enumerate(candidates[:_MAX_CANDIDATES], 1):
         screen.print(
-            f"  {number}  {screen.style_output(escape_text(candidate.name), BOLD)}  {screen.style_output(candidate.why, DIM)}"
+            f"  {number}  {screen.style_output(escape_text(candidate.name), BOLD)}  "
+            f"{screen.style_output(candidate.why, DIM)}"
         )
     max_number = min(len(candidates), _MAX_CANDIDATES)
     while True:
@@ -89,7 +90,8 @@ def _print_draft(drafted: DraftResult, target: str, screen: Screen) -> None:
     draft = drafted.draft
     tables = f"{len(draft.tables)} table{'' if len(draft.tables) == 1 else 's'}"
     screen.print(
-        f"{escape_text(target)}: {tables}, unit {screen.style_output(escape_text(draft.unit), BOLD)}{_unit_reason(drafted)}"
+        f"{escape_text(target)}: {tables}, unit "
+        f"{screen.style_output(escape_text(draft.unit), BOLD)}{_unit_reason(drafted)}"
     )
     for what in draft.left_out:
         screen.print(f"  left out: {escape_text(what)}")

@@ -8,9 +8,8 @@ import re
 import sys
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import dpsql
 from dpsql.interfaces.dbapi.background_open import open_connection
 from dpsql.interfaces.dbapi.cursor import Cursor
 from dpsql.interfaces.dbapi.result import format_charge_lines
@@ -18,10 +17,13 @@ from dpsql.interfaces.display.terminal import Screen, UsageError, escape_lines
 from dpsql.interfaces.repl.cli_input import find_password_prompt, read_statements, settings_from_args
 from dpsql.interfaces.repl.view import DisplayOptions, format_answer
 
+if TYPE_CHECKING:
+    from dpsql.session.session import Explanation
+
 # `dpsql explain --json`: the fields of an explanation for tools; docs/cli.md describes them.
 
 
-def explanation_to_json(explained: dpsql.Explanation) -> dict[str, Any]:
+def explanation_to_json(explained: Explanation) -> dict[str, Any]:
     """Figures are the nearest floats; the ledger charges the exact ones."""
     outputs = zip(explained.outputs, explained.expected, strict=True)
     paid = explained.paid or (False,) * len(explained.releases)

@@ -1,1 +1,1 @@
-"""The Python door: PEP 249 over a session. Law: it holds no privacy logic, and sees released rows only."""
+"""The Python interface: PEP 249 over a session. Law: it holds no privacy logic, and sees released rows only."""

@@ -1,6 +1,6 @@
 """A connection for someone at a prompt: what the prompt shows is there at once, and the rest is opened behind it.
 
-Importing the engine and the SQL rooms takes longer than all else until a prompt is drawn; and nobody types a statement
+Importing the engine and the compiler takes longer than all else until a prompt is drawn; and nobody types a statement
 in that time.
 """
 

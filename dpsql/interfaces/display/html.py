@@ -44,7 +44,8 @@ def render_html_table(
 
 def _render_row(row: Sequence[Any], errors: Sequence[CellError | None], numbers: Sequence[bool]) -> str:
     cells = [format_cell(value, bar) for value, bar in zip(row, errors, strict=True)]
-    return f"<tr>{''.join(_render_tag('td', _render_cell(cell), number) for cell, number in zip(cells, numbers, strict=True))}</tr>"
+    tags = (_render_tag("td", _render_cell(cell), number) for cell, number in zip(cells, numbers, strict=True))
+    return f"<tr>{''.join(tags)}</tr>"
 
 
 def _render_cell(cell: DisplayCell) -> str:

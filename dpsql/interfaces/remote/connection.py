@@ -77,7 +77,7 @@ class ServerConnection:
         return "a socket of this machine" if self.address.is_local else "without TLS"
 
     def exchange_messages(self, data: bytes, on_reply: Callable[[BackendReply], None]) -> None:
-        """Send messages that end in Sync, and hand on all replies until the server is ready again.
+        """Send messages that end in Sync, and pass on every reply until the server is ready again.
 
         An error of the wire, or one that `on_reply` raises, ends the connection.
         """

@@ -1,4 +1,4 @@
-"""The SQLAlchemy door: `create_engine("dpsql:///clinic.yaml?user=ana")`. Law: it holds no privacy logic.
+"""The SQLAlchemy dialect: `create_engine("dpsql:///clinic.yaml?user=ana")`. Law: it holds no privacy logic.
 
     from sqlalchemy import create_engine, func, select
     from dpsql.interfaces.sqlalchemy import told

@@ -34,7 +34,7 @@ Elements of weight 1 that only take other values leave and enter at once: each m
 f + g. A unit changes one in each of G groups, and with the one that takes its place e = 2 (change_one; else e = 1):
 sum D = (f + g) e G and sum D^2 = (f + g)^2 e^2 G, again times k and k^2.
 
-More in `check_scores` (the best of some), `check_medians` (by local sensitivity), `check_sparse` (thresholds).
+More in `selections.py`: the best of some, medians by local sensitivity, thresholds.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ class BinPick:
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """A mechanism that looks at a tally, whose loss `check_studies` works out."""
+    """A mechanism over weighted rows, whose loss `studies.py` works out."""
 
     kind: str
     epsilon: Fraction | None

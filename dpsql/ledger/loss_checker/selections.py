@@ -1,6 +1,6 @@
 """What a choice by scores loses, worked out again for the checker.
 
-Law: as `checker`, independent; it imports nothing of privacy.
+Law: as `checker.py`, independent; it imports nothing of privacy.
 
 A unit's coming, leaving or changing moves the cells by a vector d with the norms of the record, and the scores of the
 candidates, which are linear in the cells, with them. What matters is the spread S of these moves in each block: if all
@@ -94,7 +94,7 @@ def _penalty_width(first: int, steps: int, fine: int) -> int:
         return int(high.to_integral_value(ROUND_CEILING)) - int(low.to_integral_value(ROUND_CEILING))
 
 
-# What a median by its local sensitivity loses, from the record of it: a part of `checker`, and as independent.
+# What a median by its local sensitivity loses, from the record of it: a part of the checker, and as independent.
 #
 # Neighbors differ in at most `blocks` blocks, in each by at most `steps` values that come or go.
 #
@@ -176,7 +176,7 @@ def _to_decimal(value: Fraction) -> Decimal:
 
 # What threshold queries and the holdout lose, worked out again for the checker.
 #
-# Law: as `checker`, independent; it imports nothing of privacy.
+# Law: as `checker.py`, independent; it imports nothing of privacy.
 #
 # One run ends with an answer above the threshold. What is compared moves by at most l1. So does the largest of those
 # below, for which the noise of the threshold makes up: l1/threshold_scale. The last one must then come out above a

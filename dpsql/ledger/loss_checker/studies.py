@@ -1,6 +1,6 @@
 """What a study loses, computed again from its record: one function for each kind.
 
-Law: as of `checker`. Nothing of `privacy` is imported; each formula is derived here once more, in exact fractions. A
+Law: as of `checker.py`. Nothing of `privacy` is imported; each formula is derived here once more, in exact fractions. A
 record that is not understood to the last name raises ValueError, KeyError or TypeError, and is then unreadable.
 """
 
@@ -13,7 +13,7 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
-# What one unit adds to the tally of a study, and the figures of its record: see `check_studies` for the law.
+# What one unit adds to the weighted rows of a study, and the figures of its record.
 
 LossTriple = tuple[Fraction | None, Fraction, Fraction]
 """Epsilon, where the loss is pure; rho; delta."""
@@ -64,7 +64,7 @@ def read_positive_fraction(text: Any) -> Fraction:
     return value
 
 
-# What a model loses, computed again from its record: see `check_studies` for the law.
+# What a model loses, computed again from its record.
 #
 # A minimiser of a ridge-convex sum moves by (moved gradient) / ridge, and the gradient of a row's logistic loss is no
 # longer than the row's weight. In steps of 1/(ridge * steps) that is steps * (sides * moved / whole), and what the

@@ -225,7 +225,10 @@ def advise_units(schema: Schema, table: Table, report: TableReport) -> Iterator[
     yield from _advise_unique_unit(schema, table, report)
     if report.rows and report.without_unit:
         share = report.without_unit / report.rows
-        what = f"{_format_count(report.without_unit)} rows ({_format_percent(share)}) belong to no unit, and are in no answer"
+        what = (
+            f"{_format_count(report.without_unit)} rows ({_format_percent(share)}) belong to no unit, and "
+            "are in no answer"
+        )
         yield SchemaFinding(Severity.MEND if share > NOTABLE_SHARE else Severity.BETTER, where, what)
     if report.orphans and isinstance(table.unit, ForeignUnit):
         what = f'{_format_count(report.orphans)} rows name a row of "{table.unit.table}" that is not there'
@@ -299,7 +302,10 @@ def advise_dataset(schema: Schema, reports: Sequence[TableReport]) -> Iterator[S
     delta = schema.privacy.budget.delta
     if units and delta * units >= Fraction(1, 10):
         level = Severity.MEND if delta * units >= 1 else Severity.BETTER
-        what = f"delta is {format_rounded_up(delta)} with {_format_count(units)} units: it should be far below one in so many"
+        what = (
+            f"delta is {format_rounded_up(delta)} with {_format_count(units)} units: it should be far below "
+            "one in so many"
+        )
         proposed = Fraction(1, 10 ** (len(str(units)) + 1))
         yield SchemaFinding(level, "privacy.budget", what, f"delta: {format_rounded_up(proposed)}", from_data=True)
     yield from _advise_norm(schema, [report for report in reports if report.norms])

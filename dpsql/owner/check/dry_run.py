@@ -1,8 +1,8 @@
 """Statements as analysts would ask them, without noise, charge or trace: the owner's rehearsal.
 
 Law: the ledger is a file in a folder of its own that is gone at the end, so nothing is charged to anyone and no data
-version is registered. No noise is drawn, so what comes back is exact: it is for whoever has the data, and for no door
-but the owner's command line.
+version is registered. No noise is drawn, so what comes back is exact: it is for whoever has the data, and for no
+interface but the owner's command line.
 """
 
 from __future__ import annotations

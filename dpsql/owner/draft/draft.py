@@ -154,7 +154,10 @@ class _DraftWriter:
             columns = ", ".join(_quote_identifier(column.name) for column in table.columns if column.type is not None)
             qualified_name = ".".join(_quote_identifier(part) for part in table.place)
             assert isinstance(table.source, Files)
-            text = f"\\copy (SELECT {columns} FROM {qualified_name}) TO {_quote_sql_text(table.source.patterns[0])} CSV HEADER"
+            text = (
+                f"\\copy (SELECT {columns} FROM {qualified_name}) TO "
+                f"{_quote_sql_text(table.source.patterns[0])} CSV HEADER"
+            )
             lines.append(f'#   psql "$DATABASE_URL" -c {format_comment(_quote_shell(text))}')
         return lines
 
@@ -174,7 +177,8 @@ class _DraftWriter:
                 (f"neighbors: {options.neighbors}", _NEIGHBORS_NOTES[options.neighbors]),
                 (f"budget: {{epsilon: {epsilon}, delta: {delta}}}", budget),
                 (
-                    f"query: {{epsilon: {format_rounded_down(options.epsilon / 20)}, delta: {format_rounded_down(options.delta / 100)}}}",
+                    f"query: {{epsilon: {format_rounded_down(options.epsilon / 20)}, delta: "
+                    f"{format_rounded_down(options.delta / 100)}}}",
                     "what a statement asks for unless it says otherwise",
                 ),
                 (

@@ -58,7 +58,8 @@ def round_up(number: int) -> int:
 def round_outward(low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
     """The range rounded outward; one that begins near zero begins there.
 
-    >>> [tuple(map(str, round_outward(Fraction(low), Fraction(high)))) for low, high in ((21, 1874), (1931, 2024), (7, 7))]
+    >>> ranges = (21, 1874), (1931, 2024), (7, 7)
+    >>> [tuple(map(str, round_outward(Fraction(low), Fraction(high)))) for low, high in ranges]
     [('0', '2000'), ('1930', '2030'), ('5', '10')]
     """
     width = high - low

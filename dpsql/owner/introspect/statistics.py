@@ -1,7 +1,7 @@
 """What the rows of a table are like, in exact figures: for the owner alone, who has them.
 
-Law: nothing here is reachable from an analyst's statement; only the room `owner` asks. A figure that leaves by way of a
-schema (a bound, a list of values) is not private, and whoever proposes it says so.
+Law: nothing here is reachable from an analyst's statement; only the package `owner` asks. A figure that leaves by way
+of a schema (a bound, a list of values) is not private, and whoever proposes it says so.
 """
 
 from __future__ import annotations
@@ -219,7 +219,8 @@ def find_common_values(
     value = _typed_sql(column)
     counted = "count(*)" if unit is None else f"count(DISTINCT {quote_identifier(unit)})"
     rows = ask(
-        f"SELECT CAST(v AS VARCHAR), n FROM (SELECT {value} AS v, {counted} AS n FROM {render_source(source)} GROUP BY ALL) "
+        f"SELECT CAST(v AS VARCHAR), n FROM (SELECT {value} AS v, {counted} AS n FROM "
+        f"{render_source(source)} GROUP BY ALL) "
         f"WHERE v IS NOT NULL ORDER BY v LIMIT {max_values + 1}"
     )
     if len(rows) > max_values:

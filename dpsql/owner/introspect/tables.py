@@ -269,7 +269,8 @@ def _csv_rows_sql(path: str, dialect: _CsvDialect) -> str:
     columns = ", ".join(f"'c{index}': 'VARCHAR'" for index in range(len(dialect.types)))
     quote = quote_literal(dialect.quote)
     return (
-        f"(SELECT * FROM read_csv({quote_literal(path)}, auto_detect = false, header = {quote_literal(dialect.has_header)},"
+        f"(SELECT * FROM read_csv({quote_literal(path)}, auto_detect = false, header = "
+        f"{quote_literal(dialect.has_header)},"
         f" delim = {quote_literal(dialect.delimiter)}, quote = {quote}, escape = {quote}, columns = {{{columns}}})"
         f" LIMIT {MAX_SNIFFED_LINES})"
     )

@@ -80,7 +80,8 @@ class NoisyMoments:
     def explain_lines(self) -> tuple[str, ...]:
         error = standard_error(self.noise) / ((1 << 2 * FEATURE_BITS - self.shift) * self.mass.whole)
         return (
-            f"linear regression from {len(moment_pairs(self.design))} noisy moments (of features and label between -1 and 1)",
+            f"linear regression from {len(moment_pairs(self.design))} noisy moments (of features and label "
+            "between -1 and 1)",
             f"each moment errs by {error:.3g}; what that makes of coefficients depends on the rows",
         )
 

@@ -17,8 +17,8 @@ determinant takes half (their Delta).
 
 Privacy, of what is released (Iyengar et al. 2019, approximate minima perturbation). The b that is drawn is a whole
 multiple of h = scale / 2^30, and the solver stops before the end. Let b be an ideal one, of the same uniform R and
-sign: |b|/h = -t ln R and |K| = floor(t (c - ln R)) (`sampling`), t = 2^30, with t c between 0 and 1. So |b - hK| <= h,
-and with the rounding of hK to a float at most 2h (beyond 2^53 steps it would be more: probability exp(-2^23)). The
+sign: |b|/h = -t ln R and |K| = floor(t (c - ln R)) (`sampling.py`), t = 2^30, with t c between 0 and 1. So |b - hK| <=
+h, and with the rounding of hK to a float at most 2h (beyond 2^53 steps it would be more: probability exp(-2^23)). The
 minimiser moves by at most |b - b'| / ridge and the solver stops within tau / ridge: what is rounded lies within
 
     gamma = (tau + 2 h sqrt(d)) / ridge

@@ -1,7 +1,8 @@
 """Logistic regression by output perturbation: the minimiser of a regularised sum of losses, with noise.
 
 Stability: neighbors move the minimiser by at most mass.l1 / whole rows' worth of gradient, divided by the ridge
-(`minimiser`); the solver is within tau / ridge of it on both sides. So the vectors that are noised differ by at most
+(`logistic_solver.py`); the solver is within tau / ridge of it on both sides. So the vectors that are noised differ by
+at most
 
     D = (mass.l1 / whole + 2 tau) / ridge        in L2, and by sqrt(d) D in L1.
 

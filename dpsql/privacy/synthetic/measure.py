@@ -1,6 +1,6 @@
 """How a synthetic table looks at private rows: noisy totals, noisy marginals, and the marginal that is furthest off.
 
-Law: of the rooms that make a synthetic table, this one alone sees a tally, and what it gives out is noisy or chosen.
+Law: of the modules that make a synthetic table, this one alone sees a tally, and what it gives out is noisy or chosen.
 What it is told, estimates and handicaps, must be public: worked out from what it gave out before.
 
 A marginal is the weight of the rows for each tuple of codes of some axes. Neighbors move the weights of a tally by a

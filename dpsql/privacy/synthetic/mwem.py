@@ -1,14 +1,15 @@
 """Multiplicative weights with the exponential mechanism (Hardt, Ligett, McSherry 2012), over an enumerated domain.
 
-Round by round the marginal is chosen on which the current estimate is furthest off (`looks.Contest`), measured with
-noise, and the estimate is multiplied towards it. As in practice, and unlike the paper, whole marginals are measured and
-not single counting queries (a marginal's cells are disjoint: one unit moves one of them, or as much in several); every
-round learns from all measurements so far; and the last estimate is used, not the average. The total is a noisy one.
+Round by round the marginal is chosen on which the current estimate is furthest off (`measure.MarginalSelector`),
+measured with noise, and the estimate is multiplied towards it. As in practice, and unlike the paper, whole marginals
+are measured and not single counting queries (a marginal's cells are disjoint: one unit moves one of them, or as much in
+several); every round learns from all measurements so far; and the last estimate is used, not the average. The total is
+a noisy one.
 
 The estimate A is a table of floats. That is sound: it is worked out from noisy values alone. For a measurement m of the
 queries q, the paper's step is A(x) <- A(x) exp(sum of q(x) (m_q - q(A)) / (2n)), normalised to n. That is a step of
-length 1/(2n) of mirror descent on the squared residuals, so `fit_estimate` takes such steps over all measurements together,
-longer or shorter as the residuals allow.
+length 1/(2n) of mirror descent on the squared residuals, so `fit_estimate` takes such steps over all measurements
+together, longer or shorter as the residuals allow.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Synthetic tables: what is looked at, what it costs, and the rows that are made of it.
 
-Three methods look at the same things (`looks`), in different numbers:
+Three methods look at the same things (`measure.py`), in different numbers:
 
                     total    one-way marginals    rounds: choose, then measure
     mwem            once     -                    any one- or two-way marginal, `rounds` times
@@ -8,8 +8,8 @@ Three methods look at the same things (`looks`), in different numbers:
     independent     once     each                 -
 
 Privacy: the sum of the losses of these looks, one after another. What they gave out decides everything else: the fit
-(`mwem`, `forest`), the rows drawn from it (`rounding`) and the figures of how good they are (`fidelity`) see no private
-row. The number of rows is the noisy total, never the exact one.
+(`mwem.py`, `mst.py`), the rows drawn from it (`sample_rows.py`) and the figures of how good they are
+(`marginal_error.py`) see no private row. The number of rows is the noisy total, never the exact one.
 
 What comes of it has one column that says what a row is (PARTS), one with a figure, one of codes for each axis, and one
 of places within bins for each axis that has bins. A row of the part ROW is a row of the synthetic table, in random

@@ -98,7 +98,8 @@ def read_create_options(request: CreateRequest, own_names: tuple[str, ...]) -> C
         for option in options:
             _require_option(request.command.kind, option, own_names)
         others = tuple(option for option in options if option.name not in own_names)
-        settings = apply_options(request.queries.settings.statement, request.queries.dataset.schema, others)
+        context = request.queries.context
+        settings = apply_options(context.settings.statement, context.dataset.schema, others)
     except Error as error:
         error.statement = request.sql
         raise

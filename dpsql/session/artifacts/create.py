@@ -69,15 +69,15 @@ def _build_request(
 
 
 def _check_database(queries: QueryExecutor, command: ArtifactCommand) -> None:
-    if command.database is not None and command.database.lower() != queries.dataset.schema.database.lower():
+    if command.database is not None and command.database.lower() != queries.context.dataset.schema.database.lower():
         raise unknown_schema_error(command.database, command.span)
 
 
 def require_object(queries: QueryExecutor, kind: str, name: str, span: Span | None) -> CreatedObject:
     """The account's own object of that name, as it is now."""
-    stored = queries.own.find_object(kind, name)
+    stored = queries.namespace.find_object(kind, name)
     if stored is None:
-        names = [owned.name for owned in queries.own.all_objects if owned.kind == kind]
+        names = [owned.name for owned in queries.namespace.all_objects if owned.kind == kind]
         raise UnknownTable(f'{kind} "{name}" does not exist', hint=f"Yours: {', '.join(names)}." if names else None,
                            span=span)  # fmt: skip
     return stored
@@ -97,12 +97,13 @@ def _execute_create(request: CreateRequest) -> StatementResult:
         error.span = command.span
         raise error
     artifact = ARTIFACT_BUILDERS[command.kind].create_artifact(request)
+    context = queries.context
     stored = CreatedObject(
-        command.kind, command.name, artifact.release, json.dumps(artifact.definition), queries.clock()
+        command.kind, command.name, artifact.release, json.dumps(artifact.definition), context.clock()
     )
     with _annotate_name_conflict(command):
-        queries.dataset.ledger.objects.save_object(queries.role.account.name, stored, instead=command.instead)
-    queries.own.refresh()
+        context.dataset.ledger.objects.save_object(context.account.name, stored, instead=command.instead)
+    queries.namespace.refresh()
     return replace(artifact.answer, command=tag)
 
 
@@ -120,7 +121,7 @@ def _annotate_name_conflict(command: CreateCommand) -> Iterator[None]:
 
 def _find_existing(queries: QueryExecutor, command: CreateCommand) -> CreatedObject | None:
     """What has the name already, of the account's own; what the schema or the catalog has cannot be taken."""
-    schema = queries.dataset.schema
+    schema = queries.context.dataset.schema
     declared = any(relation.name.lower() == command.name.lower() for relation in schema.relations)
     if declared or catalog_schema_of(schema, "", command.name) is not None:
         raise ProgrammingError(
@@ -129,18 +130,19 @@ def _find_existing(queries: QueryExecutor, command: CreateCommand) -> CreatedObj
             span=command.span,
             sqlstate="42P07",
         )
-    queries.own.refresh()
+    queries.namespace.refresh()
     return next(
-        (relation for relation in queries.own.all_objects if relation.name.lower() == command.name.lower()), None
+        (relation for relation in queries.namespace.all_objects if relation.name.lower() == command.name.lower()), None
     )
 
 
 def _execute_drop(queries: QueryExecutor, command: DropCommand) -> StatementResult:
     tag = f"DROP {command.kind.upper()}"
-    was_dropped = queries.dataset.ledger.objects.drop_object(queries.role.account.name, command.kind, command.name)
+    context = queries.context
+    was_dropped = context.dataset.ledger.objects.drop_object(context.account.name, command.kind, command.name)
     if not was_dropped and not command.if_there:
         require_object(queries, command.kind, command.name, command.span)
-    queries.own.refresh()
+    queries.namespace.refresh()
     notice = () if was_dropped else (f'{command.kind} "{command.name}" does not exist, nothing was dropped',)
     return replace(build_command_result(tag), notices=notice)
 
@@ -150,13 +152,13 @@ def _execute_show(queries: QueryExecutor, command: ShowArtifactsCommand) -> Stat
     if name is None:
         return _list_objects(queries, kind, command.json)
     stored = require_object(queries, kind, name, command.span)
-    body, maker = queries.own.release_body(stored), ARTIFACT_BUILDERS[kind]
+    body, maker = queries.namespace.release_body(stored), ARTIFACT_BUILDERS[kind]
     return build_json_result(name, maker.to_record(stored, body), "SHOW") if command.json else maker.show(stored, body)
 
 
 def _list_objects(queries: QueryExecutor, kind: str, as_json: bool) -> StatementResult:
-    queries.own.refresh()
-    listed = [stored for stored in queries.own.all_objects if stored.kind == kind]
+    queries.namespace.refresh()
+    listed = [stored for stored in queries.namespace.all_objects if stored.kind == kind]
     rows = [(stored.name, json.loads(stored.definition)["statement"], stored.at) for stored in listed]
     if as_json:
         plain = [

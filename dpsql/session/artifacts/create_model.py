@@ -79,7 +79,8 @@ class ModelBuilder:
             "axes": axes_to_json(studied.axes),
         }
         (number,) = bought.numbers
-        stored = CreatedObject(MODEL, request.command.name, number, json.dumps(definition), request.queries.clock())
+        now = request.queries.context.clock()
+        stored = CreatedObject(MODEL, request.command.name, number, json.dumps(definition), now)
         answer = self.show(stored, release_to_bytes(bought.releases[0]))
         charged_answer = replace(
             answer, loss=bought.loss, receipts=bought.receipts, settings=settings, notices=_model_notices(studied)
@@ -138,10 +139,16 @@ def _read_model_options(model_options: Mapping[str, Option], linear: bool) -> Mo
 
 
 def _compile_model(request: CreateRequest, model_options: ModelOptions, settings: Settings) -> CompiledStudy:
-    queries, command = request.queries, request.command
-    rows = queries.own.with_refresh(
+    namespace, context, command = request.queries.namespace, request.queries.context, request.command
+    rows = namespace.with_refresh(
         lambda: compile_weighted_rows(
-            request.sql, command.query, queries.own.schema, settings, request.parameters, queries.clock(), queries.who
+            request.sql,
+            command.query,
+            namespace.schema,
+            settings,
+            request.parameters,
+            context.clock(),
+            context.identity,
         )
     )
     try:

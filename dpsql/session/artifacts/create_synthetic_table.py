@@ -103,7 +103,7 @@ class SyntheticTableDraft:
 
 
 class SyntheticTableBuilder:
-    """See `base.Maker`."""
+    """See `base.ArtifactBuilder`."""
 
     @property
     def columns(self) -> tuple[OutputColumn, ...]:
@@ -211,14 +211,14 @@ def _compile_rows(request: CreateRequest, settings: Settings) -> StudyRows:
         return compile_weighted_rows(
             request.sql,
             request.command.query,
-            queries.own.schema,
+            queries.namespace.schema,
             settings,
             request.parameters,
-            queries.clock(),
-            queries.who,
+            queries.context.clock(),
+            queries.context.identity,
         )
 
-    rows = queries.own.with_refresh(compile_rows)
+    rows = queries.namespace.with_refresh(compile_rows)
     for name, span in zip(rows.names, rows.spans, strict=True):
         if name == UNNAMED_COLUMN:
             raise InvalidSyntax("a column of a synthetic table needs a name",
@@ -252,8 +252,7 @@ class UndeclaredValues:
     def _queries(self) -> QueryExecutor:
         epsilon, delta = self.settings.epsilon * VALUES_SHARE / self.columns, self.settings.delta / 2 / self.columns
         part = replace(self.settings, epsilon=epsilon, delta=delta)
-        queries = self.asked.queries
-        return replace(queries, settings=replace(queries.settings, statement=part))
+        return self.asked.queries.with_settings(part)
 
     @property
     def _sql(self) -> str:

@@ -124,7 +124,7 @@ def _axis_range(axis: Axis) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class ModelTermRecord:
-    """`value` is as `plain.tell` has it; None where the feature is a number or a boolean (`truth`)."""
+    """`value` is as `serialization.dumps` has it; None where the feature is a number or a boolean (`truth`)."""
 
     feature: str
     value: Any
@@ -135,7 +135,7 @@ class ModelTermRecord:
 
 @dataclass(frozen=True)
 class ModelRecord:
-    """For programs. `classes` are as `plain.tell` has them."""
+    """For programs. `classes` are as `serialization.dumps` has them."""
 
     name: str
     family: str

@@ -121,15 +121,16 @@ class ObjectNamespace:
 
     @property
     def cache_key(self) -> Hashable:
-        """What a statement that may name them is compiled with."""
-        return tuple((stored.kind, stored.name, stored.release) for stored in self.all_objects)
+        """What a statement is compiled with that may name them: the schema, the data's version, and all of them."""
+        objects = tuple((stored.kind, stored.name, stored.release, stored.definition) for stored in self.all_objects)
+        return self.resolved.hash, self.resolved.version, objects
 
     @property
     def schema(self) -> Resolved:
         """The schema with the account's tables and models."""
         if not self.all_objects:
             return self.resolved
-        key = (self.resolved.hash, self.resolved.version, self.account, self.cache_key)
+        key = (self.account, self.cache_key)
         cached = self.seen.schemas.get(key)
         if cached is not None:
             return cached

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dpsql.compiler.split.declared_statistics import check_statistics
 from dpsql.engines.base import Engine
+from dpsql.errors import StaleData
 from dpsql.ledger.base import Account, Ledger
 from dpsql.schema.fingerprint import hash_schema
 from dpsql.schema.load import load_schema, schema_from_dict
@@ -53,8 +54,16 @@ class Dataset:
         pins.check_current(self.schema, self.ledger, self.resolved.version, now_utc())
 
     def check_unchanged(self) -> None:
-        """Before a charge. Files are pinned: it buys an answer about the registered version or nothing."""
+        """Files are pinned: what is asked is answered about the registered version or not at all."""
         pins.check_unchanged(self.schema, self.ledger, self.resolved.version, now_utc())
+
+    def check_files(self) -> None:
+        """Before a charge, which checks itself that the version is the one that is served (`check_current`)."""
+        try:
+            self.check_read()
+        except StaleData:
+            self.check_current()  # files that were registered since are no fault of theirs
+            raise
 
     def check_read(self) -> None:
         """After a run: the files are still those of the version."""

@@ -166,9 +166,11 @@ class Runs:
 
     def new_handle(self, milliseconds: int) -> StatementHandle:
         """For a statement that begins now; 0: it may wait for ever."""
-        return StatementHandle(
-            self._clock.now() + milliseconds * (NANOSECONDS_PER_SECOND // 1000) if milliseconds else None
-        )
+        return StatementHandle(self.deadline_after(milliseconds))
+
+    def deadline_after(self, milliseconds: int) -> int | None:
+        """Of a statement that begins now; 0: it may wait for ever."""
+        return self._clock.now() + milliseconds * (NANOSECONDS_PER_SECOND // 1000) if milliseconds else None
 
     def check_cancellation(self, ticket: StatementHandle) -> None:
         """Raise QueryCanceled if the statement is to end here, where nothing was charged yet."""
@@ -297,19 +299,28 @@ class Runs:
     def _wait_for_other_process(
         self, data: RunContext, job: ReleaseJob | InteractiveJob, run: _Run
     ) -> RunOutcome | None:
-        """What another process's run has come to, once that is to be seen; None: the release is ours to run."""
+        """What another process's run has come to, once that is to be seen; None: the release is ours to run.
+
+        Where ends are not on a grid, its lease is asked for at once: it is refused where there is a run or a body.
+        """
         try:
+            if not self._grid and self._take_lease(data, job, run):
+                return None
             while True:
                 seen = self._poll_until_over(data, job.release)
                 body = data.ledger.read_body(job.release)
                 if body is not None:
                     self._delay_until_visible(seen, run.start)
                     return RunOutcome(body)
-                run.start = self._clock.now()
-                if data.ledger.begin_run(job.release, run.holder, LEASE_SECONDS).holder == run.holder:
+                if self._take_lease(data, job, run):
                     return None
         except Error as error:
             return RunOutcome(error=_without_context(error))
+
+    def _take_lease(self, data: RunContext, job: ReleaseJob | InteractiveJob, run: _Run) -> bool:
+        """Whether the release is ours to run: nobody else runs it, and it is not stored."""
+        run.start = self._clock.now()
+        return data.ledger.begin_run(job.release, run.holder, LEASE_SECONDS).holder == run.holder
 
     def _poll_until_over(self, data: RunContext, release: int) -> RunLease | None:
         """Until the run of another process, if there is one, is over and its end is to be seen."""
@@ -413,15 +424,11 @@ def _lease_heartbeat(ledger: Ledger, release: int, holder: str) -> Iterator[None
 def attempt_run(data: RunContext, job: ReleaseJob | InteractiveJob) -> RunOutcome:
     """Run, perturb, store: the body that was read back, or why there is none.
 
+    Who calls it has the release's lease, which is given for one that is not stored.
+
     Privacy: whatever fails once the engine was asked has one text, and its error is made here, not raised: it has no
     cause, context or traceback, whose frames would hold rows.
     """
-    try:
-        body = data.ledger.read_body(job.release)  # by a run that has ended since the charge
-        if body is not None:
-            return RunOutcome(body)
-    except Error as error:
-        return RunOutcome(error=_without_context(error))
     try:
         released = _run_and_perturb(data, job)
     except StaleData as error:

@@ -139,9 +139,9 @@ class Interaction:
     """One mechanism, from before it is paid for to its end. Its questions come one after another."""
 
     def __init__(self, queries: QueryExecutor, terms: MechanismTerms) -> None:
-        statement = queries.settings.statement
+        statement = queries.context.settings.statement
         self.terms = terms
-        self.account = queries.role.account
+        self.account = queries.context.account
         self.asked = 0
         self.charged: Charge = NO_CHARGE
         self.receipt: Receipt | None = None
@@ -193,7 +193,8 @@ class Interaction:
         if spec is None:
             return Forecast(terms.epsilon, None, terms.answers, None, questions, confidence)
         loss, paid = spec.loss, self._claim is not None
-        refused = not paid and not queries.dataset.ledger.get_balance(queries.role.account).admits(cost_of(loss))
+        ledger = queries.context.dataset.ledger
+        refused = not paid and not ledger.get_balance(queries.context.account).admits(cost_of(loss))
         return Forecast(
             loss.epsilon, loss.rho, terms.answers, spec.sensitivity, questions, confidence,
             spec.accuracy_margin(questions, miss), spec.answer_error(miss), paid, refused,
@@ -254,13 +255,13 @@ class Interaction:
                 raise self._too_sensitive_error(question, spec, sql)
             self._charge_mechanism(queries, spec)
             answer = self._run_question(queries, question_id, question, beside)
-        self._last = question_id, answer, queries.buyer.ticket
+        self._last = question_id, answer, queries.context.cancel
         before = tuple(earlier for earlier in self._untold if earlier is not answer)
         self._untold.clear()
         return MechanismReply(answer, before, self.answers_left)
 
     def require_account(self, queries: QueryExecutor) -> None:
-        if queries.role.account != self.account:
+        if queries.context.account != self.account:
             raise AccessDenied("the mechanism is another account's", hint="Begin one of your own.")
 
     def _recall_answer(self, queries: QueryExecutor, question_id: _QuestionId) -> MechanismAnswer | None:
@@ -276,23 +277,22 @@ class Interaction:
         """Privacy: nothing is asked before all of it is charged, durably; later questions are charged nothing."""
         try:
             if self._claim is not None:
-                queries.buyer.require_account_active()
+                queries.purchase.require_account_active()
                 return
             loss = spec.loss
             assert loss.epsilon is not None
             sensitivity = spec.sensitivity * self.terms.divisor
             text = f"{self.terms.text}, sensitivity => {format_fraction(sensitivity)})"
             plan = hashlib.sha256(f"{text}\n{self._settings!r}".encode()).hexdigest()
-            request = ReleaseRequest(
-                plan, queries.dataset.resolved.version, loss, (), mechanisms=write_sparse_vector_record(spec), once=True
-            )
-            claim = queries.buyer.charge_mechanism(request, text, replace(self._settings, epsilon=loss.epsilon))
+            version, record = queries.context.dataset.resolved.version, write_sparse_vector_record(spec)
+            request = ReleaseRequest(plan, version, loss, (), mechanisms=record, once=True)
+            claim = queries.purchase.charge_mechanism(request, text, replace(self._settings, epsilon=loss.epsilon))
         except StaleData:
             self.ended = "the data has another version than it was begun on" if self._claim else None
             raise
         self._spec, self._claim, self.receipt = spec, claim, claim.receipt
-        self._watch = SparseVectorState(spec, queries.buyer.sampler)
-        self.charged = queries.buyer.charge_so_far
+        self._watch = SparseVectorState(spec, queries.purchase.sampler)
+        self.charged = queries.purchase.charge_so_far
 
     def _run_question(
         self, queries: QueryExecutor, question_id: _QuestionId, question: MeasuredQuestion, beside: Fraction | None
@@ -303,7 +303,7 @@ class Interaction:
         threshold_question = ThresholdQuery(question.worth / self.terms.divisor, question.l1, beside)
         self._pending = (number, question_id)
         try:
-            body = queries.buyer.submit(
+            body = queries.purchase.submit(
                 InteractiveJob(claim.release, question.sql, number, threshold_question, sparse_vector)
             )
         except QueryCanceled:  # the run goes on
@@ -319,7 +319,7 @@ class Interaction:
             return None
         number, question_id = self._pending
         try:
-            body = queries.buyer.pending_answer(self._claim.release, number)
+            body = queries.purchase.pending_answer(self._claim.release, number)
         except QueryCanceled:
             raise
         except Error:
@@ -359,7 +359,8 @@ class Interaction:
     def _too_sensitive_error(self, question: MeasuredQuestion, spec: SparseVector, sql: str) -> InvalidParameter:
         max_sensitivity = spec.sensitivity * self.terms.divisor
         error = InvalidParameter(
-            f"one unit moves this number by up to {format_rounded_up(question.sensitivity)}, and {self.terms.name} was made for"
+            f"one unit moves this number by up to {format_rounded_up(question.sensitivity)}, and "
+            f"{self.terms.name} was made for"
             f" at most {format_rounded_up(max_sensitivity)}",
             detail="Nothing was asked.",
             hint="Narrow its values with CLIP, or begin a new one with a larger sensitivity.",

@@ -6,7 +6,7 @@ and ask nothing. A transaction neither ends nor undoes them: what was charged an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
@@ -57,7 +57,7 @@ def declare_threshold(
     sensitivity: Fraction | None = None,
 ) -> Interaction:
     """Which of many questions lie above a threshold. Nothing is charged until the first one is asked."""
-    epsilon = queries.settings.statement.epsilon if epsilon is None else epsilon
+    epsilon = queries.context.settings.statement.epsilon if epsilon is None else epsilon
     require_positive(epsilon=epsilon, sensitivity=sensitivity)
     times = _require_count("answers", answers)
 
@@ -127,7 +127,6 @@ MAX_MEAN = 10**30
 """Far beyond any, and far within a double."""
 
 ColumnTypes = tuple[tuple[str, Type], ...]
-QueryRunner = Callable[[str, Sequence[Parameter]], StatementResult]
 
 _COLUMNS: Mapping[str, ColumnTypes] = {
     THRESHOLD: (("above", BOOLEAN), ("left", INTEGER)),
@@ -168,13 +167,13 @@ class MechanismRegistry:
         name, existing = command.name, self._held.get(command.name)
         if not name or len(name) > MAX_NAME_LENGTH:
             raise ProgrammingError("a name has 1 to 63 characters", span=command.span, sqlstate="42602")
-        if existing is not None and existing.account == queries.role.account:
+        if existing is not None and existing.account == queries.context.account:
             hint = "CLOSE it, or take another name."
             raise ProgrammingError(f'{existing.terms.kind} "{name}" already exists', hint=hint, span=command.span,
                                    sqlstate="42P03")  # fmt: skip
         if len(self._held) >= MAX_MECHANISMS:  # those that a change of the role has ended make room
             self._held = {
-                key: mechanism for key, mechanism in self._held.items() if mechanism.account == queries.role.account
+                key: mechanism for key, mechanism in self._held.items() if mechanism.account == queries.context.account
             }
         if len(self._held) >= MAX_MECHANISMS:
             raise LimitExceeded(
@@ -190,7 +189,7 @@ class MechanismRegistry:
             ("ended", TEXT),
         )
         mechanisms = {
-            name: mechanism for name, mechanism in self._held.items() if mechanism.account == queries.role.account
+            name: mechanism for name, mechanism in self._held.items() if mechanism.account == queries.context.account
         }
         rows = [(name, mechanism.asked, mechanism.answers_left, str(mechanism.charged), mechanism.ended)
                 for name, mechanism in mechanisms.items() if mechanism.terms.kind == kind]  # fmt: skip
@@ -218,20 +217,14 @@ class MechanismRegistry:
         return (("answer", TEXT),) if command.json else _COLUMNS[kind]
 
     def submit_query(
-        self,
-        queries: QueryExecutor,
-        command: SubmitQuery,
-        sql: str,
-        parameters: Sequence[Parameter],
-        query: QueryRunner,
+        self, queries: QueryExecutor, command: SubmitQuery, sql: str, parameters: Sequence[Parameter]
     ) -> StatementResult:
-        """`query` answers what stands behind AGAINST, if it is free."""
         mechanism, question = self.get_mechanism(command.name), command.question
         if question is None:
             raise InvalidSyntax("ASK takes a question", hint="For example: ASK busy SELECT COUNT(*) FROM visits.")
         bind_parameters(tokenize(sql), parameters)  # as many as there are placeholders
         mechanism.require_account(queries)
-        mean = _read_training_mean(mechanism.terms.kind, command, sql, parameters, query, queries.buyer.ticket)
+        mean = _read_training_mean(mechanism.terms.kind, command, sql, parameters, queries)
         min_sensitivity = _declared_sensitivity(command)
         begun = mechanism.receipt is not None
         with relocate_errors(sql, question.offset):
@@ -322,12 +315,7 @@ def _locate_errors(span: Span) -> Iterator[None]:
 
 
 def _read_training_mean(
-    kind: str,
-    command: SubmitQuery,
-    sql: str,
-    parameters: Sequence[Parameter],
-    query: QueryRunner,
-    ticket: StatementHandle,
+    kind: str, command: SubmitQuery, sql: str, parameters: Sequence[Parameter], queries: QueryExecutor
 ) -> Fraction | None:
     against = command.against
     if kind == THRESHOLD:
@@ -337,14 +325,14 @@ def _read_training_mean(
     if against is None:
         raise InvalidSyntax("a holdout is asked AGAINST the mean of a training set", hint=AGAINST_EXAMPLE)
     with _locate_errors(against.span):
-        mean = parse_fraction(MEAN_LABEL, _evaluate_against(against, sql, parameters, query, ticket))
+        mean = parse_fraction(MEAN_LABEL, _evaluate_against(against, sql, parameters, queries))
         if abs(mean) > MAX_MEAN:
             raise InvalidParameter(f"{MEAN_LABEL} is too large")
         return mean
 
 
 def _evaluate_against(
-    against: AgainstValue, sql: str, parameters: Sequence[Parameter], query: QueryRunner, ticket: StatementHandle
+    against: AgainstValue, sql: str, parameters: Sequence[Parameter], queries: QueryExecutor
 ) -> int | float | str | Decimal:
     """Privacy: it is told exactly, so it is public or released: what would be charged is refused."""
     if against.text is not None:
@@ -352,8 +340,8 @@ def _evaluate_against(
     if against.query is None:
         assert against.place is not None
         return to_literal(parameters[against.place]).text
-    with relocate_errors(sql, against.query.offset), _refuse_charges(ticket):
-        rows = query(against.query.sql, against.query.select_parameters(parameters)).rows
+    with relocate_errors(sql, against.query.offset), _refuse_charges(queries.context.cancel):
+        rows = queries.execute_nested(against.query.sql, against.query.select_parameters(parameters)).rows
     value = rows[0][0] if len(rows) == 1 and len(rows[0]) == 1 else None
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise InvalidParameter(f"{MEAN_LABEL} must be a number", hint="The query gives one row with one number.")

@@ -1,7 +1,7 @@
 """A DuckDB that holds the catalog and nothing else: where statements about it are answered.
 
 Law: it is filled from the schema before it is locked, has never seen a row of the data, reaches no file and cannot be
-reconfigured. It runs one SELECT at a time, as `sql/catalog_query.py` has written it, and nothing changes it.
+reconfigured. It runs one SELECT at a time, as `compiler/catalog/query.py` has written it, and nothing changes it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _SETTINGS: tuple[tuple[str, object], ...] = (
 
 
 class CatalogStatement(Protocol):
-    """What `sql/catalog_query.py` has written."""
+    """What `compiler/catalog/query.py` has written."""
 
     @property
     def sql(self) -> str: ...

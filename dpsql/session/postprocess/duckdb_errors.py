@@ -49,7 +49,8 @@ _POSTGRES_TYPES = {
 def translate_duckdb_error(kind: str, text: str) -> Error:
     """Of an exception of DuckDB's driver: its class's name, and what it says.
 
-    >>> print(translate_duckdb_error("BinderException", 'Binder Error: Referenced column "wrd" not found in FROM clause!'))
+    >>> text = 'Binder Error: Referenced column "wrd" not found in FROM clause!'
+    >>> print(translate_duckdb_error("BinderException", text))
     column "wrd" does not exist
     """
     # DuckDB points into the text with our part in front, which the reader has not written.
@@ -152,8 +153,8 @@ _INTEGER_TYPES = frozenset({"smallint", "integer", "bigint"})
 def postgres_type_name(type_: str) -> str:
     """A type of DuckDB's, as PostgreSQL calls it.
 
-    >>> postgres_type_name("VARCHAR"), postgres_type_name("DECIMAL(9,2)"), postgres_type_name("INTEGER_LITERAL[]"), postgres_type_name("DATE")
-    ('text', 'numeric', 'integer[]', 'date')
+    >>> [postgres_type_name(type_) for type_ in ("VARCHAR", "DECIMAL(9,2)", "INTEGER_LITERAL[]", "DATE")]
+    ['text', 'numeric', 'integer[]', 'date']
     """
     if type_.endswith("[]"):
         return postgres_type_name(type_[:-2]) + "[]"

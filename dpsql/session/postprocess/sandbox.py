@@ -4,7 +4,7 @@ Law: this DuckDB has never seen a private row, holds no table, reaches no file a
 says, errors included, is a function of the statement and of releases, and may be shown in full.
 
 One instance serves the whole process, one cursor each statement; a server has it in processes of their own
-(`children`), since DuckDB's own limit of memory does not count all. Releases come in as parameters:
+(`worker_pool.py`), since DuckDB's own limit of memory does not count all. Releases come in as parameters:
 
     WITH r1 AS MATERIALIZED (SELECT unnest($1::BIGINT[]) AS "n") SELECT … FROM r1
 
@@ -24,7 +24,6 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -105,28 +104,13 @@ class QueryRows:
 
 
 class SandboxExecutor(Protocol):
-    """Where statements are post-processed instead of here: `children`, for a server."""
+    """Where statements are post-processed instead of here: `worker_pool.py`, for a server."""
 
     def run_query(self, sql: str, tables: Sequence[SandboxTable], timeout: float) -> QueryRows: ...
     def describe_query(self, sql: str, tables: Sequence[SandboxTable]) -> tuple[OutputColumn, ...]: ...
 
 
 _executor: SandboxExecutor | None = None
-_account: ContextVar[str] = ContextVar("asker", default="")
-
-
-@contextmanager
-def on_behalf_of(account: str) -> Iterator[None]:
-    """Whose statements are post-processed within: who waits for a place waits behind her own."""
-    before = _account.set(account)
-    try:
-        yield
-    finally:
-        _account.reset(before)
-
-
-def current_account() -> str:
-    return _account.get()
 
 
 def set_executor(executor: SandboxExecutor | None) -> None:

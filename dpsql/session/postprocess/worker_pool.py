@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from dpsql import errors
+from dpsql.base.cancellation import current_account
 from dpsql.base.memory_quota import RESULT_QUOTA
 from dpsql.engines.interrupt import stop_on_cancel
 from dpsql.errors import Error, LimitExceeded, OperationalError
@@ -33,7 +34,6 @@ from dpsql.session.postprocess.sandbox import (
     OutputColumn,
     QueryRows,
     SandboxTable,
-    current_account,
     output_column_of,
     set_executor,
 )

@@ -1,6 +1,6 @@
 """Choices that a generator makes: from a seed, or again from a record of them that may have been made simpler.
 
-Law: not noise. Nothing here reaches an answer; the one place in this room that knows Python's `random`.
+Law: not noise. Nothing here reaches an answer; the one place in this package that knows Python's `random`.
 
 A record is a list of whole numbers, one for each choice, and 0 always stands for the simplest: the first of several,
 the least number, no. So a record with numbers deleted or lowered is mostly a simpler statement, which is how failing

@@ -82,7 +82,10 @@ class ExpressionGenerator:
             case 1 | 2 | 3:
                 return f"({operand} {choices.choice('+-*/')} {self.random_number(depth - 1)})"
             case 4:
-                return f"CASE WHEN {self.random_condition(depth - 1)} THEN {operand} ELSE {self.random_number(depth - 1)} END"
+                return (
+                    f"CASE WHEN {self.random_condition(depth - 1)} THEN {operand} ELSE "
+                    f"{self.random_number(depth - 1)} END"
+                )
             case 5:
                 return f"CASE WHEN {self.random_condition(depth - 1)} THEN {operand} END"
             case 6:

@@ -363,7 +363,10 @@ class _QueryGenerator:
                 return f"{choices.choice(('SUM', 'AVG'))}(DISTINCT {write.random_bounded()})"
             case 13:
                 bounds = choices.choice(("(0, 1)", "(-2, 5)", "(-7, -3)", "(3, 3)", "(0, 1000000)"))
-                return f"{choices.choice(('SUM', 'AVG', 'COUNT'))}({write.random_bounded()}, {BOUNDS_PER_GROUP} => {bounds})"
+                return (
+                    f"{choices.choice(('SUM', 'AVG', 'COUNT'))}({write.random_bounded()}, {BOUNDS_PER_GROUP} "
+                    f"=> {bounds})"
+                )
             case 14:
                 return f"SUM({write.random_bounded()}) / COUNT(*)"
             case 15:

@@ -1,4 +1,4 @@
-"""What Superset asks of the catalog, written down as `tests.support.wire.capture_catalog_queries` does for other clients.
+"""Writes down what Superset asks of the catalog; `tests.support.wire.capture_catalog_queries` does so for others.
 
 .venv/bin/python -m tests.clients.superset.capture      rewrites tests/corpus/catalog/superset.sql
 """

@@ -207,7 +207,7 @@ def test_the_instance_is_locked(engine, folder, sql):
         pass
     # Below the check for a single SELECT, on a cursor as queries get it.
     with pytest.raises(duckdb.Error):
-        engine._cursor().execute(sql.format(folder=folder))
+        engine._open_cursor().execute(sql.format(folder=folder))
     assert not (folder / "new.csv").exists() and not (folder / "export").exists()
 
 

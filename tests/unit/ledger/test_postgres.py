@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -113,6 +114,11 @@ def test_without_its_driver_a_hint_says_how_to_get_it(monkeypatch: pytest.Monkey
     with pytest.raises(OperationalError, match="needs the package psycopg") as caught:
         open_ledger("postgresql://h/b", BINDING, Account("dataset", Fraction(1), Fraction(0)))
     assert caught.value.hint == "Write: pip install 'dpsql[postgres]'"
+
+
+def test_who_has_no_ledger_in_postgres_needs_no_driver() -> None:
+    blocked = "import sys; sys.modules.update(psycopg=None, psycopg_pool=None); import dpsql.ledger.open"
+    subprocess.run([sys.executable, "-c", blocked], check=True, timeout=60)
 
 
 class TestMaking:
@@ -304,6 +310,12 @@ def locked(database: PostgresDatabase) -> bool:
         return bool(db.execute(sql, f"%{database.place.schema}%"))
 
 
+def backend(database: PostgresDatabase) -> int:
+    """The server's process behind the connection that is idle."""
+    with database.read() as db:
+        return int(db.execute("SELECT pg_backend_pid()")[0][0])
+
+
 OTHERS = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
 
 
@@ -337,6 +349,33 @@ class TestConnections:
             counted = db.execute(f"SELECT count(*) {OTHERS}".encode()).fetchone()
         assert counted is not None and 1 < counted[0] <= postgres_pool.MAX_CONNECTIONS
 
+    def test_all_that_died_while_idle_are_replaced(self, postgres: Server, database: PostgresDatabase) -> None:
+        with ThreadPoolExecutor(24) as pool:
+            list(pool.map(lambda i: add(database, f"{i:02}"), range(24)))
+        postgres.execute(f"SELECT pg_terminate_backend(pid) {OTHERS}")
+        add(database, "ana")
+        assert names(database)[-1] == "ana"
+
+    def test_why_there_is_no_connection_is_told_at_once(self, postgres: Server, url: str) -> None:
+        start_ = time.monotonic()
+        with pytest.raises(OperationalError, match="cannot be read or written") as caught:
+            open_postgres(url.replace("postgres@", "nobody_of_that_name@"), BINDING)
+        assert 'role "nobody_of_that_name" does not exist' in (caught.value.detail or "")
+        assert time.monotonic() - start_ < 10, "it is not tried for as long as a lock is waited for"
+
+    def test_one_that_could_not_be_had_is_tried_again(self, postgres: Server, url: str) -> None:
+        postgres.execute("CREATE ROLE sleeper LOGIN")
+        postgres.execute(f"CREATE SCHEMA {parse_ledger_url(url).schema} AUTHORIZATION sleeper")
+        with opened(url.replace("postgres@", "sleeper@")) as database:
+            add(database, "ana")
+            postgres.execute("ALTER ROLE sleeper NOLOGIN")
+            postgres.execute(f"SELECT pg_terminate_backend(pid) {OTHERS}")
+            with pytest.raises(OperationalError, match="cannot be read or written"):
+                add(database, "ben")
+            postgres.execute("ALTER ROLE sleeper LOGIN")
+            add(database, "cem")
+            assert names(database) == ["ana", "cem"]
+
     def test_a_server_with_no_room_is_waited_for(self, postgres: Server, url: str) -> None:
         postgres.execute("CREATE ROLE narrow LOGIN CONNECTION LIMIT 1")
         postgres.execute(f"CREATE SCHEMA {parse_ledger_url(url).schema} AUTHORIZATION narrow")
@@ -351,19 +390,20 @@ class TestConnections:
     @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
     def test_a_forked_child_has_its_own_and_leaves_its_parents_alone(self, database: PostgresDatabase) -> None:
         add(database, "parent")
+        number = backend(database)
         child = os.fork()
         if child == 0:
             status = 1
             try:
                 add(database, "child")
+                own = backend(database)
                 database.close()
-                status = 0
+                status = 0 if own != number else 2
             finally:
                 os._exit(status)
         assert os.waitpid(child, 0)[1] == 0
-        idle = database.pool._idle[:]
         add(database, "parent again")
-        assert database.pool._idle == idle, "the parent's connection lived on"
+        assert backend(database) == number, "the parent's connection lived on"
         assert names(database) == ["child", "parent", "parent again"]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from dpsql.base.scram import make_verifier_text
 from dpsql.errors import AccessDenied, Error, InterfaceError, InternalError, OperationalError, SchemaError
-from dpsql.owner import users as room
+from dpsql.owner import users
 from dpsql.owner.users import add_user, find_user, generate_password, list_users, remove_user, set_user_password
 from dpsql.schema import edit
 from dpsql.schema.fingerprint import hash_schema
@@ -225,7 +225,7 @@ def test_an_edit_that_does_more_than_was_meant_is_refused(tmp_path: Path, monkey
     def careless(text: str, name: str, entry: str) -> str:
         return edit.add_analyst(text, name, entry).replace("epsilon: 8", "epsilon: 80")
 
-    monkeypatch.setattr(room, "add_analyst", careless)
+    monkeypatch.setattr(users, "add_analyst", careless)
     with pytest.raises(InternalError, match="by hand"):
         add_user(path, "bob", "1", "0", None, entropy)
     assert path.read_bytes() == before
@@ -249,7 +249,7 @@ def test_a_file_that_someone_else_changes_meanwhile_is_left(tmp_path: Path, monk
         path.write_text(path.read_text() + "# mine\n")
         return edit.set_password(text, name, kept)
 
-    monkeypatch.setattr(room, "set_password", meanwhile)
+    monkeypatch.setattr(users, "set_password", meanwhile)
     with pytest.raises(OperationalError, match="meanwhile"):
         set_user_password(path, "ana", "x", entropy)
     assert path.read_text().endswith("# mine\n") and len(list(tmp_path.iterdir())) == 1

@@ -114,8 +114,8 @@ def test_the_ridge_follows_from_the_noisy_count_alone(study: Logistic, monkeypat
         return regression_problem(*args)
 
     regression_problem = regression.build_problem
-    for room in (regression, objective):
-        monkeypatch.setattr(room, "build_problem", spied)
+    for module in (regression, objective):
+        monkeypatch.setattr(module, "build_problem", spied)
     counted = 9_000 * study.mass.whole
     for weight in (4_000, 14_000):
         rows = tally({(0, 1, 2): weight * study.mass.whole, (1, 2, 1): weight * study.mass.whole})

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from dpsql.privacy import partition_selection as room
+from dpsql.privacy import partition_selection
 from dpsql.privacy.loss import epsilon_to_rho, rho_to_epsilon, round_down
 from dpsql.privacy.partition_selection import (
     WEIGHT_ONE,
@@ -81,11 +81,11 @@ def worst_exclusive(pmf: Pmf, limit: int, reach: KeyReach) -> float:
 
 
 def laplace_for(reach: KeyReach) -> LaplaceThreshold:
-    return room._calibrate_laplace(F(reach.l1, 1), DELTA, reach)
+    return partition_selection._calibrate_laplace(F(reach.l1, 1), DELTA, reach)
 
 
 def gaussian_for(reach: KeyReach) -> GaussianThreshold:
-    return room._calibrate_gaussian(F(1, 8), round_down(DELTA), reach)
+    return partition_selection._calibrate_gaussian(F(1, 8), round_down(DELTA), reach)
 
 
 @pytest.mark.parametrize("make", [laplace_for, gaussian_for])
@@ -118,7 +118,7 @@ def test_continuous_tail_is_seen_to_exceed(scale: F) -> None:
 @pytest.mark.parametrize("scale", [F(1), F(5, 2), F(10)])
 def test_truncated_geometric(scale: F, reach: KeyReach) -> None:
     """Each key is (v/scale, delta(v))-DP for every count and every move v of a group, on both events."""
-    selection = room._calibrate_optimal(scale, DELTA, reach)
+    selection = partition_selection._calibrate_optimal(scale, DELTA, reach)
     pmf, bound, k = Pmf(selection), selection.bound, reach.group_size
     per_key = float(selection.loss.delta) / (reach.sides * reach.l0)
     leave = [0.0] + [pmf.tail(bound - n) for n in range(1, 3 * bound)]
@@ -129,7 +129,7 @@ def test_truncated_geometric(scale: F, reach: KeyReach) -> None:
             assert 1 - low <= growth * (1 - high) + allowed
     assert selection.loss.delta <= DELTA
     assert leave[k] == pytest.approx(per_key, rel=1e-9)
-    assert room._truncated_delta(scale, bound - 1, reach) > DELTA
+    assert partition_selection._truncated_delta(scale, bound - 1, reach) > DELTA
 
 
 def test_truncated_geometric_known_answer() -> None:
@@ -161,7 +161,7 @@ def masses(l0: int, k: int) -> Iterator[list[int]]:
 )
 @pytest.mark.parametrize("rho", [F(1, 2), F(1, 100)])
 def test_weighted_delta(rho: F, reach: KeyReach) -> None:
-    selection = room._calibrate_weighted(rho, round_down(DELTA), reach)
+    selection = partition_selection._calibrate_weighted(rho, round_down(DELTA), reach)
     sigma = float(selection.sigma)
 
     def chance(mass: list[int], threshold: int) -> float:
@@ -195,7 +195,7 @@ def test_weighted_masses_stay_within_the_norm() -> None:
 @pytest.mark.parametrize("rho", [F(1, 2), F(1, 50)])
 def test_gaussian_threshold_is_dp_for_one_key(rho: F) -> None:
     """Keep or drop, for every pair of counts n, n + 1: the hockey stick stays below delta + delta_conv."""
-    selection = room._calibrate_gaussian(rho, round_down(DELTA), KeyReach(1))
+    selection = partition_selection._calibrate_gaussian(rho, round_down(DELTA), KeyReach(1))
     pmf, conversion = Pmf(selection), F(1, 1000)
     growth = math.exp(rho_to_epsilon(selection.loss.rho, conversion))
     leave = [0.0] + [pmf.tail(selection.threshold - n) for n in range(1, 2 * selection.threshold)]
@@ -279,7 +279,7 @@ def test_keep_compares_strictly_and_never_invents_keys(selection: Selection) -> 
 
 
 def test_truncated_noise_is_truncated() -> None:
-    noise = room._draw_truncated_laplace(50_000, F(3), 4, ExactSampler())
+    noise = partition_selection._draw_truncated_laplace(50_000, F(3), 4, ExactSampler())
     assert set(np.unique(noise)) == set(range(-4, 5))
     share = np.mean(noise == 4)
     q = math.exp(-1 / 3)

@@ -58,7 +58,8 @@ CASES: list[tuple[str, list[object]]] = [
     ("SHOW epsilon", []),
     ("EXPLAIN SELECT COUNT(*) FROM orders WHERE amount > $1", ["amount"]),
     (
-        "CREATE SYNTHETIC TABLE o AS SELECT kind FROM orders WHERE amount > $3 WITH (epsilon = $1, method = $2, n = $4)",
+        "CREATE SYNTHETIC TABLE o AS SELECT kind FROM orders WHERE amount > $3 WITH (epsilon = $1, method = "
+        "$2, n = $4)",
         [DOUBLE, TEXT, "amount", BIGINT],
     ),
     (

@@ -85,7 +85,7 @@ class FakeEngine:
 class NoObjects:
     """Nobody has made anything."""
 
-    def of(self, account: str) -> tuple[()]:
+    def list_objects(self, account: str) -> tuple[()]:
         return ()
 
 
@@ -114,9 +114,9 @@ class FakeLedger:
         if self.refuses is not None:
             raise self.refuses
         self.asked += asked
-        return tuple(self._claim(one) for one in asked)
+        return tuple(self._build_entitlement(one) for one in asked)
 
-    def _claim(self, one: ReleaseRequest) -> Entitlement:
+    def _build_entitlement(self, one: ReleaseRequest) -> Entitlement:
         key = (one.plan, one.errors)
         new = key not in self.sold
         release = self.sold.setdefault(key, len(self.sold) + 1)
@@ -125,37 +125,37 @@ class FakeLedger:
             release, self.bodies[release], new, one.loss, one.errors, Receipt("dataset", release, "hash")
         )
 
-    def reading(self) -> AbstractContextManager[None]:
+    def read_snapshot(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def served(
+    def find_entitlements(
         self, account: Account, asked: Sequence[ReleaseRequest], now: dt.datetime
     ) -> tuple[Entitlement, ...] | None:
         sold = [self.sold.get((one.plan, one.errors)) for one in asked]
         if not all(release is not None and self.bodies[release] is not None for release in sold):
             return None
         self.calls.append("served")
-        return tuple(replace(self._claim(one), charged=False) for one in asked)
+        return tuple(replace(self._build_entitlement(one), charged=False) for one in asked)
 
     def begin_run(self, release: int, holder: str, seconds: float) -> RunLease:
         return RunLease(holder, 0, None, 1)
 
-    def run_of(self, release: int) -> RunLease | None:
+    def find_run(self, release: int) -> RunLease | None:
         return None
 
     def end_run(self, release: int, holder: str) -> None: ...
 
-    def quote(self, account: Account, asked: Sequence[ReleaseRequest]) -> tuple[ReleaseQuote, ...]:
+    def quote_releases(self, account: Account, asked: Sequence[ReleaseRequest]) -> tuple[ReleaseQuote, ...]:
         paid = Receipt("dataset", 1, "hash")
         return tuple(ReleaseQuote(one.loss, paid if (one.plan, one.errors) in self.sold else None) for one in asked)
 
-    def own_stored(self, account: Account, rows: Sequence[str], version: int) -> tuple[OwnRelease, ...]:
+    def list_own_stored(self, account: Account, rows: Sequence[str], version: int) -> tuple[OwnRelease, ...]:
         return ()
 
-    def stored(self, release: int) -> bytes | None:
+    def read_body(self, release: int) -> bytes | None:
         return self.bodies[release]
 
-    def store(self, release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes:
+    def store_body(self, release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes:
         self.calls.append("store")
         if self.bodies[release] is None:
             self.bodies[release] = body
@@ -163,11 +163,11 @@ class FakeLedger:
         assert stored is not None
         return stored
 
-    def failed(self, account: Account, release: int) -> None:
+    def count_failure(self, account: Account, release: int) -> None:
         self.calls.append("failed")
         self.failures += 1
 
-    def balance(self, account: Account) -> Balance:
+    def get_balance(self, account: Account) -> Balance:
         self.calls.append("balance")
         one = Fraction(1)
         terms, spent = AccountTerms(8 * one, one / 10**6), CumulativeLoss(None, one, one * 0)

@@ -1,4 +1,4 @@
-"""Statistics that the owner declares, from the schema to an answer through Python's door."""
+"""Statistics that the owner declares, from the schema to an answer through Python's interface."""
 
 from __future__ import annotations
 

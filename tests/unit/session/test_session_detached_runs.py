@@ -21,8 +21,8 @@ from tests.support.controlled_runs import (
     PATIENCE,
     SECRET,
     GatedEngine,
-    House,
-    gated_house,
+    GatedShop,
+    gated_shop,
     in_thread,
     press_ctrl_c,
     until,
@@ -31,88 +31,88 @@ from tests.support.shop import Silence, open_shop
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with gated_house(tmp_path) as opened:
+def gated(tmp_path: Path) -> Iterator[GatedShop]:
+    with gated_shop(tmp_path) as opened:
         yield opened
 
 
-def test_cancel_and_ask_again(house: House) -> None:
-    thread, got = in_thread(lambda: house.session.execute(COUNT))
-    until(lambda: house.engine.began)
-    house.session.cancel()
+def test_cancel_and_ask_again(gated: GatedShop) -> None:
+    thread, got = in_thread(lambda: gated.session.execute(COUNT))
+    until(lambda: gated.engine.began)
+    gated.session.cancel()
     thread.join(PATIENCE)
     assert isinstance(got[0], QueryCanceled) and got[0].statement == COUNT
-    charges = house.session.budget().charges
-    house.engine.gate.set()
-    answer = house.session.execute(COUNT)
+    charges = gated.session.budget().charges
+    gated.engine.gate.set()
+    answer = gated.session.execute(COUNT)
     assert answer.rows == [(2400,)] and answer.loss.rho == 0
-    assert house.engine.began == 1 and house.session.budget().charges == charges == 1
-    house.session.cancel()  # nothing waits
-    assert house.session.execute(COUNT).rows == [(2400,)]
+    assert gated.engine.began == 1 and gated.session.budget().charges == charges == 1
+    gated.session.cancel()  # nothing waits
+    assert gated.session.execute(COUNT).rows == [(2400,)]
 
 
-def test_statement_timeout(house: House) -> None:
-    house.session.execute("SET statement_timeout = '250ms'")
+def test_statement_timeout(gated: GatedShop) -> None:
+    gated.session.execute("SET statement_timeout = '250ms'")
     for _ in range(4):  # more than the failures that suspend
         with pytest.raises(QueryCanceled, match="due to statement timeout") as caught:
-            house.session.execute(COUNT)
+            gated.session.execute(COUNT)
         assert caught.value.hint == DETACHED_HINT
-    house.engine.gate.set()
-    house.session.execute("SET statement_timeout = 0")
-    assert house.session.execute(COUNT).rows == [(2400,)]
-    assert house.engine.began == 1
+    gated.engine.gate.set()
+    gated.session.execute("SET statement_timeout = 0")
+    assert gated.session.execute(COUNT).rows == [(2400,)]
+    assert gated.engine.began == 1
 
 
 def test_a_statement_that_is_canceled_before_its_charge_is_not_charged(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    gated: GatedShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Dataset, "check_current", lambda self: house.session.cancel())
+    monkeypatch.setattr(Dataset, "check_current", lambda self: gated.session.cancel())
     with pytest.raises(QueryCanceled) as caught:
-        house.session.execute(COUNT)
+        gated.session.execute(COUNT)
     assert caught.value.hint is None
-    assert house.session.budget().charges == 0 and house.engine.began == 0
+    assert gated.session.budget().charges == 0 and gated.engine.began == 0
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to threads here")
-def test_ctrl_c_four_times_and_no_account_is_suspended(house: House) -> None:
+def test_ctrl_c_four_times_and_no_account_is_suspended(gated: GatedShop) -> None:
     for _ in range(4):
-        pressing = press_ctrl_c(lambda: house.engine.began)
+        pressing = press_ctrl_c(lambda: gated.engine.began)
         with pytest.raises(KeyboardInterrupt):
-            house.session.execute(COUNT)
+            gated.session.execute(COUNT)
         pressing.join(PATIENCE)
-    house.engine.gate.set()
-    assert house.session.execute(COUNT).rows == [(2400,)]
-    assert house.engine.began == 1
+    gated.engine.gate.set()
+    assert gated.session.execute(COUNT).rows == [(2400,)]
+    assert gated.engine.began == 1
 
 
-def test_failures_of_runs_that_were_left_are_counted_once_each(house: House) -> None:
-    house.engine.fails = MemoryError(SECRET)
-    house.session.execute("SET statement_timeout = '250ms'")
+def test_failures_of_runs_that_were_left_are_counted_once_each(gated: GatedShop) -> None:
+    gated.engine.fails = MemoryError(SECRET)
+    gated.session.execute("SET statement_timeout = '250ms'")
     for _ in range(4):
         with pytest.raises(QueryCanceled):
-            house.session.execute(COUNT)
-    house.engine.gate.set()
-    house.dataset.runs.wait_until_idle()
-    house.session.execute("SET statement_timeout = 0")
+            gated.session.execute(COUNT)
+    gated.engine.gate.set()
+    gated.dataset.runs.wait_until_idle()
+    gated.session.execute("SET statement_timeout = 0")
     for _ in range(2):
         with pytest.raises(EngineFailed):
-            house.session.execute(COUNT)
+            gated.session.execute(COUNT)
     with pytest.raises(AccountSuspended):
-        house.session.execute(COUNT)
-    assert house.engine.began == 3
+        gated.session.execute(COUNT)
+    assert gated.engine.began == 3
 
 
-def test_closing_waits_for_what_runs(house: House) -> None:
-    house.session.execute("SET statement_timeout = '250ms'")
+def test_closing_waits_for_what_runs(gated: GatedShop) -> None:
+    gated.session.execute("SET statement_timeout = '250ms'")
     with pytest.raises(QueryCanceled):
-        house.session.execute(COUNT)
-    closing, got = in_thread(house.dataset.close)
+        gated.session.execute(COUNT)
+    closing, got = in_thread(gated.dataset.close)
     time.sleep(0.1)
     assert got == [] and closing.is_alive()
-    house.engine.gate.set()
+    gated.engine.gate.set()
     closing.join(PATIENCE)
     assert got == [None]
-    assert house.dataset.ledger.read_body(1) is not None
+    assert gated.dataset.ledger.read_body(1) is not None
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to threads here")
@@ -145,9 +145,9 @@ def test_ctrl_c_while_closing_gives_up(tmp_path: Path) -> None:
     again.dataset.close()
 
 
-def test_a_dataset_that_is_collected_on_a_runs_own_thread_does_not_wait_for_itself(house: House) -> None:
+def test_a_dataset_that_is_collected_on_a_runs_own_thread_does_not_wait_for_itself(gated: GatedShop) -> None:
     thread = threading.Event()
-    inner = house.engine.inner
+    inner = gated.engine.inner
 
     class Collects(GatedEngine):
         def execute(self, sql: str, keys: int, holes: Mapping[str, object]) -> Exact:
@@ -156,7 +156,7 @@ def test_a_dataset_that_is_collected_on_a_runs_own_thread_does_not_wait_for_itse
             thread.set()
             return exact
 
-    dataset = replace(house.dataset, engine=Collects(inner, house.engine.gate))
+    dataset = replace(gated.dataset, engine=Collects(inner, gated.engine.gate))
     assert Session(dataset, sampler=Silence()).execute(COUNT).rows == [(2400,)]
     assert thread.is_set()
 
@@ -182,13 +182,13 @@ def test_the_owners_limits_reach_runs_and_ledger(tmp_path: Path) -> None:
     dataset.close()
 
 
-def test_changed_limits_change_no_price_and_no_stored_answer(house: House, tmp_path: Path) -> None:
-    house.engine.gate.set()
-    house.session.execute(COUNT)
+def test_changed_limits_change_no_price_and_no_stored_answer(gated: GatedShop, tmp_path: Path) -> None:
+    gated.engine.gate.set()
+    gated.session.execute(COUNT)
     path = tmp_path / "shop.yaml"
     path.write_text(path.read_text() + "limits: {memory: 1GB, threads: 1, seconds: 5, failures: 9, min_latency: 0.1}\n")
     dataset = open_dataset(tmp_path / "shop.yaml")
     session = Session(dataset, sampler=Silence())
     assert session.execute(COUNT).loss.rho == 0 and session.budget().charges == 1
-    assert dataset.resolved.hash == house.dataset.resolved.hash
+    assert dataset.resolved.hash == gated.dataset.resolved.hash
     dataset.close()

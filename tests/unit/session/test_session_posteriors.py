@@ -202,7 +202,7 @@ def test_what_is_extreme_loses_no_answer(shop: Session, asked: str) -> None:
     assert len(shop.execute(f"SELECT COUNT(*), {asked} FROM people").rows) == 1
 
 
-# --- doors -----------------------------------------------------------------------------------------------------------
+# --- interfaces -------------------------------------------------------------------------------------------------------
 
 
 def test_cursors_have_typed_columns(shop: Session, tmp_path: Path) -> None:

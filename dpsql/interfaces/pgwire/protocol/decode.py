@@ -290,8 +290,8 @@ _ITEM = re.compile(r'[ \t\n\r\v\f]*(?:"((?:[^"\\]|\\.)*+)"|((?:[^{},"\\]|\\.)++)
 def _parse_array(text: str, wire: WireType) -> list[Value]:
     """Of one dimension.
 
-    >>> from dpsql.interfaces.pgwire.protocol.types import BY_NAME
-    >>> _parse_array('{a,"b \\\\"c",NULL,"NULL"}', BY_NAME["_text"])
+    >>> from dpsql.interfaces.pgwire.protocol.types import TYPES_BY_NAME
+    >>> _parse_array('{a,"b \\\\"c",NULL,"NULL"}', TYPES_BY_NAME["_text"])
     ['a', 'b "c', None, 'NULL']
     """
     element, body = wire.element, text.strip(_SPACE)

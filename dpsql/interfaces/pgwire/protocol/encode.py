@@ -137,8 +137,8 @@ def _bytea_to_text(value: object) -> str:
 
 def array_to_text(values: Sequence[Any], element: WireType) -> str:
     """
-    >>> from dpsql.interfaces.pgwire.protocol.types import BY_NAME
-    >>> print(array_to_text(["a", 'b"c', "", None, "null", "d e"], BY_NAME["text"]))
+    >>> from dpsql.interfaces.pgwire.protocol.types import TYPES_BY_NAME
+    >>> print(array_to_text(["a", 'b"c', "", None, "null", "d e"], TYPES_BY_NAME["text"]))
     {a,"b\\"c","",NULL,"null","d e"}
     """
     if isinstance(values, str):

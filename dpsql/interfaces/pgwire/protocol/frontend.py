@@ -272,8 +272,8 @@ _HEADER_BYTES = 5
 class FrontendDecoder:
     """The bytes of one client.
 
-    Feed it with `receive`, then take messages until there is None. `room` is how many bytes more it will hold: a server
-    that reads no more than that at once keeps its memory bounded.
+    Feed it with `receive_data`, then take messages until there is None. `free_bytes` is how many bytes more it will
+    hold: a server that reads no more than that at once keeps its memory bounded.
     """
 
     def __init__(self, max_bytes: int = MAX_MESSAGE_BYTES) -> None:

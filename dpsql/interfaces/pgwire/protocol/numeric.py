@@ -13,8 +13,8 @@ _NUMERIC_NEGATIVE = 0x4000
 
 def double_to_text(value: float) -> str:
     """
-    >>> double_to_text(0.1), double_to_text(1e15), double_to_text(123456789012345.0), double_to_text(1e-5), double_to_text(-0.0)
-    ('0.1', '1e+15', '123456789012345', '1e-05', '-0')
+    >>> [double_to_text(value) for value in (0.1, 1e15, 123456789012345.0, 1e-5, -0.0)]
+    ['0.1', '1e+15', '123456789012345', '1e-05', '-0']
     """
     if 1e-4 <= abs(value) < 1e15:
         return repr(value).removesuffix(".0")  # Python writes these as PostgreSQL does
@@ -97,8 +97,8 @@ def _format_digits(negative: bool, digits: str, exponent: int, max_digits: int) 
 
 def numeric_to_text(value: object) -> str:
     """
-    >>> numeric_to_text(Decimal("1.50")), numeric_to_text(Decimal("1E+3")), numeric_to_text(Decimal("-0.00")), numeric_to_text(7)
-    ('1.50', '1000', '0.00', '7')
+    >>> [numeric_to_text(value) for value in (Decimal("1.50"), Decimal("1E+3"), Decimal("-0.00"), 7)]
+    ['1.50', '1000', '0.00', '7']
     """
     number = to_decimal(value)
     if number.is_nan():

@@ -139,8 +139,8 @@ def wire_type_of_spelling(spelling: str) -> WireType:
     """The type that DuckDB, or the catalog, spells so. Lists of plain values are arrays; what has more inside is JSON;
     of the rest only the text is told.
 
-    >>> wire_type_of_spelling("DOUBLE[]").name, wire_type_of_spelling("INTEGER[][]").name, wire_type_of_spelling("MAP(VARCHAR, BIGINT)").name
-    ('_float8', 'json', 'json')
+    >>> [wire_type_of_spelling(spelling).name for spelling in ("DOUBLE[]", "INTEGER[][]", "MAP(VARCHAR, BIGINT)")]
+    ['_float8', 'json', 'json']
     """
     folded = " ".join(spelling.strip('"').lower().split())
     inner = re.fullmatch(r"(.+?)\[\d*\]", folded)
@@ -170,11 +170,12 @@ def find_cast_types(sql: str) -> dict[int, WireType]:
     """Types of parameters that are cast by a name of PostgreSQL's, by their numbers: what we have no type for is told
     as it was asked.
 
-    >>> {number: wire.name for number, wire in find_cast_types("SELECT $1::oid[], $2 :: pg_catalog.name, '$3::oid'").items()}
+    >>> casts = find_cast_types("SELECT $1::oid[], $2 :: pg_catalog.name, '$3::oid'")
+    >>> {number: wire.name for number, wire in casts.items()}
     {1: '_oid', 2: 'name'}
     >>> {number: wire.name for number, wire in find_cast_types('SELECT $1::CHAR, $2::"char"').items()}
     {1: 'bpchar', 2: 'char'}
-    # more words may follow, which the session reads
+    >>> # more words may follow, which the session reads
     >>> find_cast_types("SELECT $1::timestamp with time zone, $2::time(3)")
     {}
     """

@@ -122,7 +122,7 @@ class ServerContext:
 
 class ClientConnection:
     def __init__(self, stream: ClientStream, context: ServerContext) -> None:
-        self.link, self.house = stream, context
+        self.link, self.context = stream, context
         self.process, self.key = generate_process_id(), generate_cancel_key()
         self.database = self.user = ""
         self.grid = Fraction(0)
@@ -162,7 +162,7 @@ class ClientConnection:
     # --- its life ----------------------------------------------------------------------------------------------------
 
     async def _run_connection(self) -> None:
-        context = self.house
+        context = self.context
         context.metrics.connections += 1
         try:
             await self._admit_client()
@@ -192,28 +192,28 @@ class ClientConnection:
 
     async def _admit_client(self) -> None:
         address = self.link.address
-        if not self.house.pending.try_acquire(address):
-            self.house.metrics.logins["refused"] += 1
+        if not self.context.pending.try_acquire(address):
+            self.context.metrics.logins["refused"] += 1
             raise _too_many_clients_error("sorry, too many clients already")
         try:
             served = await self._log_in_client()
         finally:
-            self.house.pending.release_slot(address)
+            self.context.pending.release_slot(address)
         if served is None:
             return
         try:
             await self._serve_messages()
         finally:
-            del self.house.visits[self.process]
-            self.house.databases.remove_client(served)
-            self.house.log.info("disconnected", user=self.user, database=self.database, address=address)
+            del self.context.visits[self.process]
+            self.context.databases.remove_client(served)
+            self.context.log.info("disconnected", user=self.user, database=self.database, address=address)
 
     async def _log_in_client(self) -> ServedDatabase | None:
         """None: it was no connection but a request to cancel one."""
         start_time, outcome = monotonic(), "refused"
         try:
-            async with asyncio.timeout(self.house.bounds.login_seconds):
-                message = await negotiate_startup(self.link, self._protocol, self.house.rules())
+            async with asyncio.timeout(self.context.bounds.login_seconds):
+                message = await negotiate_startup(self.link, self._protocol, self.context.rules())
                 if isinstance(message, CancelRequest):
                     self._handle_cancel_request(message)
                     outcome = ""
@@ -223,11 +223,11 @@ class ClientConnection:
                 return served
         except TimeoutError:
             outcome = "timeout"
-            self.house.log.info("login timeout", address=self.link.address, user=self.user or None)
+            self.context.log.info("login timeout", address=self.link.address, user=self.user or None)
             raise ClientGone from None
         except LoginFailed as error:
             outcome = "failed"
-            self.house.log.warning("login failed", address=self.link.address, user=self.user, database=self.database,
+            self.context.log.warning("login failed", address=self.link.address, user=self.user, database=self.database,
                                    sqlstate=error.sqlstate)  # fmt: skip
             raise
         except ClientGone:
@@ -235,19 +235,19 @@ class ClientConnection:
             raise
         finally:
             if outcome:
-                self.house.metrics.record_login(outcome, monotonic() - start_time)
+                self.context.metrics.record_login(outcome, monotonic() - start_time)
 
     def _handle_cancel_request(self, message: CancelRequest) -> None:
         """Never answered: who asks learns nothing of whether there was something to cancel."""
-        self.house.metrics.cancels += 1
-        connection = self.house.visits.get(message.process)
+        self.context.metrics.cancels += 1
+        connection = self.context.visits.get(message.process)
         key = connection.key if connection is not None else self.key
         if are_equal(key, message.secret) and connection is not None:
-            self.house.log.info("canceled", user=connection.user, database=connection.database)
+            self.context.log.info("canceled", user=connection.user, database=connection.database)
             connection.detach_statement()
 
     async def _open_session(self, message: StartupMessage) -> ServedDatabase:
-        context = self.house
+        context = self.context
         self.user, self.database = message.parameters.get("user", ""), message.parameters.get("database", "")
         request, served = await authenticate_client(
             self.link, self._protocol, message, context.databases, context.failures
@@ -296,7 +296,7 @@ class ClientConnection:
                 data, more = await self._run_with_progress(session, partial(_gather_chunk, work))
                 if data:
                     self.link.write(data)
-                    await self.link.drain(self.house.bounds.write_seconds or None)
+                    await self.link.drain(self.context.bounds.write_seconds or None)
             session.end_turn()
             if self.link.gone or isinstance(messages[-1], Terminate):
                 return
@@ -340,7 +340,7 @@ class ClientConnection:
             await self._read_data()
 
     async def _read_data(self) -> None:
-        bounds = self.house.bounds
+        bounds = self.context.bounds
         begun = self._protocol.buffered_bytes > 0
         seconds = UNFINISHED_MESSAGE_SECONDS if begun else bounds.idle_seconds or None
         self._idle = True
@@ -361,32 +361,34 @@ class ClientConnection:
     def _count_buffered(self) -> None:
         """Of all clients, what has come of messages that are not complete."""
         waiting = self._protocol.buffered_bytes
-        self.house.buffered += waiting - self._counted
+        self.context.buffered += waiting - self._counted
         self._counted = waiting
-        if self.house.buffered > self.house.bounds.buffered_bytes and waiting > WRITE_CHUNK_BYTES:
+        if self.context.buffered > self.context.bounds.buffered_bytes and waiting > WRITE_CHUNK_BYTES:
             raise OperationalError("out of memory", detail="Too many long messages at once.", sqlstate="53200")
 
     async def _run_on_thread(self, work: Callable[[], T]) -> T:
         """In this account's turn. Never left before the thread has: two threads in one session would mix it up."""
         self._waiting = True
         try:
-            async with self.house.turns.hold_slot(f"{self.database} {self.user}"):
+            async with self.context.turns.hold_slot(f"{self.database} {self.user}"):
                 self._waiting = False
                 if self.link.gone:
                     raise ClientGone
-                return await asyncio.get_running_loop().run_in_executor(self.house.pool, work)
+                return await asyncio.get_running_loop().run_in_executor(self.context.pool, work)
         finally:
             self._waiting = False
 
     def _report_statement(self, report: StatementReport) -> None:
         """From the statement's thread."""
-        context, loop = self.house, self._loop
+        context, loop = self.context, self._loop
         with suppress(RuntimeError):  # the loop has ended, with all who would read it
             loop.call_soon_threadsafe(context.record_statement, self, report)
 
     def _log_bug(self, error: BaseException) -> None:
         """Where it happened, and no word of what it says: that may hold rows."""
-        self.house.log.error("internal error", error=type(error).__name__, where=_error_location(error), user=self.user)
+        self.context.log.error(
+            "internal error", error=type(error).__name__, where=_error_location(error), user=self.user
+        )
 
     def _send_fatal_error(self, error: Error) -> None:
         with suppress(ClientGone):

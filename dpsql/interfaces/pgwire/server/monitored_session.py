@@ -23,7 +23,7 @@ from dpsql.types import Type
 
 @dataclass(frozen=True)
 class StatementReport:
-    """`outcome` is one of `metrics.OUTCOMES`; `kind` the word of a command tag, where it came to one."""
+    """`outcome` is one of `metrics.STATEMENT_OUTCOMES`; `kind` the word of a command tag, where it came to one."""
 
     kind: str | None
     outcome: str

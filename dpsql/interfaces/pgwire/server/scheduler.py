@@ -41,7 +41,7 @@ class FairScheduler:
         return self.used_slots < self.places and self.held[account] < (free_of_others + 1) // 2
 
     def try_acquire(self, account: str) -> bool:
-        """Whether there was a place; who has one gives it back by `leave`."""
+        """Whether a slot was free, and is now held; `release_slot` gives it back."""
         if not self.can_acquire(account):
             return False
         self.held[account] += 1

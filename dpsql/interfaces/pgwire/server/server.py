@@ -84,7 +84,7 @@ class Server:
             tls.load_certificate(options.certificate, options.key) if options.certificate is not None else None
         )
         self._pool = ThreadPoolExecutor(options.threads, thread_name_prefix="dpsql-statement")
-        self.house = ServerContext(
+        self.context = ServerContext(
             self.databases, FairScheduler(options.threads), self._pool, LoginThrottle(), log, self.metrics,
             options.bounds, self._login_rules,
         )  # fmt: skip
@@ -156,9 +156,9 @@ class Server:
         await asyncio.gather(*warming, return_exceptions=True)
         self.stopping = True
         await self._close_listeners()
-        self.log.info("stopping", connections=len(self.house.visits))
+        self.log.info("stopping", connections=len(self.context.visits))
         for task, connection in list(self._visits.items()):
-            if connection.process in self.house.visits:
+            if connection.process in self.context.visits:
                 connection.request_stop()
             else:
                 task.cancel()
@@ -203,7 +203,7 @@ class Server:
         return ClientStream(self._accept_client)
 
     def _accept_client(self, stream: ClientStream) -> None:
-        connection = ClientConnection(stream, self.house)
+        connection = ClientConnection(stream, self.context)
         task = connection.start_task()
         self._visits[task] = connection
         task.add_done_callback(lambda ended: self._visits.pop(ended, None))
@@ -212,7 +212,7 @@ class Server:
         return LoginRules(self._certificate, self.options.require_tls)
 
     def _read_gauges(self) -> Iterator[tuple[str, dict[str, str], float]]:
-        context = self.house
+        context = self.context
         for name in self.databases.names:
             yield "dpsql_connections", {"database": name}, context.count_connections(name)
         yield "dpsql_logins_pending", {}, context.pending.used_slots

@@ -18,7 +18,7 @@ from dpsql.errors import DataError, Error
 from dpsql.schema.model import Resolved
 
 PACKAGE = Path(dpsql.__file__).parent
-ROOMS = ("sql", "catalog", "settings.py", "state.py", "held.py", "preparing.py")
+SOURCES = ("sql", "catalog", "settings.py", "state.py", "held.py", "preparing.py")
 # Of numbers that are numbers already, and of texts that a pattern has found short and without an exponent.
 KNOWN = {
     "catalog/variables.py": {"Fraction(_UNITS[match[2] or 'ms'])", "Fraction(match[1])"},
@@ -51,7 +51,9 @@ def conversions(path: Path) -> set[str]:
 
 def test_texts_become_numbers_in_one_place() -> None:
     files = [
-        path for room in ROOMS for path in ((PACKAGE / room).rglob("*.py") if "." not in room else [PACKAGE / room])
+        path
+        for source in SOURCES
+        for path in ((PACKAGE / source).rglob("*.py") if "." not in source else [PACKAGE / source])
     ]
     found = {path.relative_to(PACKAGE).as_posix(): conversions(path) for path in files}
     assert {name: calls for name, calls in found.items() if calls} == KNOWN

@@ -10,13 +10,13 @@ import pytest
 import dpsql
 from dpsql.errors import EngineFailed, QueryCanceled
 from dpsql.interfaces.dbapi.connection import Connection
-from tests.support.controlled_runs import COUNT, PATIENCE, House, gated_house, in_thread, press_ctrl_c, until
+from tests.support.controlled_runs import COUNT, PATIENCE, GatedShop, gated_shop, in_thread, press_ctrl_c, until
 from tests.support.optional_dependencies import package
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with gated_house(tmp_path) as opened:
+def gated(tmp_path: Path) -> Iterator[GatedShop]:
+    with gated_shop(tmp_path) as opened:
         yield opened
 
 
@@ -34,21 +34,21 @@ def told(connection: Connection, cursor: dpsql.Cursor) -> bool:
     )
 
 
-def test_after_a_cancel(house: House) -> None:
-    connection = Connection(house.session)
+def test_after_a_cancel(gated: GatedShop) -> None:
+    connection = Connection(gated.session)
     cursor = connection.cursor()
     thread, got = in_thread(lambda: cursor.execute(COUNT))
-    until(lambda: house.engine.began)
+    until(lambda: gated.engine.began)
     connection.cancel()
     thread.join(PATIENCE)
     assert isinstance(got[0], QueryCanceled) and got[0].charge == cursor.loss
     assert told(connection, cursor)
-    house.engine.gate.set()
+    gated.engine.gate.set()
     assert cursor.execute(COUNT).fetchall() == [(2400,)] and not cursor.loss
 
 
-def test_after_a_timeout_and_of_the_question_asked_again(house: House) -> None:
-    connection = Connection(house.session)
+def test_after_a_timeout_and_of_the_question_asked_again(gated: GatedShop) -> None:
+    connection = Connection(gated.session)
     cursor = connection.cursor().execute("SET statement_timeout = ?", ["250ms"])
     with pytest.raises(QueryCanceled) as caught:
         cursor.execute(COUNT)
@@ -56,15 +56,15 @@ def test_after_a_timeout_and_of_the_question_asked_again(house: House) -> None:
     with pytest.raises(QueryCanceled) as caught:
         cursor.execute(COUNT)
     assert not caught.value.charge and not cursor.loss  # it was paid for before
-    house.engine.gate.set()
+    gated.engine.gate.set()
 
 
-def test_after_a_failed_run(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_failed_run(gated: GatedShop, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise EngineFailed("no")
 
-    monkeypatch.setattr(house.engine, "execute", fail)
-    connection = Connection(house.session)
+    monkeypatch.setattr(gated.engine, "execute", fail)
+    connection = Connection(gated.session)
     cursor = connection.cursor()
     with pytest.raises(EngineFailed) as caught:
         cursor.execute(COUNT)
@@ -72,34 +72,34 @@ def test_after_a_failed_run(house: House, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("library", ["", "polars"])
-def test_after_ctrl_c(house: House, library: str) -> None:
+def test_after_ctrl_c(gated: GatedShop, library: str) -> None:
     """Also where polars was used: it makes the system begin waits without a time again, and Ctrl-C is not seen."""
     if library:
         polars = package(library)
         repr(polars.DataFrame([polars.Series("a", [1], dtype=polars.Int64)]))
-    connection = Connection(house.session)
+    connection = Connection(gated.session)
     cursor = connection.cursor()
-    thread = press_ctrl_c(lambda: house.engine.began)
+    thread = press_ctrl_c(lambda: gated.engine.began)
     with pytest.raises(KeyboardInterrupt):
         cursor.execute(COUNT)
     thread.join()
     assert told(connection, cursor)
-    house.engine.gate.set()
+    gated.engine.gate.set()
 
 
-def test_what_is_refused_is_not_charged(house: House) -> None:
-    connection = Connection(house.session)
+def test_what_is_refused_is_not_charged(gated: GatedShop) -> None:
+    connection = Connection(gated.session)
     cursor = connection.cursor()
     with pytest.raises(dpsql.ProgrammingError) as caught:
         cursor.execute("SELECT COUNT(*) FROM nowhere")
     assert not caught.value.charge and not cursor.loss and connection.budget().charges == 0
-    house.engine.gate.set()
+    gated.engine.gate.set()
 
 
-def test_post_processing_that_fails_after_the_charge(house: House) -> None:
+def test_post_processing_that_fails_after_the_charge(gated: GatedShop) -> None:
     """An error there is told in full, and so is the charge."""
-    house.engine.gate.set()
-    connection = Connection(house.session)
+    gated.engine.gate.set()
+    connection = Connection(gated.session)
     cursor = connection.cursor()
     with pytest.raises(dpsql.Error) as caught:
         cursor.execute("SELECT CAST('x' || COUNT(*) AS INTEGER) AS n FROM orders")

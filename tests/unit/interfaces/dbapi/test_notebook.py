@@ -9,7 +9,7 @@ import pytest
 import dpsql
 from dpsql.errors import QueryCanceled
 from dpsql.interfaces.dbapi.connection import Connection
-from tests.support.controlled_runs import COUNT, gated_house, press_ctrl_c
+from tests.support.controlled_runs import COUNT, gated_shop, press_ctrl_c
 from tests.support.optional_dependencies import package
 
 pytestmark = pytest.mark.slow
@@ -145,13 +145,13 @@ def test_braces_and_dollars_are_not_filled_in(connected):
 
 
 def test_interrupting_the_kernel_cancels_and_tells_the_charge(shell, capsys, tmp_path):
-    with gated_house(tmp_path) as house:
-        shell.user_ns["mine"] = connection = Connection(house.session)
-        thread = press_ctrl_c(lambda: house.engine.began)
+    with gated_shop(tmp_path) as gated:
+        shell.user_ns["mine"] = connection = Connection(gated.session)
+        thread = press_ctrl_c(lambda: gated.engine.began)
         text = failed(shell, capsys, f"%%dpsql mine\n{COUNT}", QueryCanceled)
         thread.join()
         assert "interrupted" in text and "charged: epsilon" in text and connection.budget().charges == 1
-        house.engine.gate.set()
+        gated.engine.gate.set()
         assert shell.run_cell(f"%%dpsql\n{COUNT}").result.scalar() == 2400
 
 

@@ -11,7 +11,7 @@ import dpsql
 from dpsql.base.intervals import Interval
 from dpsql.errors import QueryCanceled
 from dpsql.interfaces.dbapi.connection import Connection
-from tests.support.controlled_runs import COUNT, PATIENCE, gated_house, in_thread, until
+from tests.support.controlled_runs import COUNT, PATIENCE, gated_shop, in_thread, until
 
 pytestmark = pytest.mark.slow
 
@@ -355,17 +355,17 @@ def test_threads_may_share_a_connection(connection):
 
 def test_a_cancel_lets_one_thread_go_and_the_others_are_answered(tmp_path):
     """The first waits for a run that does not end; the others wait for their turn."""
-    with gated_house(tmp_path) as house:
-        connection = Connection(house.session)
+    with gated_shop(tmp_path) as gated:
+        connection = Connection(gated.session)
         first, waiting = in_thread(lambda: connection.cursor().execute(COUNT))
-        until(lambda: house.engine.began)
+        until(lambda: gated.engine.began)
         others = [in_thread(lambda n=n: connection.cursor().execute("SELECT ?", [n]).fetchall()) for n in range(5)]
         connection.cancel()
         for thread in (first, *(thread for thread, _ in others)):
             thread.join(PATIENCE)
         assert isinstance(waiting[0], QueryCanceled)
         assert [got for _, got in others] == [[[(n,)]] for n in range(5)]
-        house.engine.gate.set()
+        gated.engine.gate.set()
 
 
 def test_connections_share_the_ledger_only(folder):

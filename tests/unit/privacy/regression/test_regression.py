@@ -113,7 +113,7 @@ def test_objective_perturbation_has_the_textbooks_correction(epsilon: F, left: f
 
 @pytest.mark.parametrize("study", ALL, ids=lambda study: study.kind)
 def test_the_checker_finds_what_is_charged(study: Any) -> None:
-    lost = CHECKS[study.kind](study.to_audit_record(), read_mass(study.mass.written()))
+    lost = CHECKS[study.kind](study.to_audit_record(), read_mass(study.mass.to_json()))
     assert (study.loss.epsilon is None) == (lost[0] is None) and study.loss.delta == lost[2] == 0
     # Whole steps of the noise that covers the solver are coarse; a count takes a twentieth, and would be missed.
     agree(study.loss, LossFigures(*lost), F(999, 1000) if study.kind == "objective" else CLOSE)

@@ -57,8 +57,8 @@ OUTCOMES: list[Callable[[FakeData], None]] = [
     lambda data: setattr(data, "fails", EngineFailed("x")),
     lambda data: setattr(data, "fails", MemoryError(SECRET)),
     lambda data: setattr(data, "fails", KeyboardInterrupt()),
-    lambda data: setattr(data, "check_unchanged", raises(StaleData("the data changed"))),
-    lambda data: setattr(data, "check_unchanged", raises(RuntimeError(SECRET))),
+    lambda data: setattr(data, "check", raises(StaleData("the data changed"))),
+    lambda data: setattr(data, "check", raises(RuntimeError(SECRET))),
     lambda data: setattr(data, "full", OperationalError("the disk is full")),
 ]
 

@@ -17,13 +17,13 @@ from dpsql.engines import duckdb as duckdb_engine
 from dpsql.engines.base import ENGINE_FAILED, ENGINE_FAILED_HINT
 from dpsql.errors import EngineFailed, QueryCanceled
 from dpsql.privacy.exact import Exact
-from tests.support.controlled_runs import COUNT, PATIENCE, SECRET, House, gated_house, in_thread
+from tests.support.controlled_runs import COUNT, PATIENCE, SECRET, GatedShop, gated_shop, in_thread
 from tests.support.shop import Silence
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with gated_house(tmp_path) as opened:
+def gated(tmp_path: Path) -> Iterator[GatedShop]:
+    with gated_shop(tmp_path) as opened:
         yield opened
 
 
@@ -58,10 +58,10 @@ def assert_no_rows(error: BaseException) -> None:
 
 @pytest.mark.parametrize("fails", ["in the driver", "in reading", "in the noise", "in the store"])
 def test_from_an_error_no_row_can_be_reached(
-    fails: str, house: House, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    fails: str, gated: GatedShop, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """With the real engine, whose frames hold rows when it fails."""
-    house.engine.gate.set()
+    gated.engine.gate.set()
 
     def fail(rows: object = None, *_: object) -> None:
         held = [SECRET, rows]
@@ -76,19 +76,18 @@ def test_from_an_error_no_row_can_be_reached(
         case "in reading":
             monkeypatch.setattr(duckdb_engine, "_to_cells", fail)
         case "in the noise":
-            house.session.sampler = type("Broken", (Silence,), {"gaussian": lambda self, n, sigma: fail(n)})()
+            gated.session.sampler = type("Broken", (Silence,), {"gaussian": lambda self, n, sigma: fail(n)})()
         case "in the store":
-            monkeypatch.setattr(
-                type(house.dataset.ledger), "store_body", lambda self, release, body, errors: fail(body)
-            )
+            ledger = type(gated.dataset.ledger)
+            monkeypatch.setattr(ledger, "store_body", lambda self, release, body, errors: fail(body))
     with pytest.raises(EngineFailed) as caught:
-        house.session.execute(COUNT)
+        gated.session.execute(COUNT)
     assert str(caught.value) == f"{ENGINE_FAILED}\nHINT:  {ENGINE_FAILED_HINT}"
     assert_no_rows(caught.value)
     assert capfd.readouterr() == ("", "")
 
 
-def test_from_a_cancel_no_row_can_be_reached(house: House, request: pytest.FixtureRequest) -> None:
+def test_from_a_cancel_no_row_can_be_reached(gated: GatedShop, request: pytest.FixtureRequest) -> None:
     held, perturbing = threading.Event(), threading.Event()
     request.addfinalizer(held.set)
 
@@ -98,11 +97,11 @@ def test_from_a_cancel_no_row_can_be_reached(house: House, request: pytest.Fixtu
             assert held.wait(PATIENCE)
             return super().gaussian(n, sigma)
 
-    house.engine.gate.set()
-    house.session.sampler = Slow()
-    thread, got = in_thread(lambda: house.session.execute(COUNT))
+    gated.engine.gate.set()
+    gated.session.sampler = Slow()
+    thread, got = in_thread(lambda: gated.session.execute(COUNT))
     assert perturbing.wait(PATIENCE)  # the rows are open on the run's thread
-    house.session.cancel()
+    gated.session.cancel()
     thread.join(PATIENCE)
     assert isinstance(got[0], QueryCanceled)
     assert_no_rows(got[0])

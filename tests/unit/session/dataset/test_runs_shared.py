@@ -160,7 +160,7 @@ def test_a_stored_release_is_held_back_from_other_connections_too(shop: Shop) ->
         thread, _ = in_thread(lambda: one.cursor().execute(COUNT))
         until(lambda: shop.began)
         start = time.monotonic()
-        until(lambda: one._session.dataset.ledger.stored(1))
+        until(lambda: one._session.dataset.ledger.read_body(1))
         stored = time.monotonic() - start
         other.cursor().execute(COUNT)
         seen = time.monotonic() - start

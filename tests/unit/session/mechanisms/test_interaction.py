@@ -31,7 +31,7 @@ from dpsql.ledger.audit import run_audit
 from dpsql.session.dataset.dataset import Dataset, open_dataset
 from dpsql.session.mechanisms.interaction import Interaction
 from dpsql.session.session import Session
-from tests.support.controlled_runs import PATIENCE, SECRET, House, gated_house, in_thread, until
+from tests.support.controlled_runs import PATIENCE, SECRET, GatedShop, gated_shop, in_thread, until
 from tests.support.shop import SCHEMA, Silence, open_shop
 
 COUNT = "SELECT COUNT(*) FROM people"  # 240, one row each
@@ -47,8 +47,8 @@ def shop(tmp_path: Path) -> Iterator[Connection]:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with gated_house(tmp_path) as opened:
+def gated(tmp_path: Path) -> Iterator[GatedShop]:
+    with gated_shop(tmp_path) as opened:
         yield opened
 
 
@@ -286,55 +286,55 @@ def test_another_data_version_ends_it(shop: Connection) -> None:
         asked.ask(COUNT)
 
 
-def test_failures_of_the_engine_count_and_it_goes_on(house: House) -> None:
-    house.engine.gate.set()
-    connection = Connection(house.session)
+def test_failures_of_the_engine_count_and_it_goes_on(gated: GatedShop) -> None:
+    gated.engine.gate.set()
+    connection = Connection(gated.session)
     asked = connection.above_threshold(10**6, epsilon=1)
     asked.ask(COUNT)
-    house.engine.fails = MemoryError(SECRET)
+    gated.engine.fails = MemoryError(SECRET)
     for _ in range(2):
         with pytest.raises(EngineFailed) as caught:
             asked.ask(COUNT)
         assert SECRET not in str(caught.value)
-    house.engine.fails = None
+    gated.engine.fails = None
     assert not asked.ask(COUNT) and len(asked.transcript) == 2
-    house.engine.fails = MemoryError(SECRET)
+    gated.engine.fails = MemoryError(SECRET)
     with pytest.raises(EngineFailed):
         asked.ask(COUNT)
-    house.engine.fails = None
+    gated.engine.fails = None
     with pytest.raises(AccountSuspended):
         asked.ask(COUNT)
-    assert house.session.budget().charges == 1
+    assert gated.session.budget().charges == 1
 
 
-def test_a_cancel_leaves_it_and_asking_again_waits_for_the_answer(house: House) -> None:
-    connection = Connection(house.session)
+def test_a_cancel_leaves_it_and_asking_again_waits_for_the_answer(gated: GatedShop) -> None:
+    connection = Connection(gated.session)
     asked = connection.above_threshold(100, epsilon=1, answers=3)
     asked.explain(COUNT)
     thread, got = in_thread(lambda: asked.ask(COUNT))
-    until(lambda: house.engine.began)
+    until(lambda: gated.engine.began)
     connection.cancel()
     thread.join(PATIENCE)
-    assert isinstance(got[0], QueryCanceled) and house.session.budget().charges == 1
+    assert isinstance(got[0], QueryCanceled) and gated.session.budget().charges == 1
     thread, got = in_thread(lambda: asked.ask(f"{COUNT} WHERE age < 0"))  # another one has to wait for it
     threading.Event().wait(0.1)
-    assert house.engine.began == 1 and thread.is_alive()
-    house.engine.gate.set()
+    assert gated.engine.began == 1 and thread.is_alive()
+    gated.engine.gate.set()
     thread.join(PATIENCE)
     assert got == [False] and [told.above for told in asked.transcript] == [True, False] and asked.left == 2
 
 
-def test_the_same_question_after_a_timeout_is_asked_once(house: House) -> None:
-    connection = Connection(house.session)
+def test_the_same_question_after_a_timeout_is_asked_once(gated: GatedShop) -> None:
+    connection = Connection(gated.session)
     asked = connection.above_threshold(100, epsilon=1, answers=3)
     asked.explain(COUNT)
-    house.session.execute("SET statement_timeout = '250ms'")
+    gated.session.execute("SET statement_timeout = '250ms'")
     for _ in range(4):  # more than the failures that suspend
         with pytest.raises(QueryCanceled, match="statement timeout"):
             asked.ask(COUNT)
-    house.engine.gate.set()
-    house.session.execute("SET statement_timeout = 0")
-    assert asked.ask(COUNT) and house.engine.began == 1 and len(asked.transcript) == 1 and asked.left == 2
+    gated.engine.gate.set()
+    gated.session.execute("SET statement_timeout = 0")
+    assert asked.ask(COUNT) and gated.engine.began == 1 and len(asked.transcript) == 1 and asked.left == 2
 
 
 def test_it_is_one_accounts(tmp_path: Path) -> None:

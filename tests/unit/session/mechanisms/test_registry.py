@@ -26,7 +26,7 @@ from dpsql.session.mechanisms import interaction
 from dpsql.session.mechanisms import registry as named
 from dpsql.session.session import Session, StatementHandle
 from dpsql.types import BIGINT, DOUBLE, TEXT
-from tests.support.controlled_runs import PATIENCE, House, gated_house, in_thread, until
+from tests.support.controlled_runs import PATIENCE, GatedShop, gated_shop, in_thread, until
 from tests.support.shop import SCHEMA, Silence, open_shop
 
 COUNT = "SELECT COUNT(*) FROM people"  # 240, one row each
@@ -45,8 +45,8 @@ def session(tmp_path: Path) -> Iterator[Session]:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with gated_house(tmp_path) as opened:
+def gated(tmp_path: Path) -> Iterator[GatedShop]:
+    with gated_shop(tmp_path) as opened:
         yield opened
 
 
@@ -294,7 +294,7 @@ def test_another_session_has_none_of_it(session: Session) -> None:
     other = Session(session.dataset, sampler=Silence())
     with pytest.raises(ProgrammingError, match="does not exist"):
         other.execute(f"ASK busy {COUNT}")
-    assert session.queries.own.all_objects == ()  # nor has the ledger a name of it
+    assert session.queries.namespace.all_objects == ()  # nor has the ledger a name of it
 
 
 def test_a_change_of_the_role_ends_it(tmp_path: Path) -> None:
@@ -330,47 +330,47 @@ def test_a_change_of_the_role_ends_it(tmp_path: Path) -> None:
 # --- questions that were left ----------------------------------------------------------------------------------------
 
 
-def test_a_question_that_was_left_is_judged_once(house: House) -> None:
-    session = house.session
+def test_a_question_that_was_left_is_judged_once(gated: GatedShop) -> None:
+    session = gated.session
     session.execute(BUSY)
     session.execute(f"EXPLAIN ASK busy {COUNT}")
     for _ in range(2):
         ticket = StatementHandle()
         thread, got = in_thread(lambda ticket=ticket: session.execute(f"ASK busy {COUNT}", ticket=ticket))  # type: ignore[misc]
-        until(lambda: house.engine.began)
+        until(lambda: gated.engine.began)
         session.cancel(ticket)
         thread.join(PATIENCE)
         assert isinstance(got[0], QueryCanceled) and charges(session) == 1
-    house.engine.gate.set()
-    assert session.execute(f"ASK busy {COUNT}").rows == [(True, 2)] and house.engine.began == 1
-    assert session.execute(f"ASK busy {COUNT}").rows == [(True, 1)] and house.engine.began == 2  # a question of its own
+    gated.engine.gate.set()
+    assert session.execute(f"ASK busy {COUNT}").rows == [(True, 2)] and gated.engine.began == 1
+    assert session.execute(f"ASK busy {COUNT}").rows == [(True, 1)] and gated.engine.began == 2  # a question of its own
 
 
-def test_what_was_left_is_told_with_the_next_answer(house: House) -> None:
-    session = house.session
+def test_what_was_left_is_told_with_the_next_answer(gated: GatedShop) -> None:
+    session = gated.session
     session.execute(BUSY)
     thread, _ = in_thread(lambda: session.execute(f"ASK busy {COUNT}"))
-    until(lambda: house.engine.began)
+    until(lambda: gated.engine.began)
     session.cancel()
     thread.join(PATIENCE)
-    house.engine.gate.set()
+    gated.engine.gate.set()
     answer = session.execute(f"ASK busy {COUNT} WHERE age < 0")
     assert answer.rows == [(False, 2)]
     assert answer.notices == ("the question that was left before was answered: above",)
     assert session.execute("SHOW THRESHOLDS").rows == [("busy", 2, 2, "epsilon 1.5", None)]
 
 
-def test_the_last_answer_above_is_not_lost_to_who_asks_something_else_first(house: House) -> None:
-    session = house.session
+def test_the_last_answer_above_is_not_lost_to_who_asks_something_else_first(gated: GatedShop) -> None:
+    session = gated.session
     session.execute("DECLARE busy THRESHOLD 100 WITH (epsilon = 1, answers = 1)")
     thread, _ = in_thread(lambda: session.execute(f"ASK busy {COUNT}"))
-    until(lambda: house.engine.began)
+    until(lambda: gated.engine.began)
     session.cancel()
     thread.join(PATIENCE)
-    house.engine.gate.set()
+    gated.engine.gate.set()
     with pytest.raises(BudgetExceeded):
         session.execute(f"ASK busy {COUNT} WHERE age < 0")
-    assert session.execute(f"ASK busy {COUNT}").rows == [(True, 0)] and house.engine.began == 1
+    assert session.execute(f"ASK busy {COUNT}").rows == [(True, 0)] and gated.engine.began == 1
 
 
 def test_an_answer_whose_delivery_was_canceled_is_given_again(session: Session) -> None:
@@ -383,22 +383,22 @@ def test_an_answer_whose_delivery_was_canceled_is_given_again(session: Session) 
     assert session.execute(f"ASK busy {COUNT}").rows == [(True, 1)]  # that one was told
 
 
-def test_another_mean_is_another_question(house: House) -> None:
-    session = house.session
+def test_another_mean_is_another_question(gated: GatedShop) -> None:
+    session = gated.session
     session.execute(HOLDOUT)
     thread, _ = in_thread(lambda: session.execute(f"ASK h {VIP} AGAINST 0.9"))
-    until(lambda: house.engine.began)
+    until(lambda: gated.engine.began)
     session.cancel()
     thread.join(PATIENCE)
-    house.engine.gate.set()
+    gated.engine.gate.set()
     assert session.execute(f"ASK h {VIP} AGAINST 0.34").rows == [(0.34, False, 1)]
 
 
-def test_memory_does_not_grow_with_questions(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_does_not_grow_with_questions(gated: GatedShop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interaction, "MAX_QUESTION_CHARACTERS", 20)
-    session = house.session
+    session = gated.session
     session.execute(BUSY)
-    house.engine.gate.set()
+    gated.engine.gate.set()
     held = session._held.mechanisms.get_mechanism("busy")
     for age in range(5):
         session.execute(f"ASK busy {COUNT} WHERE age = {age}")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.base.cancellation import StatementHandle
-from dpsql.engines.interrupt import cancelable_statement, stop_on_cancel
+from dpsql.base.cancellation import StatementHandle, statement_scope
+from dpsql.engines.interrupt import stop_on_cancel
 from dpsql.errors import QueryCanceled
 from dpsql.session.postprocess import sandbox
 from dpsql.session.postprocess.worker_pool import WorkerPool
@@ -77,7 +77,7 @@ def test_a_timeout_ends_post_processing(session: Session, place: str) -> None:
 
 def test_what_has_ended_is_not_stopped() -> None:
     ticket, stopped = StatementHandle(), []
-    with cancelable_statement(ticket):
+    with statement_scope("ana", ticket):
         with stop_on_cancel(lambda: stopped.append(1)):
             late = ticket.interrupt
         assert ticket.interrupt is None and late is not None

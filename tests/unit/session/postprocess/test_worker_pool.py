@@ -18,12 +18,12 @@ from uuid import UUID
 
 import pytest
 
+from dpsql.base.cancellation import StatementHandle, statement_scope
 from dpsql.errors import DataError, Error, LimitExceeded, OperationalError
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Schema
 from dpsql.session.postprocess import catalog_sandbox as database
-from dpsql.session.postprocess import sandbox
-from dpsql.session.postprocess import worker_pool as room
+from dpsql.session.postprocess import sandbox, worker_pool
 from dpsql.session.postprocess.catalog_sandbox import CatalogRequest
 from dpsql.session.postprocess.sandbox import ReleasedTable
 from dpsql.session.postprocess.worker_pool import WorkerPool
@@ -120,7 +120,7 @@ def test_a_child_that_dies_takes_its_statement_along_and_no_other(children: Work
 
 
 def test_a_child_that_does_not_come_back_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "GRACE_SECONDS", -0.7)
+    monkeypatch.setattr(worker_pool, "GRACE_SECONDS", -0.7)
     pool = WorkerPool(max_workers=1)
     pool.run_query("SELECT 1", [], 5)
     (idle,) = pool._idle
@@ -161,7 +161,7 @@ def test_no_account_takes_all_children() -> None:
 
     def ask() -> None:
         try:
-            with sandbox.on_behalf_of("ana"):
+            with statement_scope("ana", StatementHandle()):
                 pool.run_query(slow, [], 2)
         except OperationalError as error:
             failed.append(error.sqlstate)
@@ -171,7 +171,7 @@ def test_no_account_takes_all_children() -> None:
         thread.start()
     time.sleep(0.2)
     before = time.monotonic()
-    with sandbox.on_behalf_of("bob"):
+    with statement_scope("bob", StatementHandle()):
         assert pool.run_query("SELECT 1 AS x", [], 20).rows == [(1,)]
     assert time.monotonic() - before < 1.9, "bob waited for ana"
     for thread in busy:
@@ -191,9 +191,9 @@ class _Harm:
 def test_nothing_is_run_of_what_a_child_sends() -> None:
     for told in (_Harm(), DataError("x"), os.system, [WorkerPool]):
         with pytest.raises(OperationalError, match="unforeseen"):
-            room._read_reply(pickle.dumps(("ok", told)))
+            worker_pool._read_reply(pickle.dumps(("ok", told)))
     with pytest.raises(OperationalError, match="unforeseen"):
-        room._read_reply(b"nonsense")
+        worker_pool._read_reply(b"nonsense")
 
 
 def test_children_hold_no_secret_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,7 +266,7 @@ def test_a_statement_about_the_catalog_cannot_take_the_server_along(
 
 
 def test_secrets_of_the_schema_stay_at_home(schema: Schema) -> None:
-    told = pickle.dumps(room._strip_secrets(schema))
+    told = pickle.dumps(worker_pool._strip_secrets(schema))
     assert b"hidden" in pickle.dumps(schema) and b"hidden" not in told and b"HIDDEN" not in told
 
 

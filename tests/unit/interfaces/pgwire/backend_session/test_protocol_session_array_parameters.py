@@ -67,13 +67,13 @@ def test_none_and_null_among_the_values_mean_what_they_do_in_a_list(shop, data, 
 
 @pytest.mark.parametrize("data", [b"{a", b"{{a},{b}}", b"{a,}", b"{,}", b"a"])
 def test_what_is_no_array_is_refused_before_any_charge(shop, data):
-    before = len(shop[0].dataset.ledger.entries(shop[0]._account.name))
+    before = len(shop[0].dataset.ledger.list_entries(shop[0]._account.name))
     replies = say(
         ProtocolHandler(shop[0]), Parse("", ASKED.format("kind")), Bind("", "", (), (data,)), Execute(""), Sync()
     )  # fmt: skip
     [error] = [one.fields for one in replies if isinstance(one, client.ErrorResponse)]
     assert error["C"] in ("0A000", "22P02") and "charged" not in error.get("D", "")
-    assert len(shop[0].dataset.ledger.entries(shop[0]._account.name)) == before
+    assert len(shop[0].dataset.ledger.list_entries(shop[0]._account.name)) == before
 
 
 @pytest.mark.parametrize(("condition", "listed"), [

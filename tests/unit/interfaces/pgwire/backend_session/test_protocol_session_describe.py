@@ -38,7 +38,7 @@ def error_of(replies):
 
 
 def entries(session):
-    return len(session.dataset.ledger.entries(session._account.name))
+    return len(session.dataset.ledger.list_entries(session._account.name))
 
 
 @pytest.mark.parametrize(("given", "value", "told"), [(FLOAT8, b"2.5", FLOAT8), (INT8, b"2", INT8), (0, b"2", INT8)])
