@@ -83,7 +83,7 @@ def _equality_term(expr: Expr) -> object | None:
 
 
 class _UnionFind:
-    """Union-find."""
+    """Sets of columns that are equated, by union-find."""
 
     def __init__(self) -> None:
         self._parent: dict[object, object] = {}

@@ -73,7 +73,7 @@ def render_component(value: str, weight: str | None, shift: int, non_negative: b
 
 
 def _render_row_values(bundle: Bundle) -> tuple[str, ...]:
-    """What is computed for each row: values on their grid, or centred, z = 2v - (lower + upper)."""
+    """The values computed for each row: on their grid, or centred, z = 2v - (lower + upper)."""
     match bundle:
         case CountBundle() | SumBundle():
             return tuple(render_expr(value) for value in bundle.values)

@@ -101,7 +101,7 @@ class FormBuilder:
         return [_add_sums((count, 1), (square, -1)), square, linear]
 
     def _covariance_sums(self, bundle: CovarianceBundle) -> list[AtomSums]:
-        """Of one pair, whichever of the two comes first."""
+        """The sums of one pair, in an order that does not depend on which of the two comes first."""
         first, second = (self._value_text(value) for value in bundle.values)
         both = " and ".join(sorted((first, second)))
         nullable = any(self._nullable(value.arg) for value in bundle.values)
@@ -211,7 +211,7 @@ def _shared_projection(gather: Gather) -> Project | None:
 
 
 def _null_conditions(project: Project, gather: Gather) -> dict[str, Expr]:
-    """Of the keys for which NULL is no group: the condition that keeps such rows out, which `list_groups` has added."""
+    """The conditions that `list_groups` has added to keep rows out whose key is NULL where NULL is no group."""
     if not isinstance(project.input, Filter):
         return {}
     conditions = split_conjuncts(project.input.condition)

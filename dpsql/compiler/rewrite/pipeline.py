@@ -242,13 +242,13 @@ def prepare_rows(aggregate: Aggregate, context: RewriteContext) -> ReleasePlan:
 
 
 def rewrite_plan(aggregate: Aggregate, context: RewriteContext) -> RewrittenPlan:
-    """Of groups and linear measures."""
+    """Rewrite an aggregate of groups and linear measures."""
     plan = _rewrite(aggregate, LINEAR_RULES, context)
     return RewrittenPlan(plan.gather, plan.recipes, plan.notices)
 
 
 def rewrite_bins(aggregate: Aggregate, context: RewriteContext) -> BinSelection:
-    """Of a quantile, an extreme or a median of blocks, which is the only measure: a bin is chosen in every group."""
+    """Rewrite an aggregate whose only measure is a quantile, an extreme or a median of blocks: a bin per group."""
     (measure,) = aggregate.measures
     plan = _rewrite(aggregate, BLOCK_MEDIAN_RULES if isinstance(measure, Blockwise) else QUANTILE_RULES, context)
     assert plan.bins is not None
@@ -256,7 +256,7 @@ def rewrite_bins(aggregate: Aggregate, context: RewriteContext) -> BinSelection:
 
 
 def rewrite_posterior(aggregate: Aggregate, context: RewriteContext) -> RewrittenPlan:
-    """Of draws from a posterior, which is the only measure."""
+    """Rewrite an aggregate whose only measure is a draw from a posterior."""
     return RewrittenPlan(_rewrite(aggregate, POSTERIOR_RULES, context).gather, ())
 
 

@@ -59,7 +59,7 @@ class SourceColumns:
 
 @dataclass
 class ArgumentKindResolver:
-    """Of one argument."""
+    """Finds out whether one argument is a number, a text, a time or a truth value."""
 
     schema: Schema
     steps: int = MAX_LOOKUPS
@@ -324,7 +324,7 @@ def model_argument_kind(call: exp.Anonymous, position: int, models: tuple[MadeMo
 
 
 def _feature_kind(model: MadeModel, name: str) -> ArgumentKind:
-    """Of a feature, or of the label."""
+    """The kind of value that a feature, or the label, takes."""
     terms = model.terms_of(name)
     if terms and terms[0].value is None:
         return "true or false" if terms[0].truth else "a number"
@@ -372,6 +372,6 @@ def _scalar_literal(value: Scalar | None) -> exp.Expression:
 
 
 def _double_literal(value: float) -> exp.Expression:
-    """A DOUBLE, exactly."""
+    """A literal that is read back as exactly this double."""
     literal = exp.Literal.number(f"{abs(value):.17e}")
     return exp.Neg(this=literal) if value < 0 else literal

@@ -66,7 +66,7 @@ _SETTINGS: tuple[tuple[str, object], ...] = (
 
 
 class CatalogStatement(Protocol):
-    """What `compiler/catalog/query.py` has written."""
+    """A catalog query as `compiler/catalog/query.py` has rewritten it."""
 
     @property
     def sql(self) -> str: ...
