@@ -277,7 +277,7 @@ class ClientChannelBinding:
     binding: str = "prefer"
 
     def choose_mechanism(self, offered: tuple[str, ...]) -> str:
-        """Of the mechanisms that a server offers."""
+        """The SASL mechanism to use, of those that a server offers."""
         able = self.end_point is not None and self.binding != "disable"
         if SCRAM_SHA_256_PLUS in offered and able:
             return SCRAM_SHA_256_PLUS

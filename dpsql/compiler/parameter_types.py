@@ -248,7 +248,7 @@ _MODEL_ARGUMENT_TYPES: dict[str, Type] = {"a number": DOUBLE, "text": TEXT, "tru
 
 
 class _TypeInference:
-    """Of the expressions in a statement, as far as a look at it tells."""
+    """The types of expressions in a statement, as far as they can be seen without the schema."""
 
     def __init__(self, tree: exp.Query, schema: Schema) -> None:
         relations = {relation.name.lower(): relation for relation in schema.relations}
@@ -302,7 +302,7 @@ class _TypeInference:
         return None
 
     def _infer_argument(self, parent: exp.Expr | None, mark: exp.Expr) -> Placeholder | None:
-        """Of a function that tells what it takes there."""
+        """The type from a function that declares what it takes there."""
         if isinstance(mark, exp.Var):
             return UNIT_SAMPLE
         if isinstance(parent, exp.Anonymous):
@@ -395,7 +395,7 @@ def _array_element_type(to: exp.DataType) -> Type | None:
 
 
 def _object_id_placeholder(to: exp.DataType) -> Placeholder | None:
-    """Of a cast such as $1::regclass: its number is a sample that any of them takes, where a name must be there."""
+    """The sample for a cast such as $1::regclass: a number, since a name would have to exist."""
     named = to.sql(dialect="postgres").lower().rpartition(".")[2]
     return Placeholder(TEXT, "0") if named.startswith("reg") else None
 

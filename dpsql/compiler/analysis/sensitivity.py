@@ -56,7 +56,7 @@ class SensitivityBound:
 
 @dataclass(frozen=True)
 class _Norms:
-    """Of what one unit contributes to the cells of a bundle."""
+    """The norms of what one unit contributes to the cells of a bundle."""
 
     l1: int
     l2_squared: int
@@ -171,7 +171,7 @@ def _bundle_norms(part: Sum, bundle: Bundle, gather: Gather) -> _Norms:
 
 
 def _rows_per_unit(node: Rows | Distinct) -> int:
-    """Of distinct pairs, those that only this unit brings come and go with it: at most as many as it keeps."""
+    """How many rows of a unit count: of distinct pairs that only this unit has, at most those that it keeps."""
     if isinstance(node, Distinct) and node.limit is not None:
         return node.limit
     rows = derive_unit_facts(node.input if isinstance(node, Distinct) else node).rows

@@ -147,7 +147,7 @@ def _unsupported_aggregate_error(node: exp.Expr) -> Unsupported:
 
 
 def measure_type(measure: Measure) -> Type:
-    """Of one answer; where the answer is a list or a map (`container_of`), of the values in it."""
+    """The type of the measure's answer; of the values in it where that is a list or a map (`container_of`)."""
     match measure:
         case SumValues(arg):
             return sum_type(arg.type)

@@ -33,7 +33,7 @@ from dpsql.schema.model import Schema
 
 
 class RuntimeParameterBinder(Protocol):
-    """What is not over private rows, within a block that is: it becomes holes that earlier steps fill."""
+    """Binds sub-queries that are not over private rows, within a block that is: earlier steps fill in their values."""
 
     def is_owned(self, query: exp.Expr) -> bool:
         """Whether a query or source would give out private rows."""

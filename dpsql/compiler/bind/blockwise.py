@@ -88,7 +88,7 @@ def bind_blockwise(node: exp.Expr, scope: Scope, is_aggregate: Callable[[exp.Exp
 
 
 def filter_blockwise(measure: Blockwise, where: Callable[[Expr], Expr]) -> Blockwise:
-    """Of the rows where a condition holds; `where` makes NULL of an argument elsewhere."""
+    """The measure over the rows where a condition holds; `where` makes an argument NULL in all others."""
 
     def filter_aggregate(aggregate: BlockAggregate) -> BlockAggregate:
         if aggregate.arg is None:

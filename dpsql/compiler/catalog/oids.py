@@ -107,7 +107,7 @@ def type_rows(schema: Schema) -> Iterator[tuple[int, str, bool, str | None, str,
 
 
 def type_names(schema: Schema) -> Iterator[tuple[str, int]]:
-    """All ways to write each."""
+    """Every spelling of a type, with its number."""
     arrays = {oid: int(row["typarray"]) for oid, row in load_types().items()}
     oids = type_oids()
     others = {"int": "int4", "decimal": "numeric", "timestamp without time zone": "timestamp", "float": "float8",
@@ -124,7 +124,7 @@ def type_names(schema: Schema) -> Iterator[tuple[str, int]]:
 
 
 def comment_rows(schema: Schema, described: list[tuple[object, ...]]) -> Iterator[tuple[int, str, int, str]]:
-    """Of pg_description's rows: object, the catalog that lists it, column, text."""
+    """Rows of pg_description: object, the catalog that lists it, column, text."""
     named = {catalog.oid: catalog.name for catalog in load_relations().values()}
     for object_, class_, position, text in described:
         yield int(str(object_)), named[int(str(class_))], int(str(position)), str(text)

@@ -84,7 +84,7 @@ def datetime_bounds(domain: Domain) -> tuple[dt.datetime, dt.datetime] | None:
 
 
 def extract_part(part: str, at: dt.datetime) -> int:
-    """A part of a moment."""
+    """A part of a date or timestamp, such as its month."""
     within = at.second * 1_000_000 + at.microsecond
     iso = at.isocalendar()
     return {

@@ -117,7 +117,7 @@ def _add_interval_domain(call: Call, args: Domains) -> Domain:
 
 
 def _add_to_values(arg: Domain, interval: IntervalParts) -> Domain:
-    """Of few moments, such as the starts of weeks, each is known."""
+    """The domain of a sum where the times are listed, such as the starts of weeks: each is moved."""
     timestamps = [dt.datetime(v.year, v.month, v.day) if not isinstance(v, dt.datetime) else v
                for v in arg.values or () if isinstance(v, dt.date)]  # fmt: skip
     try:

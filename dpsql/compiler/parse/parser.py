@@ -493,7 +493,7 @@ _NAME_IN_MESSAGE = re.compile(
 
 @contextmanager
 def locate_error(sql: str) -> Iterator[None]:
-    """What is unknown, or no value of its type, gets the place of the only word of the statement that spells it so."""
+    """Give an error the span of the name or value in its message, if the statement has that word once."""
     try:
         yield
     except (ProgrammingError, DataError) as error:
@@ -518,6 +518,6 @@ def _find_error_span(error: Error, sql: str) -> Span | None:
 
 
 def _qualified_start(tokens: list[Token], index: int) -> int:
-    """Of a name, with what qualifies it."""
+    """Where a name begins, its qualifier included."""
     qualified = index > 1 and tokens[index - 1].token_type is TokenType.DOT
     return tokens[index - 2 if qualified else index].start

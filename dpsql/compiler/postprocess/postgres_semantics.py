@@ -225,7 +225,7 @@ UNKNOWN_SCALE = 10
 
 
 def rewrite_plain_numeric(cast: exp.Expr) -> exp.Expr | None:
-    """What is written for a cast to numeric without a precision."""
+    """The DuckDB expression for a cast to numeric without a precision."""
     inner = cast.this.unnest()
     digits = inner.this if isinstance(inner, exp.Neg) else inner
     if isinstance(digits, exp.Literal):
@@ -246,7 +246,7 @@ def rewrite_plain_numeric(cast: exp.Expr) -> exp.Expr | None:
 
 
 def rewrite_scaled_numeric(cast: exp.Expr) -> exp.Expr | None:
-    """What is written for a cast to numeric(10, 2): of a double, by its digits."""
+    """The DuckDB expression for a cast to numeric(10, 2); a double is cast by its digits."""
     if isinstance(cast.this.unnest(), exp.Literal):
         return None
     type_ = infer_type(cast.this)
@@ -325,7 +325,7 @@ def apply_postgres_semantics(post: exp.Query) -> None:
 
 
 def _check_rewritten_size(rewritten: exp.Expr) -> None:
-    """What is written holds an argument several times: nested, these would multiply."""
+    """Refuse deep nesting: each rewriting repeats its argument, and nested ones would multiply."""
     if sum(1 for _ in rewritten.walk()) > MAX_REWRITTEN_NODES:
         raise LimitExceeded("calls are nested too deeply after the aggregation",
                             hint="Name an inner call in a sub-select.")  # fmt: skip

@@ -60,7 +60,7 @@ def can_derive(wanted_release: DescribedRelease, stored: ReleaseShape) -> bool:
 def derive_release(
     wanted: DescribedRelease, fresh: CalibratedPlan, stored: ReleaseShape, release: Release
 ) -> DerivedRelease | None:
-    """What is asked, from a stored release; None where it cannot be told, or not as accurately as `fresh` would."""
+    """The wanted release, derived from a stored one; None where that cannot be done as accurately as `fresh` would."""
     try:
         if wanted.shape.rows != stored.rows or release.spec.choice is not None:
             return None
@@ -126,7 +126,7 @@ def _check_additive(cell: CellShape | None, stored: ReleaseShape, groups: Regrou
 
 
 def _column_variances(spec: ReleaseSpec) -> dict[int, Fraction]:
-    """Of each column, in the units of its values: of Gaussian noise the variance, of Laplace noise half of it."""
+    """The variance of each column's noise, in the units of its values; half of it for Laplace noise."""
     return {
         index: (scale_of(bundle.mechanism) * spec.grids[index]) ** 2
         for bundle in spec.bundles

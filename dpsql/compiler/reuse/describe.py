@@ -109,7 +109,7 @@ def _shared_projection(gather: Gather) -> Project | None:
 
 
 def _null_conditions(project: Project, gather: Gather) -> dict[str, Expr]:
-    """Of the keys for which NULL is no group: the condition that keeps such rows out, which `list_groups` has added."""
+    """The conditions that `list_groups` has added to keep rows out whose key is NULL where NULL is no group."""
     if not isinstance(project.input, Filter):
         return {}
     conditions = split_conjuncts(project.input.condition)

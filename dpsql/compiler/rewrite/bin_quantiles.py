@@ -131,7 +131,7 @@ def max_bins_for(listed: Listed | None, bins: int) -> int:
 
 
 def _typical_group_count(factor: Factor) -> int:
-    """Of groups that are not known yet, as many as most answers have; bins for the most there could be were too few."""
+    """How many groups to expect where they are not known yet; counting with the maximum left too few bins."""
     return 256 if isinstance(factor, ListedHole) else factor.count
 
 

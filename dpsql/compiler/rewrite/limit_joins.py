@@ -60,7 +60,7 @@ def limit_joins(aggregate: Aggregate, _context: RuleContext | None = None) -> Ag
 
 @dataclass(frozen=True)
 class _RowPower:
-    """Of a unit's rows: at most n to the power `now` leave a step, and `most` is the largest of all steps."""
+    """How joins multiply a unit's n rows: n to the power `now` leave a step, `most` is the largest of all steps."""
 
     now: int
     most: int

@@ -248,7 +248,7 @@ class SourceColumns:
 
 @dataclass
 class ArgumentKindResolver:
-    """Of one argument."""
+    """Finds out whether one argument is a number, a text, a time or a truth value."""
 
     schema: Schema
     steps: int = MAX_LOOKUPS

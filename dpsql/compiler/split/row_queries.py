@@ -90,7 +90,7 @@ def has_previews(schema: Schema) -> bool:
 
 
 def check_previewable(tree: exp.Expr) -> None:
-    """Of a statement, or of a view's."""
+    """Refuse what aggregates, numbers or windows in a statement, or in a view's."""
     for node in tree.walk():
         clauses = ("group", "distinct", "having") if isinstance(node, exp.Select) else ()
         groups = any(node.args.get(clause) for clause in clauses)

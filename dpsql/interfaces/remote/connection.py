@@ -34,7 +34,7 @@ _MIN_TIMEOUT_SECONDS = 1e-6
 
 
 class ServerConnection:
-    """Of one thread at a time, but for `cancel` and `close`, which any thread may call."""
+    """A connection to a server. One thread uses it at a time, but any thread may call `cancel` and `close`."""
 
     def __init__(self, address: ServerAddress, opened: OpenedSocket) -> None:
         self.address = address
@@ -52,7 +52,7 @@ class ServerConnection:
 
     @classmethod
     def open(cls, address: ServerAddress) -> Self:
-        """Connected and logged in."""
+        """Connect and log in."""
         opened = open_socket(address)
         try:
             return cls(address, opened)

@@ -119,7 +119,7 @@ class Authentication:
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """Of SASL's first step."""
+        """The mechanisms that the server offers in SASL's first step."""
         return tuple(name.decode("utf-8", "replace") for name in self.data.split(b"\0") if name)
 
 

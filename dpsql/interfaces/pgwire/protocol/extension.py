@@ -129,7 +129,7 @@ def encode_answer_notices(answer: StatementResult, charge: Charge, remaining: st
 
 
 def encode_error_notice(error: Exception, charge: Charge) -> str:
-    """Of an error that is not one of ours nothing is told but the charge: its text may hold rows."""
+    """The notice beside an error. For an error that is not ours it shows only the charge: the text may hold rows."""
     public_error = error if isinstance(error, errors.Error) else errors.InternalError("internal error")
     error_fields = {
         "error": type(public_error).__name__,
