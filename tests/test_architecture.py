@@ -53,7 +53,9 @@ COMPILER_ORDER = (
     "analysis bind",
     "functions render split parameter_types",
     "calibrate settings",
-    "compiled accuracy|release_key|static_answers compile weighted_rows",
+    "compiled accuracy|release_key|static_answers compile",
+    "release_key planners compile",
+    "release_key weighted_rows",
 )
 # What each interface may import of the other interfaces, and of the packages below, module by module.
 INTERFACES: dict[str, set[str]] = {
@@ -83,7 +85,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     ),
     "duckdb": (
         "engines/duckdb.py", "engines/duckdb_admin.py", "engines/in_memory.py", "session/postprocess/sandbox.py",
-        "session/postprocess/catalog_sandbox.py",
+        "session/postprocess/catalog_sandbox.py", "session/postprocess/locked_duckdb.py",
     ),
     "yaml": ("schema/load.py", "schema/edit.py"),
     "sqlite3": ("ledger/",),

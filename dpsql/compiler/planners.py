@@ -34,12 +34,22 @@ from dpsql.compiler.plan.estimators import Recipe
 from dpsql.compiler.plan.measures import (
     Best,
     Blockwise,
+    ConjugatePosterior,
+    CountDistinctUnits,
+    CountRows,
+    CountValues,
+    DistinctValues,
     Extreme,
     Frequent,
+    MeanValues,
     Measure,
+    PairValues,
     Posterior,
     Quantile,
     SharesPosterior,
+    SumValues,
+    Truth,
+    VarianceValues,
     needs_own_step,
 )
 from dpsql.compiler.plan.relations import RowsHole
@@ -173,15 +183,28 @@ def plan_release(release: BoundRelease, statement: StatementDraft) -> TableStep:
 
 def _plan_measure(name: str, measure: Measure, draft: _ReleaseDraft) -> MeasureSource:
     match measure:
-        case Quantile() | Extreme() | Blockwise() if needs_own_step(measure):
+        case Quantile() | Extreme():
             return plan_selection(name, measure, draft)
+        case Blockwise():
+            return plan_selection(name, measure, draft) if needs_own_step(measure) else next(draft.linear)
         case Frequent() | SharesPosterior():
             return plan_counted(name, measure, draft)
         case Best():
             return plan_ranked(name, measure, draft)
         case Posterior():
             return plan_posterior(name, measure, draft)
-        case _:
+        case (
+            CountRows()
+            | CountValues()
+            | CountDistinctUnits()
+            | SumValues()
+            | MeanValues()
+            | DistinctValues()
+            | VarianceValues()
+            | PairValues()
+            | Truth()
+            | ConjugatePosterior()
+        ):
             return next(draft.linear)
 
 
