@@ -66,8 +66,10 @@ def check_placeholder_style(sql: str) -> None:
         raise error
 
 
-def parse_query_with_options(sql: str, parameters: Sequence[Parameter] = ()) -> ParsedQuery:
-    tokens = bind_parameters(normalize_tokens(tokenize(sql)), parameters)
+def parse_query_with_options(
+    sql: str, parameters: Sequence[Parameter] = (), tokenizer: Tokenizer | None = None
+) -> ParsedQuery:
+    tokens = bind_parameters(normalize_tokens((tokenizer or tokenize)(sql)), parameters)
     check_token_depth(tokens)
     _check_query_start(tokens)
     check_statement_complete(tokens, sql)
@@ -102,6 +104,11 @@ def _select_values(values: exp.Values) -> exp.Select:
     return exp.select("*").from_(values)
 
 
+Tokens = list[Token]
+Tokenizer = Callable[[str], Tokens]
+"""`tokenize`, or one that remembers what it gave."""
+
+
 def tokenize(sql: str) -> list[Token]:
     if len(sql) > MAX_CHARACTERS:
         raise LimitExceeded(f"the statement has more than {MAX_CHARACTERS} characters")
@@ -119,6 +126,11 @@ def tokenize(sql: str) -> list[Token]:
     for token in tokens:
         _check_token(token, sql)
     return _unmask_dollar_signs(tokens, signs, sql) if signs else tokens
+
+
+def copy_tokens(tokens: Iterable[Token]) -> list[Token]:
+    """For the parser, which may change the comments of those that it is given."""
+    return [Token(t.token_type, t.text, t.line, t.col, t.start, t.end, list(t.comments)) for t in tokens]
 
 
 def _find_dollar_signs(sql: str) -> frozenset[int]:
