@@ -213,7 +213,7 @@ class ObjectOids:
 def _fold_case(text: str) -> str:
     """Lower case outside of quotes.
 
-    >>> _fold_case('Public."Odd ObjectOids"'), _fold_case("VISITS")
+    >>> _fold_case('Public."Odd Names"'), _fold_case("VISITS")
     ('public."Odd Names"', 'visits')
     """
     return "".join(part if part.startswith('"') else part.lower() for part in re.split(r'("(?:[^"]|"")*")', text))
