@@ -1,4 +1,4 @@
-"""Typed text to tokens: what is a string, a comment, a word. Law: the tokens joined are the text, whatever it is.
+"""SQL text to tokens, and quoting of names. Law: the tokens joined are the text, whatever it is.
 
 sqlglot's tokenizer refuses text that is not finished, and a prompt has little else. The rules are PostgreSQL's: doubled
 quotes, E'' with backslashes, $tag$ quotes, comments within comments. A backslash outside of them begins a command,

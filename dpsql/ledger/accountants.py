@@ -1,4 +1,4 @@
-"""What each accountant would say of a history, as one epsilon at a given delta: a report, and nothing is granted by it.
+"""Reports what other accountants would say of a history, as epsilon at a given delta; nothing is granted by it.
 
 The ledger grants by its filter (`privacy/filters`), which holds for questions that are chosen after seeing answers.
 Most accountants here hold only for mechanisms that were all fixed first, which a ledger cannot know; that is said of

@@ -1,4 +1,4 @@
-"""MEDIAN with noise by its smooth sensitivity, and the local sensitivity that this and `ptr` rest on.
+"""MEDIAN by its local sensitivity: smooth sensitivity and propose-test-release.
 
 A block holds how many units have their one value in each bin, in ascending order. With n units, sorted places
 x_1 <= ... <= x_n in 0 to H (H + 1 bins), x_i = 0 for i <= 0 and x_i = H for i > n, the median is the lower one,

@@ -1,4 +1,4 @@
-"""What many releases of two neighbors prove: at least so much loss, against what is claimed.
+"""A lower bound on the loss that many releases of two neighbors prove, against what is claimed.
 
 Events are picked on one half of the draws and judged on the other, both ways, with Clopper-Pearson bounds. What is
 claimed: P(S) <= e^epsilon P'(S) + delta for every event S; with a loss (rho, delta) that holds for each epsilon at

@@ -1,4 +1,4 @@
-"""Several statements in one text, as clients send them: where each begins and ends."""
+"""SQL text to syntax trees: splits several statements, refuses those that are never answered, locates errors."""
 
 from __future__ import annotations
 

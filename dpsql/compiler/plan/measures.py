@@ -1,4 +1,4 @@
-"""What is asked of a group: one frozen value per aggregate. The integer cells that answer them are in `bundles`."""
+"""Measures of a group: one frozen value per aggregate. The integer cells that answer them are in `bundles.py`."""
 
 from __future__ import annotations
 

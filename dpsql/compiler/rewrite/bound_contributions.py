@@ -1,4 +1,4 @@
-"""Let each privacy unit count like at most `rows` rows.
+"""Bound each privacy unit's contribution: rows by a weight, distinct pairs by a limit, and the selection of groups.
 
 Sum(rows)  →  Sum(Weigh(rows))          where a unit may have more rows than it may count for
 Sum(rows)  →  Sum(rows)                 where the plan proves that it cannot

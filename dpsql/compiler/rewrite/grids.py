@@ -1,4 +1,4 @@
-"""Pick the integer grid on which the values of a sum are counted."""
+"""The integer grids of sums: pick them, coarsen them, drop clips that they imply, refuse values without bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refuse joins of private rows with each other that would multiply a unit's rows beyond a power.
+"""Refuse joins, with private or public rows, and functions whose work for one row would be too much.
 
     visits a JOIN visits b ON the unit                  →  n * n rows of a unit with n visits
     prescriptions p JOIN visits v ON the visit's key    →  n: a prescription meets one visit

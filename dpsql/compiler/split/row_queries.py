@@ -1,4 +1,4 @@
-"""A block over private rows without an aggregate: its types are public, and its rows are never given out."""
+"""Queries for private rows: refused with a proposal, described without rows, or answered with dummy rows."""
 
 from __future__ import annotations
 

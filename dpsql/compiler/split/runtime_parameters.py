@@ -1,4 +1,4 @@
-"""Sub-selects within a block over private rows that are not over private rows themselves: they become holes.
+"""Sub-selects over public or released rows within a block over private rows: they become runtime parameters.
 
 A released or public sub-select in WHERE, ON, FROM or an aggregate's argument is worked out first; its values are bound
 when the release runs. A hole has a type and a domain at compile time, whatever the values (SOUNDNESS 8).

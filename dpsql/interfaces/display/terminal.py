@@ -1,4 +1,4 @@
-"""Where text goes: answers to the standard output, all else beside it. Colours on terminals only, unless NO_COLOR.
+"""Terminal output: results to the standard output, all else to the standard error; colours, widths and layout.
 
 Law: what comes from data, statements or schemas steers no terminal, in errors and notes as in tables.
 """

@@ -1,4 +1,4 @@
-"""What a release loses, computed again from the record of its mechanisms (`privacy/records` writes them).
+"""The loss of a release, computed again from the record of its mechanisms (`privacy/audit_record.py`).
 
 Law: independent. It imports nothing of `privacy`: the formulas below are derived here once more, in exact fractions,
 and the tails are summed (`series`), not bounded. So one mistake in calibration does not vouch for itself. What a

@@ -1,4 +1,4 @@
-"""What a choice by scores loses, worked out again for the checker.
+"""The losses of selections by scores, medians and sparse vectors, computed again for the checker.
 
 Law: as `checker.py`, independent; it imports nothing of privacy.
 

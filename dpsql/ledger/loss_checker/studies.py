@@ -1,4 +1,4 @@
-"""What a study loses, computed again from its record: one function for each kind.
+"""The loss of a study, computed again from its record: one function for each kind.
 
 Law: as of `checker.py`. Nothing of `privacy` is imported; each formula is derived here once more, in exact fractions. A
 record that is not understood to the last name raises ValueError, KeyError or TypeError, and is then unreadable.
