@@ -96,8 +96,7 @@ def _read_comment(text: str, at: int) -> Token:
 # Names of tables and columns as they are written in a statement.
 #
 # Law: what `quote_name` gives means that name and nothing else. `current_user` without quotes is a function, and a
-# question
-# about the wrong thing would be charged.
+# question about the wrong thing would be charged.
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 

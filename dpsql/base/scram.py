@@ -126,8 +126,8 @@ def _base64_text(octets: bytes) -> str:
 # The server's side of SCRAM-SHA-256, with and without channel binding (RFC 5802, 7677, 5929): text in, text out.
 #
 # Law: whether a name is known, a password is right or a proof is malformed by one bit, the exchange has the same
-# messages
-# and does the same work up to its last word. Passwords never pass, in clear or as a hash that could be used again.
+# messages and does the same work up to its last word. Passwords never pass, in clear or as a hash that could be used
+# again.
 
 SCRAM_SHA_256, SCRAM_SHA_256_PLUS = "SCRAM-SHA-256", "SCRAM-SHA-256-PLUS"
 BINDING_TYPE = "tls-server-end-point"

@@ -163,7 +163,7 @@ class WeightedRowsMechanism(Protocol):
         """What EXPLAIN says of it, a line each: of public figures alone."""
 
     def to_audit_record(self) -> dict[str, Any]:
-        """Figures as decimal text, from which `ledger/checker` works out the loss again."""
+        """Figures as decimal text, from which `ledger/loss_checker` works out the loss again."""
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON, without the kind; integers and fractions as decimal text."""

@@ -23,9 +23,8 @@ from dpsql.verify.invariants import delta_from_rho
 
 # Bounds on a probability from counted hits, by Clopper and Pearson (1934): sound for every n, however rare the event.
 #
-# The chance of `hits` or more among n falls short of alpha below `probability_lower_bound`, and that of `hits` or
-# fewer above
-# `probability_upper_bound`. Found by bisection on the binomial tail in logarithms; the last step goes outward.
+# The chance of `hits` or more among n falls short of alpha below `probability_lower_bound`, and that of `hits` or fewer
+# above `probability_upper_bound`. Found by bisection on the binomial tail in logarithms; the last step goes outward.
 
 _BISECTIONS = 60
 _SLACK = 1e-9

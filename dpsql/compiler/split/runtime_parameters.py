@@ -55,9 +55,8 @@ from dpsql.types import TEXT, Type
 #
 # Averages, quantiles and extremes lie within the bounds of what they are of; counts and sums with noise have none.
 #
-# Privacy: nothing here depends on values, and values are moved into these bounds before they are bound
-# (`post/holes`). So
-# what noise and whole-number arithmetic are computed from holds, whatever was released.
+# Privacy: nothing here depends on values, and values are moved into these bounds before they are bound.
+# So what noise and whole-number arithmetic are computed from holds, whatever was released.
 
 NumberRange = tuple[Fraction, Fraction]
 

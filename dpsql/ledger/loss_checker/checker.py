@@ -64,7 +64,7 @@ from dpsql.ledger.loss_checker.studies import study_loss
 
 # Tails of discrete noise, summed in decimal arithmetic for the checker.
 #
-# Not shared with `privacy/tails`, which picks thresholds: those are bounds from above, these are the probabilities
+# Not shared with `privacy/tails.py`, which picks thresholds: those are bounds from above, these are the probabilities
 # themselves, to a relative error below 1e-9, so that an error there does not repeat here.
 
 _DECIMAL_CONTEXT = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
