@@ -51,7 +51,7 @@ class Verifier:
     def is_proven(self, message: bytes, proof: bytes) -> bool:
         """Whether the proof was made of the password, for this exchange; takes as long either way (RFC 5802, 3)."""
         signature = _hmac_sha256(self.stored_key, message)
-        client_key = bytes(left ^ right for left, right in zip(signature, proof.ljust(len(signature)), strict=False))
+        client_key = _xor(signature, proof.ljust(len(signature)))
         proven = hmac.compare_digest(hashlib.sha256(client_key).digest(), self.stored_key)
         return proven and len(proof) == len(signature)
 
@@ -61,7 +61,7 @@ class Verifier:
 
 
 def make_verifier(password: str, salt: bytes, iterations: int = ITERATIONS) -> Verifier:
-    salted = hashlib.pbkdf2_hmac("sha256", saslprep(password).encode(), salt, iterations)
+    salted = _salt_password(password, salt, iterations)
     stored = hashlib.sha256(_hmac_sha256(salted, b"Client Key")).digest()
     return Verifier(iterations, salt, stored, _hmac_sha256(salted, b"Server Key"))
 
@@ -77,7 +77,7 @@ def read_verifier(text: str) -> Verifier | None:
     if match is None:
         return None
     try:
-        salt, stored, server = (base64.b64decode(part, validate=True) for part in match.groups()[1:])
+        salt, stored, server = (_decode_base64(part) for part in match.groups()[1:])
     except ValueError:
         return None
     if not salt or not len(stored) == len(server) == hashlib.sha256().digest_size or int(match[1]) < 1:
@@ -115,12 +115,26 @@ def _is_allowed_password(text: str) -> bool:
     return ends and not any(stringprep.in_table_d2(character) for character in text)
 
 
+def _salt_password(password: str, salt: bytes, iterations: int) -> bytes:
+    return hashlib.pbkdf2_hmac("sha256", saslprep(password).encode(), salt, iterations)
+
+
 def _hmac_sha256(key: bytes, message: bytes) -> bytes:
     return hmac.new(key, message, "sha256").digest()
 
 
+def _xor(left: bytes, right: bytes) -> bytes:
+    """As long as the left one; the right one is no shorter."""
+    return bytes(one ^ other for one, other in zip(left, right, strict=False))
+
+
 def _base64_text(octets: bytes) -> str:
     return base64.b64encode(octets).decode("ascii")
+
+
+def _decode_base64(text: str) -> bytes:
+    """ValueError where it is none."""
+    return base64.b64decode(text, validate=True)
 
 
 # The server's side of SCRAM-SHA-256, with and without channel binding (RFC 5802, 7677, 5929): text in, text out.
@@ -168,19 +182,18 @@ class ScramChallenge:
 
     @property
     def text(self) -> str:
-        salt = base64.b64encode(self.verifier.salt).decode("ascii")
-        return f"r={self.nonce},s={salt},i={self.verifier.iterations}"
+        return f"r={self.nonce},s={_base64_text(self.verifier.salt)},i={self.verifier.iterations}"
 
     def finish_login(self, final: str) -> str:
         """The server's last message, for a client's last message with a right proof."""
         fields, without_proof, proof = _split_final_message(final)
-        if base64.b64encode(self.binding).decode("ascii") != fields["c"]:
+        if _base64_text(self.binding) != fields["c"]:
             raise ScramMessageError("SCRAM channel binding check failed")
         if fields["r"] != self.nonce:
             raise ScramMessageError("nonce does not match")
         message = f"{self.bare},{self.text},{without_proof}".encode()
         proven = self.verifier.is_proven(message, proof)
-        signature = base64.b64encode(self.verifier.sign_message(message)).decode("ascii")
+        signature = _base64_text(self.verifier.sign_message(message))
         if not (proven and self.known):
             raise WrongPassword
         return f"v={signature}"
@@ -236,7 +249,7 @@ def _split_final_message(text: str) -> tuple[dict[str, str], str, bytes]:
     if not fields[0].startswith("c=") or not fields[1].startswith("r="):
         raise ScramMessageError("malformed SCRAM message")
     try:
-        proof = base64.b64decode(last[2:], validate=True)
+        proof = _decode_base64(last[2:])
     except ValueError:
         raise ScramMessageError("malformed SCRAM message") from None
     return {"c": fields[0][2:], "r": fields[1][2:]}, without_proof, proof
@@ -246,7 +259,6 @@ def _split_final_message(text: str) -> tuple[dict[str, str], str, bytes]:
 #
 # Law: the password itself is never sent; and a server that does not know it is found out, for it cannot sign.
 
-PLAIN, BOUND = "SCRAM-SHA-256", "SCRAM-SHA-256-PLUS"
 MAX_ITERATIONS = 1_000_000
 """About a second of work: a server that asks for more would only keep us busy."""
 
@@ -267,27 +279,27 @@ class ClientChannelBinding:
     def choose_mechanism(self, offered: tuple[str, ...]) -> str:
         """The SASL mechanism to use, of those that a server offers."""
         able = self.end_point is not None and self.binding != "disable"
-        if BOUND in offered and able:
-            return BOUND
+        if SCRAM_SHA_256_PLUS in offered and able:
+            return SCRAM_SHA_256_PLUS
         if self.binding == "require":
             raise ServerNotProven("channel binding is required, and the server does not offer it")
-        if PLAIN in offered:
-            return PLAIN
+        if SCRAM_SHA_256 in offered:
+            return SCRAM_SHA_256
         raise ServerNotProven("the server offers no way to log in that is spoken here", detail="That is SCRAM-SHA-256.")
 
     def binding_header(self, mechanism: str) -> bytes:
         """`p`: bound. `y`: it could be, but the server did not offer it: where it did, someone took it out of the list,
         and the server tells. `n`: it could not be."""
-        if mechanism == BOUND:
-            return b"p=tls-server-end-point,,"
+        if mechanism == SCRAM_SHA_256_PLUS:
+            return f"p={BINDING_TYPE},,".encode()
         return b"y,," if self.end_point is not None and self.binding != "disable" else b"n,,"
 
     def binding_data(self, mechanism: str) -> bytes:
-        return self.binding_header(mechanism) + (self.end_point or b"" if mechanism == BOUND else b"")
+        return self.binding_header(mechanism) + (self.end_point or b"" if mechanism == SCRAM_SHA_256_PLUS else b"")
 
 
 class ScramClient:
-    """One exchange: `first`, then `final` for the server's challenge, then `check` for its last message."""
+    """One exchange: `first_message`, `answer_challenge`, and `check_server_signature` on the server's last message."""
 
     def __init__(self, password: str, channel: ClientChannelBinding, mechanism: str, nonce: str) -> None:
         self._password = password
@@ -307,26 +319,21 @@ class ScramClient:
             raise ServerNotProven("the server asks for a second proof")
         text = _decode_ascii(challenge)
         fields = _split_fields(text)
-        nonce, salt, iterations = (
-            fields.get("r", ""),
-            _decode_base64(fields.get("s", "")),
-            _parse_iterations(fields.get("i", "")),
-        )
+        nonce = fields.get("r", "")
+        salt, iterations = _decode_field(fields.get("s", "")), _parse_iterations(fields.get("i", ""))
         if not nonce.startswith(self._nonce) or nonce == self._nonce:
             raise ServerNotProven("the server's challenge is not an answer to this login")
-        binding = base64.b64encode(self._channel.binding_data(self._mechanism)).decode("ascii")
-        without_proof = f"c={binding},r={nonce}"
+        without_proof = f"c={_base64_text(self._channel.binding_data(self._mechanism))},r={nonce}"
         message = f"{self._bare},{text},{without_proof}".encode()
-        salted = hashlib.pbkdf2_hmac("sha256", saslprep(self._password).encode(), salt, iterations)
-        key = _client_hmac(salted, b"Client Key")
-        signature = _client_hmac(hashlib.sha256(key).digest(), message)
-        proof = bytes(left ^ right for left, right in zip(key, signature, strict=True))
-        self._signature = _client_hmac(_client_hmac(salted, b"Server Key"), message)
-        return f"{without_proof},p={base64.b64encode(proof).decode('ascii')}".encode()
+        salted = _salt_password(self._password, salt, iterations)
+        key = _hmac_sha256(salted, b"Client Key")
+        proof = _xor(key, _hmac_sha256(hashlib.sha256(key).digest(), message))
+        self._signature = _hmac_sha256(_hmac_sha256(salted, b"Server Key"), message)
+        return f"{without_proof},p={_base64_text(proof)}".encode()
 
     def check_server_signature(self, last: bytes) -> None:
-        """NotProven unless the server has signed, which it can only if it knows the password too."""
-        signed = _decode_base64(_split_fields(_decode_ascii(last)).get("v", ""))
+        """ServerNotProven unless the server has signed, which it can only if it knows the password too."""
+        signed = _decode_field(_split_fields(_decode_ascii(last)).get("v", ""))
         if self._signature is None or not hmac.compare_digest(signed, self._signature):
             raise ServerNotProven("the server does not know the password: it may be another one in its place")
 
@@ -342,9 +349,9 @@ def _decode_ascii(data: bytes) -> str:
         raise ServerNotProven("the server's challenge cannot be read") from None
 
 
-def _decode_base64(text: str) -> bytes:
+def _decode_field(text: str) -> bytes:
     try:
-        data = base64.b64decode(text, validate=True)
+        data = _decode_base64(text)
     except ValueError:
         data = b""
     if not data:
@@ -356,7 +363,3 @@ def _parse_iterations(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 9 and 0 < int(text) <= MAX_ITERATIONS):
         raise ServerNotProven("the server's challenge cannot be read")
     return int(text)
-
-
-def _client_hmac(key: bytes, message: bytes) -> bytes:
-    return hmac.new(key, message, "sha256").digest()

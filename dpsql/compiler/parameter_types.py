@@ -13,7 +13,7 @@ import datetime as dt
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from uuid import UUID as Uuid
+from uuid import UUID
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -58,7 +58,7 @@ _SAMPLES: dict[Kind, Parameter] = {
     Kind.BOOLEAN: True, Kind.SMALLINT: 1, Kind.INTEGER: 1, Kind.BIGINT: 1, Kind.HUGEINT: 1,
     Kind.DECIMAL: Decimal("0.5"), Kind.REAL: 0.5, Kind.DOUBLE: 0.5, Kind.TEXT: "a", Kind.DATE: dt.date(2020, 1, 1),
     Kind.TIMESTAMP: dt.datetime(2020, 1, 1), Kind.TIMESTAMPTZ: dt.datetime(2020, 1, 1), Kind.TIME: dt.time(12),
-    Kind.INTERVAL: dt.timedelta(days=1), Kind.UUID: Uuid(int=0),
+    Kind.INTERVAL: dt.timedelta(days=1), Kind.UUID: UUID(int=0),
 }  # fmt: skip
 
 

@@ -228,12 +228,18 @@ def apart(scratch: Path) -> dict[str, str]:
     return {**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": str(Path(dpsql.__file__).parents[1])}
 
 
+def restore_signals() -> None:
+    """Undo what the tests' own process may have inherited: under `nohup` SIGHUP is ignored."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def struck(slow: Path, number: int, *command: str) -> int:
     """Send a signal as soon as something of the rows is in the folder of copies; the exit code."""
     scratch = slow / "scratch"
     with subprocess.Popen(
         [sys.executable, "-m", "dpsql", *command], cwd=slow, env=apart(scratch),
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=restore_signals,
     ) as child:  # fmt: skip
         while not any(path.is_file() and path.suffix != ".yaml" for path in scratch.glob("dpsql-*/**/*")):
             assert child.poll() is None, "nothing was there to be left"

@@ -30,6 +30,7 @@ from dpsql.compiler.plan.relations import Rows
 from dpsql.errors import InternalError, UnboundedContribution
 from dpsql.privacy.noise import Sensitivity
 from dpsql.privacy.weighted_rows import UnitMass
+from dpsql.schema.model import Neighbors, Resolved
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,11 @@ class Neighboring:
 
     change_one: bool
     group_size: int
+
+
+def neighboring_of(resolved: Resolved) -> Neighboring:
+    privacy = resolved.schema.privacy
+    return Neighboring(privacy.neighbors is Neighbors.CHANGE_ONE, privacy.group_size)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal as One
 from typing import assert_never
 
 from sqlglot import exp
@@ -238,7 +238,7 @@ def _bind_mean(node: exp.Expr, scope: Scope) -> Measure:
     )
 
 
-def _bind_sum_or_mean(node: exp.Expr, arg: exp.Expr, scope: Scope, function: One["sum", "mean"]) -> Measure:
+def _bind_sum_or_mean(node: exp.Expr, arg: exp.Expr, scope: Scope, function: typing.Literal["sum", "mean"]) -> Measure:
     if not isinstance(node, exp.Anonymous):
         refuse_other_args(node, "this")
     span = span_of(node)

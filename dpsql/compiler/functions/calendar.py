@@ -6,9 +6,7 @@ import datetime as dt
 from collections.abc import Iterator
 from fractions import Fraction
 
-from dpsql.compiler.functions.function import FIRST_DAY as FIRST_DAY
-from dpsql.compiler.functions.function import LAST_DAY as LAST_DAY
-from dpsql.compiler.functions.function import replace_values
+from dpsql.compiler.functions.function import LAST_DAY, replace_values
 from dpsql.schema.domain import EPOCH, Domain, Scalar, to_number
 from dpsql.types import Kind, Type
 

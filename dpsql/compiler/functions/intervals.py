@@ -12,10 +12,8 @@ from fractions import Fraction
 
 from dpsql.compiler.functions.calendar import (
     DAY_MICROSECONDS,
-    FIRST_DAY,
     FIRST_MODERN_YEAR,
     FIXED_UNITS,
-    LAST_DAY,
     MONTHS_PER_UNIT,
     TRUNCATIONS,
     add_months,
@@ -25,6 +23,8 @@ from dpsql.compiler.functions.calendar import (
 )
 from dpsql.compiler.functions.datetime import null_outside_calendar
 from dpsql.compiler.functions.function import (
+    FIRST_DAY,
+    LAST_DAY,
     MAX_VALUES,
     Domains,
     NotEvaluable,

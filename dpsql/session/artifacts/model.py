@@ -54,7 +54,7 @@ def classes_of(axis: Axis) -> tuple[Scalar, Scalar]:
 
 
 def is_reversed(classes: tuple[Scalar, Scalar]) -> bool:
-    """Whether the larger number or boolean comes first: what is predicted is the larger, or the second text."""
+    """Whether the larger of two numbers or booleans comes first; the larger, or the second text, is predicted."""
     numbers = _as_numbers(classes)
     return numbers is not None and bool(numbers[0] > numbers[1])
 

@@ -6,12 +6,8 @@ reconfigured. It runs one SELECT at a time, as `compiler/catalog/query.py` has w
 
 from __future__ import annotations
 
-import os
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,11 +20,9 @@ from dpsql.compiler.catalog.tables import is_session_relation, rows_of_schema
 from dpsql.engines.duckdb import (
     has_intervals,
     intervals_from_parts,
-    lock_configuration,
     quote_identifier,
     select_interval_parts,
 )
-from dpsql.engines.interrupt import DeadlineWatcher
 from dpsql.errors import (
     DataError,
     Error,
@@ -39,30 +33,11 @@ from dpsql.errors import (
     UnknownColumn,
 )
 from dpsql.schema.model import Schema
+from dpsql.session.postprocess.locked_duckdb import LockedDatabases
 from dpsql.types import Type, parse_type
 
 MAX_ROWS = 100_000
 MEMORY_LIMIT = "256MB"
-MAX_DATABASES = 8
-"""Schemas whose databases are kept."""
-
-_SETTINGS: tuple[tuple[str, object], ...] = (
-    ("memory_limit", MEMORY_LIMIT),
-    ("threads", 1),  # small tables: more would only wait for each other
-    ("temp_directory", ""),
-    ("autoload_known_extensions", False),
-    ("autoinstall_known_extensions", False),
-    ("allow_community_extensions", False),
-    ("allow_persistent_secrets", False),
-    ("python_enable_replacements", False),
-    ("scalar_subquery_error_on_multiple_rows", True),
-    ("default_collation", ""),
-    ("default_order", "ASC"),
-    ("default_null_order", "NULLS_LAST"),
-    ("TimeZone", "UTC"),
-    ("Calendar", "gregorian"),
-    ("preserve_insertion_order", True),
-)
 
 
 class CatalogStatement(Protocol):
@@ -135,8 +110,8 @@ def describe_catalog_query(schema: Schema, query: CatalogStatement) -> tuple[Cat
 
 
 def run_catalog_in_process(schema: Schema, query: CatalogRequest, timeout: float) -> tuple[list[str], list[CatalogRow]]:
-    with _open_cursor(schema, timeout) as cursor:
-        result = cursor.execute(_require_single_select(query.sql))
+    with _DATABASES.open_cursor(schema, timeout) as cursor:
+        result = cursor.execute(_DATABASES.require_single_select(query.sql))
         types = [str(type_) for _, type_, *_ in result.description or ()]
         columns = _result_columns(query, types)
         result_rows = result.fetchmany(MAX_ROWS + 1)
@@ -150,8 +125,8 @@ def run_catalog_in_process(schema: Schema, query: CatalogRequest, timeout: float
 
 
 def describe_catalog_in_process(schema: Schema, query: CatalogRequest) -> list[str]:
-    _require_single_select(query.sql)
-    with _open_cursor(schema, timeout=10) as cursor:
+    _DATABASES.require_single_select(query.sql)
+    with _DATABASES.open_cursor(schema, timeout=10) as cursor:
         described = cursor.execute(f"DESCRIBE {query.sql}").fetchall()
         return [str(type_) for _, type_, *_ in described]
 
@@ -224,31 +199,6 @@ def _object_names(schema: Schema, spelling: str) -> dict[int, str] | None:
 # --- the database ----------------------------------------------------------------------------------------------------
 
 
-def _require_single_select(sql: str) -> duckdb.Statement:
-    """Nothing but one SELECT runs, so nothing outlives a statement."""
-    try:
-        statements = duckdb.extract_statements(sql)
-    except duckdb.Error as error:
-        raise _translate_error(error) from None
-    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-        raise InternalError("the catalog was given something else than one SELECT")
-    return statements[0]
-
-
-@contextmanager
-def _open_cursor(schema: Schema, timeout: float) -> Iterator[duckdb.DuckDBPyConnection]:
-    cursor = _get_database(schema).cursor()
-    try:
-        with _watchdog.enforce_deadline(timeout, cursor.interrupt):
-            yield cursor
-    except duckdb.InterruptException:
-        raise OperationalError(f"the statement took longer than {timeout:g} s", sqlstate="57014") from None
-    except duckdb.Error as error:
-        raise _translate_error(error) from None
-    finally:
-        cursor.close()
-
-
 _UNKNOWN_COLUMN = re.compile(
     r'Referenced column "([^"]+)" (?:was )?not found|Table "[^"]*" does not have a column named "([^"]+)"'
 )
@@ -274,25 +224,11 @@ def _translate_error(error: duckdb.Error) -> Error:
     return DataError(f"the statement about the catalog failed: {_ERROR_PREFIX.sub('', first).rstrip('.!')}")
 
 
-_watchdog = DeadlineWatcher()
-_instances_lock = threading.Lock()
-_instances: OrderedDict[tuple[int, Schema], duckdb.DuckDBPyConnection] = OrderedDict()
+def _timeout_error(timeout: float) -> Error:
+    return OperationalError(f"the statement took longer than {timeout:g} s", sqlstate="57014")
 
 
-def _get_database(schema: Schema) -> duckdb.DuckDBPyConnection:
-    """The locked instance of a schema. A forked child makes its own: DuckDB's threads do not survive a fork."""
-    key = os.getpid(), schema
-    with _instances_lock:
-        if key not in _instances:
-            _instances[key] = _create_database(schema)
-            while len(_instances) > MAX_DATABASES:
-                _instances.popitem(last=False)
-        _instances.move_to_end(key)
-        return _instances[key]
-
-
-def _create_database(schema: Schema) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(":memory:")
+def _fill_database(connection: duckdb.DuckDBPyConnection, schema: Schema) -> None:
     for catalog_relation in load_relations().values():
         if not is_session_relation(catalog_relation):
             name = (
@@ -309,8 +245,6 @@ def _create_database(schema: Schema) -> duckdb.DuckDBPyConnection:
         _create_table(connection, name, columns, list(table_rows))
     for macro in MACROS:
         connection.execute(f"CREATE MACRO {macro}")
-    lock_configuration(connection, _SETTINGS)
-    return connection
 
 
 def _lookup_tables(schema: Schema) -> Iterator[tuple[str, str, Iterable[CatalogRow]]]:
@@ -350,3 +284,17 @@ def _create_table(
     values = [list(column) for column in zip(*table_rows, strict=True)]
     lists = ", ".join(f"unnest(${number}::{type_}[])" for number, (_, type_) in enumerate(columns, 1))
     connection.execute(f"INSERT INTO main.{quote_identifier(name)} SELECT {lists}", values)
+
+
+_DATABASES: LockedDatabases[Schema] = LockedDatabases(
+    "catalog",
+    settings=(
+        ("memory_limit", MEMORY_LIMIT),
+        ("threads", 1),  # small tables: more would only wait for each other
+        ("scalar_subquery_error_on_multiple_rows", True),
+    ),
+    fill=_fill_database,
+    translate_error=_translate_error,
+    timeout_error=_timeout_error,
+)
+"""Those of the process, one for each schema."""

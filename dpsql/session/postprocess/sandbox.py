@@ -19,11 +19,8 @@ in parentheses, DuckDB 2.0 forgets the inner WITH.) So a release must not be nam
 from __future__ import annotations
 
 import datetime as dt
-import os
 import re
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -34,39 +31,19 @@ from dpsql.engines.duckdb import (
     column_types_of,
     has_intervals,
     intervals_from_parts,
-    lock_configuration,
     quote_identifier,
     rows_to_utc,
     select_interval_parts,
 )
-from dpsql.engines.interrupt import DeadlineWatcher
 from dpsql.errors import Error, InternalError, LimitExceeded, OperationalError
 from dpsql.privacy.exact import Row
 from dpsql.session.postprocess.arrays import ArrayTable, list_type_of
 from dpsql.session.postprocess.duckdb_errors import translate_duckdb_error
+from dpsql.session.postprocess.locked_duckdb import LockedDatabases
 from dpsql.types import Type, parse_type
 
 MAX_ROWS = 1_000_000
 MEMORY_LIMIT = "1GB"
-
-_SETTINGS: tuple[tuple[str, object], ...] = (
-    ("memory_limit", MEMORY_LIMIT),
-    ("temp_directory", ""),  # nothing is written, not even for want of memory
-    ("autoload_known_extensions", False),
-    ("autoinstall_known_extensions", False),
-    ("allow_community_extensions", False),
-    ("allow_persistent_secrets", False),
-    ("python_enable_replacements", False),  # else an unknown table name is looked up among Python's variables
-    ("error_on_division_by_zero", False),  # noisy counts are 0 now and then: a ratio is NULL there, not an error
-    ("ieee_floating_point_ops", True),
-    ("integer_division", False),
-    ("default_collation", ""),
-    ("default_order", "ASC"),
-    ("default_null_order", "NULLS_LAST"),
-    ("TimeZone", "UTC"),
-    ("Calendar", "gregorian"),
-    ("preserve_insertion_order", True),
-)
 
 
 @dataclass(frozen=True)
@@ -134,18 +111,20 @@ def run_in_process(sql: str, tables: Sequence[SandboxTable], timeout: float) -> 
         _prepend_releases(sql, tables),
         [parameter for table in tables for parameter in _table_parameters(table)],
     )
-    with _open_cursor(timeout) as cursor:
+    with _DATABASE.open_cursor(None, timeout) as cursor:
         for table in tables:
             if isinstance(table, ArrayTable):
                 cursor.register(table.view_name, dict(table.raw_arrays))
-        result = cursor.execute(_require_single_select(text), parameters or None)
+        result = cursor.execute(_DATABASE.require_single_select(text), parameters or None)
         columns = tuple(output_column_of(str(name), str(type_)) for name, type_, *_ in result.description or ())
         rows = result.fetchmany(MAX_ROWS + 1)
         if len(rows) > MAX_ROWS:
             raise LimitExceeded(f"the answer has more than {MAX_ROWS:,} rows", hint="Add a LIMIT.")
         types = column_types_of(result)
         if has_intervals(types):
-            parts = cursor.execute(_require_single_select(select_interval_parts(text, types)), parameters or None)
+            parts = cursor.execute(
+                _DATABASE.require_single_select(select_interval_parts(text, types)), parameters or None
+            )
             rows = intervals_from_parts(parts.fetchall(), types)
         return QueryRows(columns, rows_to_utc(rows, types))
 
@@ -153,8 +132,8 @@ def run_in_process(sql: str, tables: Sequence[SandboxTable], timeout: float) -> 
 def describe_in_process(sql: str, tables: Sequence[SandboxTable]) -> tuple[OutputColumn, ...]:
     tables = [ReleasedTable(table.name, table.columns, [[] for _ in table.columns]) for table in tables]
     text = _prepend_releases(sql, tables)
-    _require_single_select(text)
-    with _open_cursor(timeout=10) as cursor:
+    _DATABASE.require_single_select(text)
+    with _DATABASE.open_cursor(None, timeout=10) as cursor:
         described = cursor.execute(f"DESCRIBE {text}", [[] for table in tables for _ in table.columns] or None)
         return tuple(output_column_of(name, type_) for name, type_, *_ in described.fetchall())
 
@@ -197,34 +176,12 @@ def _table_parameters(table: SandboxTable) -> list[list[Any]]:
     ]
 
 
-def _require_single_select(sql: str) -> duckdb.Statement:
-    """Nothing but one SELECT runs, so nothing outlives a statement."""
-    try:
-        statements = duckdb.extract_statements(sql)
-    except duckdb.Error as error:
-        raise _translate_error(error) from None
-    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-        raise InternalError("the sandbox was given something else than one SELECT")
-    return statements[0]
-
-
-@contextmanager
-def _open_cursor(timeout: float) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A cursor of the process's sandbox, interrupted when its time is over."""
-    cursor = _get_instance().cursor()
-    try:
-        with _watchdog.enforce_deadline(timeout, cursor.interrupt):  # left before the cursor is closed
-            yield cursor
-    except duckdb.InterruptException:
-        raise OperationalError(
-            f"post-processing took longer than {timeout:g} s",
-            hint="Ask for less at a time; the releases are paid for, and asking again is free.",
-            sqlstate="57014",
-        ) from None
-    except duckdb.Error as error:
-        raise _translate_error(error) from None
-    finally:
-        cursor.close()
+def _timeout_error(timeout: float) -> Error:
+    return OperationalError(
+        f"post-processing took longer than {timeout:g} s",
+        hint="Ask for less at a time; the releases are paid for, and asking again is free.",
+        sqlstate="57014",
+    )
 
 
 def _translate_error(error: duckdb.Error) -> Error:
@@ -233,17 +190,16 @@ def _translate_error(error: duckdb.Error) -> Error:
     return translate_duckdb_error(type(error).__name__, str(error))
 
 
-_watchdog = DeadlineWatcher()
-_instances_lock = threading.Lock()
-_instances: dict[int, duckdb.DuckDBPyConnection] = {}
-
-
-def _get_instance() -> duckdb.DuckDBPyConnection:
-    """The process's locked instance. A forked child makes its own: DuckDB's threads do not survive a fork."""
-    process = os.getpid()
-    with _instances_lock:
-        if process not in _instances:
-            connection = duckdb.connect(":memory:")
-            lock_configuration(connection, _SETTINGS)
-            _instances[process] = connection
-        return _instances[process]
+_DATABASE: LockedDatabases[None] = LockedDatabases(
+    "sandbox",
+    settings=(
+        ("memory_limit", MEMORY_LIMIT),
+        ("error_on_division_by_zero", False),  # noisy counts are 0 now and then: a ratio is NULL there, not an error
+        ("ieee_floating_point_ops", True),
+        ("integer_division", False),
+    ),
+    fill=lambda connection, _: None,
+    translate_error=_translate_error,
+    timeout_error=_timeout_error,
+)
+"""That of the process: its one instance holds nothing."""

@@ -333,9 +333,9 @@ def test_budgets_are_told_to_who_has_the_owners_token(slow: Server, tmp_path: Pa
         code, text = got(place, Authorization="Bearer 0123456789abcdef0123456789abcdef")
         figures = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
         assert code == 200
-        assert float(figures['dpsql_budget_spent_epsilon{database="hospital",account="ana"}']) > 0
-        assert float(figures['dpsql_budget_spent_epsilon{database="hospital",account="bob"}']) == 0
-        assert 'dpsql_budget_left_epsilon{database="hospital",account="dataset"}' in figures
+        assert float(figures['dpsql_budget_spent_epsilon{account="ana",database="hospital"}']) > 0
+        assert float(figures['dpsql_budget_spent_epsilon{account="bob",database="hospital"}']) == 0
+        assert 'dpsql_budget_left_epsilon{account="dataset",database="hospital"}' in figures
 
 
 def test_a_user_sees_no_figure_of_another(slow: Server) -> None:

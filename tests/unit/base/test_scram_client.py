@@ -7,7 +7,14 @@ import base64
 import pytest
 
 from dpsql.base import scram as server
-from dpsql.base.scram import BOUND, PLAIN, ClientChannelBinding, ScramClient, ServerNotProven, make_verifier
+from dpsql.base.scram import (
+    SCRAM_SHA_256,
+    SCRAM_SHA_256_PLUS,
+    ClientChannelBinding,
+    ScramClient,
+    ServerNotProven,
+    make_verifier,
+)
 
 PASSWORD = "pencil"
 END_POINT = b"\x01" * 32
@@ -15,7 +22,7 @@ END_POINT = b"\x01" * 32
 
 def test_the_example_of_the_rfc() -> None:
     """RFC 7677, 3; its client names the user in the first message too, as ours need not."""
-    login = ScramClient(PASSWORD, ClientChannelBinding(), PLAIN, "rOprNGfwEbeRWgbNEkqO")
+    login = ScramClient(PASSWORD, ClientChannelBinding(), SCRAM_SHA_256, "rOprNGfwEbeRWgbNEkqO")
     login._bare = "n=user,r=rOprNGfwEbeRWgbNEkqO"
     assert login.first_message == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
     nonce = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
@@ -60,25 +67,28 @@ def test_another_certificate_is_found_out() -> None:
 
 def test_a_binding_that_was_taken_out_of_the_list_is_found_out() -> None:
     with pytest.raises(server.ScramMessageError, match="negotiation"):
-        exchange(PASSWORD, ClientChannelBinding(END_POINT), server.ChannelBinding(END_POINT), PLAIN)
+        exchange(PASSWORD, ClientChannelBinding(END_POINT), server.ChannelBinding(END_POINT), SCRAM_SHA_256)
 
 
 def test_what_is_chosen() -> None:
-    assert ClientChannelBinding(END_POINT).choose_mechanism((BOUND, PLAIN)) == BOUND
-    assert ClientChannelBinding(END_POINT, "disable").choose_mechanism((BOUND, PLAIN)) == PLAIN
-    assert ClientChannelBinding().choose_mechanism((PLAIN,)) == PLAIN
+    assert ClientChannelBinding(END_POINT).choose_mechanism((SCRAM_SHA_256_PLUS, SCRAM_SHA_256)) == SCRAM_SHA_256_PLUS
+    assert (
+        ClientChannelBinding(END_POINT, "disable").choose_mechanism((SCRAM_SHA_256_PLUS, SCRAM_SHA_256))
+        == SCRAM_SHA_256
+    )
+    assert ClientChannelBinding().choose_mechanism((SCRAM_SHA_256,)) == SCRAM_SHA_256
     for channel, offered in (
-        (ClientChannelBinding(END_POINT, "require"), (PLAIN,)),
-        (ClientChannelBinding(None, "require"), (BOUND, PLAIN)),
+        (ClientChannelBinding(END_POINT, "require"), (SCRAM_SHA_256,)),
+        (ClientChannelBinding(None, "require"), (SCRAM_SHA_256_PLUS, SCRAM_SHA_256)),
         (ClientChannelBinding(), ("OAUTHBEARER",)),
-        (ClientChannelBinding(), (BOUND,)),
+        (ClientChannelBinding(), (SCRAM_SHA_256_PLUS,)),
     ):
         with pytest.raises(ServerNotProven):
             channel.choose_mechanism(offered)
 
 
 def challenged() -> ScramClient:
-    login = ScramClient(PASSWORD, ClientChannelBinding(), PLAIN, "abc")
+    login = ScramClient(PASSWORD, ClientChannelBinding(), SCRAM_SHA_256, "abc")
     login.answer_challenge(b"r=abcdef,s=c2FsdA==,i=4096")
     return login
 
@@ -94,7 +104,7 @@ def test_a_server_that_does_not_know_the_password_is_found_out(last: bytes) -> N
 
 def test_a_server_that_signs_before_it_challenged_is_found_out() -> None:
     with pytest.raises(ServerNotProven):
-        ScramClient(PASSWORD, ClientChannelBinding(), PLAIN, "abc").check_server_signature(
+        ScramClient(PASSWORD, ClientChannelBinding(), SCRAM_SHA_256, "abc").check_server_signature(
             b"v=" + base64.b64encode(b"\0" * 32)
         )
 
@@ -111,10 +121,10 @@ def test_a_server_that_signs_before_it_challenged_is_found_out() -> None:
 )  # fmt: skip
 def test_a_challenge_that_is_none(challenge: bytes) -> None:
     with pytest.raises(ServerNotProven):
-        ScramClient(PASSWORD, ClientChannelBinding(), PLAIN, "abc").answer_challenge(challenge)
+        ScramClient(PASSWORD, ClientChannelBinding(), SCRAM_SHA_256, "abc").answer_challenge(challenge)
 
 
 def test_the_password_is_never_sent() -> None:
-    login = ScramClient("sehr geheim", ClientChannelBinding(), PLAIN, "abc")
+    login = ScramClient("sehr geheim", ClientChannelBinding(), SCRAM_SHA_256, "abc")
     sent = login.first_message + login.answer_challenge(b"r=abcd,s=c2FsdA==,i=4096")
     assert b"sehr geheim" not in sent and base64.b64encode(b"sehr geheim")[:10] not in sent

@@ -18,7 +18,7 @@ from time import monotonic
 from dpsql.base.private_files import require_private
 from dpsql.errors import Error, OperationalError
 from dpsql.interfaces.pgwire.server.databases import ServedDatabase
-from dpsql.interfaces.pgwire.server.metrics import AccountBudget
+from dpsql.interfaces.pgwire.server.metrics import AccountBudget, has_prometheus
 from dpsql.interfaces.pgwire.server.server import Server
 
 MAX_REQUEST_BYTES = 8 * 1024
@@ -109,6 +109,11 @@ def make_metrics_response(text: str) -> HttpResponse:
     return HttpResponse("200 OK", text, "text/plain; version=0.0.4; charset=utf-8")
 
 
+def make_missing_metrics_response() -> HttpResponse:
+    body = "/metrics needs the package prometheus_client: pip install 'dpsql[server]', and start the server again\n"
+    return HttpResponse("501 Not Implemented", body)
+
+
 def _bearer_token(headers: list[str]) -> str | None:
     for line in headers:
         name, _, value = line.partition(":")
@@ -143,6 +148,7 @@ class ServerMonitor:
         self._states: dict[str, str] = {}
         self._looked = float("-inf")
         self._lock = asyncio.Lock()
+        self._has_metrics = has_prometheus()  # imported now, and not while clients wait
 
     def make_endpoint(self, token: str | None) -> HealthEndpoint:
         return HealthEndpoint({"/health": self._health_page, "/metrics": self._metrics_page}, token)
@@ -159,6 +165,8 @@ class ServerMonitor:
         return make_health_response(is_healthy, self._states)
 
     async def _metrics_page(self, owner: bool) -> HttpResponse:
+        if not self._has_metrics:
+            return make_missing_metrics_response()
         served = list(self._server.databases) if owner else []
         async with self._lock:
             budgets = await asyncio.to_thread(

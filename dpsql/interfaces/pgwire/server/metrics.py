@@ -1,21 +1,31 @@
 """Figures of a server, as Prometheus reads them.
 
 Law: no histogram is of anything that waits for private rows: of seconds, only those of logins are told. Budgets are
-the owner's: `text` has them only where it is asked for them.
+the owner's: `render_metrics` has them only where it is asked for them.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from dpsql.version import VERSION
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
 
 STATEMENT_OUTCOMES = ("released", "free", "refused", "canceled", "failed")
 """Of a statement: charged; answered without a charge; an error that depends on statement, schema and ledger; left by
 its client or its time; an error of the engine or of ours."""
 LOGIN_OUTCOMES = ("accepted", "failed", "refused", "timeout")
+Sample = tuple[str, dict[str, str], float]
+"""What is added to the family's name; labels; the value."""
+MetricFamily = tuple[str, str, str, list[Sample]]
+"""Name, kind, description, samples."""
 _LOGIN_BUCKETS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0)
 
 
@@ -52,50 +62,65 @@ class ServerMetrics:
         self.login_sum += seconds
 
     def render_metrics(self, budgets: Iterable[AccountBudget] = ()) -> str:
-        lines = [
-            *_render_header("dpsql_info", "gauge", "The version that runs."),
-            _render_sample("dpsql_info", {"version": VERSION}, 1),
-        ]
-        gauges = sorted(self.now(), key=lambda gauge: (gauge[0], sorted(gauge[1].items())))
-        for name in dict.fromkeys(gauge[0] for gauge in gauges):
-            lines += _render_header(name, "gauge", GAUGE_HELP[name])
-            lines += [_render_sample(name, labels, value) for gauge_name, labels, value in gauges if gauge_name == name]
-        lines += self._render_counters()
-        lines += self._render_login_seconds()
-        return "\n".join([*lines, *_render_budgets(list(budgets)), ""])
+        """As text of Prometheus. ImportError without prometheus_client."""
+        from prometheus_client import CollectorRegistry, Metric, generate_latest
 
-    def _render_counters(self) -> list[str]:
-        plain = (("dpsql_connections_total", "Connections since the start.", self.connections),
-                 ("dpsql_protocol_violations_total", "Connections that spoke no protocol.", self.violations),
-                 ("dpsql_cancel_requests_total", "Requests to cancel a statement.", self.cancels))  # fmt: skip
-        lines: list[str] = []
-        for name, description, value in plain:
-            lines += [*_render_header(name, "counter", description), _render_sample(name, {}, value)]
-        lines += _render_header("dpsql_logins_total", "counter", "Logins by outcome.")
-        lines += [
-            _render_sample("dpsql_logins_total", {"outcome": outcome_name}, self.logins[outcome_name])
-            for outcome_name in LOGIN_OUTCOMES
-        ]
-        lines += _render_header("dpsql_statements_total", "counter", "Statements by database and outcome.")
-        return lines + [
-            _render_sample("dpsql_statements_total", {"database": database, "outcome": outcome}, count)
+        families = []
+        for name, kind, description, samples in (*self._list_families(), *_list_budgets(list(budgets))):
+            families.append(Metric(name, description, kind))
+            for suffix, labels, value in samples:
+                families[-1].add_sample(name + suffix, labels, value)
+        # A registry of its own: the default one also tells of the process and of Python.
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(_ListedFamilies(families))
+        return generate_latest(registry).decode()
+
+    def _list_families(self) -> Iterator[MetricFamily]:
+        yield "dpsql_info", "gauge", "The version that runs.", [("", {"version": VERSION}, 1)]
+        gauges: dict[str, list[Sample]] = {}
+        for name, labels, value in sorted(self.now(), key=lambda gauge: (gauge[0], sorted(gauge[1].items()))):
+            gauges.setdefault(name, []).append(("", labels, value))
+        for name, samples in gauges.items():
+            yield name, "gauge", GAUGE_HELP[name], samples
+        for name, description, count in (
+            ("dpsql_connections", "Connections since the start.", self.connections),
+            ("dpsql_protocol_violations", "Connections that spoke no protocol.", self.violations),
+            ("dpsql_cancel_requests", "Requests to cancel a statement.", self.cancels),
+        ):
+            yield name, "counter", description, [("_total", {}, count)]
+        logins: list[Sample] = [("_total", {"outcome": outcome}, self.logins[outcome]) for outcome in LOGIN_OUTCOMES]
+        yield "dpsql_logins", "counter", "Logins by outcome.", logins
+        statements: list[Sample] = [
+            ("_total", {"database": database, "outcome": outcome}, count)
             for (database, outcome), count in sorted(self.statements.items())
         ]
-
-    def _render_login_seconds(self) -> list[str]:
-        name, lines, cumulative = (
-            "dpsql_login_seconds",
-            _render_header("dpsql_login_seconds", "histogram", "Time of logins."),
-            0,
-        )
-        for upper_bound, count in zip((*map(str, _LOGIN_BUCKETS), "+Inf"), self.login_seconds, strict=True):
-            cumulative += count
-            lines.append(_render_sample(f"{name}_bucket", {"le": upper_bound}, cumulative))
-        return [
-            *lines,
-            _render_sample(f"{name}_sum", {}, self.login_sum),
-            _render_sample(f"{name}_count", {}, cumulative),
+        yield "dpsql_statements", "counter", "Statements by database and outcome.", statements
+        counts = list(accumulate(self.login_seconds))
+        seconds: list[Sample] = [
+            ("_bucket", {"le": bound}, count)
+            for bound, count in zip((*map(str, _LOGIN_BUCKETS), "+Inf"), counts, strict=True)
         ]
+        seconds += [("_sum", {}, self.login_sum), ("_count", {}, counts[-1])]
+        yield "dpsql_login_seconds", "histogram", "Time of logins.", seconds
+
+
+@dataclass(frozen=True, eq=False)
+class _ListedFamilies:
+    """A collector of `prometheus_client`."""
+
+    families: list[Metric]
+
+    def collect(self) -> list[Metric]:
+        return self.families
+
+
+def has_prometheus() -> bool:
+    """Whether there is what renders metrics: the extra `server`."""
+    try:
+        importlib.import_module("prometheus_client")
+    except ImportError:
+        return False
+    return True
 
 
 GAUGE_HELP = {
@@ -107,32 +132,12 @@ GAUGE_HELP = {
 }
 
 
-def _render_budgets(budgets: list[AccountBudget]) -> list[str]:
+def _list_budgets(budgets: list[AccountBudget]) -> Iterator[MetricFamily]:
     figures = (
         ("dpsql_budget_epsilon", "The budget of an account.", [budget.epsilon for budget in budgets]),
         ("dpsql_budget_spent_epsilon", "What an account has lost.", [budget.spent for budget in budgets]),
         ("dpsql_budget_left_epsilon", "What is left of an account's budget.", [budget.left for budget in budgets]),
     )
     label_sets = [{"database": budget.database, "account": budget.account} for budget in budgets]
-    lines: list[str] = []
     for name, description, values in figures if budgets else ():
-        lines += _render_header(name, "gauge", description)
-        lines += [_render_sample(name, labels, value) for labels, value in zip(label_sets, values, strict=True)]
-    return lines
-
-
-def _render_header(name: str, kind: str, description: str) -> list[str]:
-    return [f"# HELP {name} {description}", f"# TYPE {name} {kind}"]
-
-
-def _render_sample(name: str, labels: dict[str, str], value: float) -> str:
-    """
-    >>> _render_sample("x", {"database": 'a"b'}, 2)
-    'x{database="a\\\\"b"} 2'
-    """
-    shown = ",".join(f'{label}="{_escape_label(text)}"' for label, text in labels.items())
-    return f"{name}{{{shown}}} {value}" if shown else f"{name} {value}"
-
-
-def _escape_label(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        yield name, "gauge", description, [("", *sample) for sample in zip(label_sets, values, strict=True)]

@@ -204,7 +204,7 @@ def test_the_database_is_locked_and_unchanging(lab: Schema) -> None:
                 "SET threads = 4", "ATTACH ':memory:' AS x", "COPY main.pg_class TO '/tmp/x.csv'"):  # fmt: skip
         with pytest.raises(InternalError, match="one SELECT"):
             database.run_catalog_query(lab, CatalogQuery(sql, ()), 1)
-    connection = database._get_database(lab)
+    connection = database._DATABASES.get_instance(lab)
     for sql in (
         "SET threads = 4",
         "SELECT * FROM read_text('/etc/hostname')",
@@ -260,7 +260,7 @@ def test_functions_that_can_be_named_are_in_pg_proc(lab: Schema) -> None:
 
 def test_every_listed_function_is_there(lab: Schema) -> None:
     """Each target is a macro, or a function of DuckDB."""
-    connection = database._get_database(lab)
+    connection = database._DATABASES.get_instance(lab)
     sql = "SELECT DISTINCT function_name FROM duckdb_functions()"
     known = {str(name) for (name,) in connection.cursor().execute(sql).fetchall()}
     special = {"coalesce", "unnest"}

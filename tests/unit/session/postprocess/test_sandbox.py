@@ -178,7 +178,7 @@ def test_nothing_else_can_be_reached(tmp_path, sql):
 @pytest.mark.parametrize("sql", ["SET threads = 1", "SET SESSION TimeZone = 'UTC'", "LOAD httpfs", "INSTALL httpfs"])
 def test_the_instance_is_locked(sql):
     with pytest.raises(sandbox.duckdb.Error):
-        sandbox._get_instance().cursor().execute(sql)
+        sandbox._DATABASE.get_instance(None).cursor().execute(sql)
 
 
 def test_threads_share_the_instance_and_nothing_else():
@@ -193,4 +193,4 @@ def test_threads_share_the_instance_and_nothing_else():
     for thread in threads:
         thread.join()
     assert found == {number: [(number * 100,)] for number in range(8)}
-    assert len(sandbox._instances) == 1
+    assert len(sandbox._DATABASE.instances) == 1

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import sys
 from fractions import Fraction
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from dpsql.errors import InterfaceError, OperationalError
 from dpsql.interfaces.pgwire.server.health_endpoint import (
@@ -16,6 +19,7 @@ from dpsql.interfaces.pgwire.server.health_endpoint import (
     MAX_REQUESTS,
     HealthEndpoint,
     HttpResponse,
+    ServerMonitor,
     make_health_response,
     read_token,
 )
@@ -59,6 +63,33 @@ def test_time_is_shown_on_the_owners_grid_or_not_at_all() -> None:
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
+def samples(text: str) -> dict[tuple[str | tuple[str, str], ...], float]:
+    return {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_the_names_and_labels_of_all_figures() -> None:
+    metrics = ServerMetrics()
+    metrics.statements["clinic", "free"] += 1
+    metrics.now = lambda: [(name, {"database": "clinic"} if "connections" in name else {}, 1) for name in GAUGE_HELP]
+    told = samples(metrics.render_metrics([AccountBudget("clinic", "ana", 1.5, 0.5, 1.0)]))
+    labels: dict[str, set[tuple[str, ...]]] = {}
+    for name, *pairs in told:
+        labels.setdefault(str(name), set()).add(tuple(pair[0] for pair in pairs))
+    account, none = {("account", "database")}, {()}
+    assert labels == {
+        "dpsql_info": {("version",)}, "dpsql_connections": {("database",)}, "dpsql_logins_pending": none,
+        "dpsql_statements_running": none, "dpsql_statements_waiting": none, "dpsql_threads": none,
+        "dpsql_connections_total": none, "dpsql_protocol_violations_total": none, "dpsql_cancel_requests_total": none,
+        "dpsql_logins_total": {("outcome",)}, "dpsql_statements_total": {("database", "outcome")},
+        "dpsql_login_seconds_bucket": {("le",)}, "dpsql_login_seconds_sum": none, "dpsql_login_seconds_count": none,
+        "dpsql_budget_epsilon": account, "dpsql_budget_spent_epsilon": account, "dpsql_budget_left_epsilon": account,
+    }, "and nothing of the process or of Python"  # fmt: skip
+
+
 def test_figures_are_as_prometheus_reads_them() -> None:
     metrics = ServerMetrics()
     metrics.statements["clinic", "free"] += 1234567
@@ -66,10 +97,13 @@ def test_figures_are_as_prometheus_reads_them() -> None:
     metrics.record_login("failed", 3.0)
     metrics.now = lambda: [("dpsql_connections", {"database": 'a"b\\c\nd'}, 3)]
     text = metrics.render_metrics([AccountBudget("clinic", "ana", 1.5, 0.5, 1.0)])
-    assert 'dpsql_statements_total{database="clinic",outcome="free"} 1234567\n' in text
-    assert 'dpsql_connections{database="a\\"b\\\\c\\nd"} 3\n' in text
-    assert 'dpsql_login_seconds_bucket{le="0.05"} 1\n' in text and 'dpsql_login_seconds_bucket{le="+Inf"} 2\n' in text
-    assert 'dpsql_budget_left_epsilon{database="clinic",account="ana"} 1.0\n' in text
+    figures = samples(text)
+    assert figures["dpsql_statements_total", ("database", "clinic"), ("outcome", "free")] == 1234567
+    assert figures["dpsql_connections", ("database", 'a"b\\c\nd')] == 3
+    assert 'dpsql_connections{database="a\\"b\\\\c\\nd"} 3.0\n' in text
+    assert figures["dpsql_login_seconds_bucket", ("le", "0.05")] == 1
+    assert figures["dpsql_login_seconds_bucket", ("le", "+Inf")] == figures["dpsql_login_seconds_count",] == 2
+    assert figures["dpsql_budget_left_epsilon", ("account", "ana"), ("database", "clinic")] == 1.0
     names = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
     for line in text.splitlines():
         if not line.startswith("#"):
@@ -81,6 +115,14 @@ def test_figures_are_as_prometheus_reads_them() -> None:
 
 def test_budgets_are_there_only_for_who_is_given_them() -> None:
     assert "budget" not in ServerMetrics().render_metrics()
+
+
+def test_without_prometheus_client_a_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    monitor = ServerMonitor(Mock(stopping=False, databases=()))
+    response = asyncio.run(monitor._metrics_page(True))
+    assert response.status == "501 Not Implemented" and "pip install 'dpsql[server]'" in response.body
+    assert asyncio.run(monitor._health_page(False)).status == "200 OK"
 
 
 # --- pages -----------------------------------------------------------------------------------------------------------
