@@ -1,4 +1,4 @@
-"""Figures for people, in three digits. They round against the reader: losses up, what is left down.
+"""Charges and errors as figures of three digits, rounded against the reader: losses up, what is left down.
 
 A loss is first cut after twelve digits: a charge of 0.1 is 0.1 rounded up to a multiple of 2^-80, and is to be told
 as 0.1, not as 0.101. What is left is never told larger than it is.

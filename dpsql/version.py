@@ -1,4 +1,4 @@
-"""Which dpsql this is."""
+"""The version of dpsql."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def ran(tmp_path_factory):
     return folder, done
 
 
-def test_every_command_does_what_is_told(ran):
+def test_every_command_does_what_the_page_says(ran):
     codes: dict[str, list[int]] = {}
     for command, code, *_ in ran[1]:
         codes.setdefault(command, []).append(code)

@@ -39,7 +39,7 @@ def test_the_figures_are_those_of_the_code() -> None:
     )
 
 
-def test_the_start_runs_as_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_the_start_runs_as_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     """But for the password; the server itself is run by others."""
     shown = TEXT.split("```console")[1].split("```")[0].strip().splitlines()
     start, add, *told, serve, address, ready = shown

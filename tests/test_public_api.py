@@ -34,7 +34,7 @@ def test_the_public_names():
         assert getattr(dpsql, name) is not None
 
 
-def test_unknown_names_are_told():
+def test_unknown_names_are_reported():
     with pytest.raises(AttributeError, match="'dpsql' has no attribute 'conect'"):
         _ = dpsql.conect
 

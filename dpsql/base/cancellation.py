@@ -1,4 +1,4 @@
-"""Long work in Python that a cancel or a deadline ends: the work says now and then that it is at it still.
+"""Cancellation and deadlines: handles of statements, and checkpoints at which long work in Python ends.
 
 Compiling reads no clock and stays a function of its arguments (law 6): who calls it may listen to its beats, and ends
 it by raising. Nothing that it would have made is kept, and nothing was charged. A study of rows that were paid for

@@ -1,4 +1,4 @@
-"""Who works how much at once: of one account a few, and the others in the order in which they came."""
+"""A fair queue: a few tasks of one account at a time, the others in the order in which they came."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Typed text to tokens: what is a string, a comment, a word. Law: the tokens joined are the text, whatever it is.
+"""SQL text to tokens, and quoting of names. Law: the tokens joined are the text, whatever it is.
 
 sqlglot's tokenizer refuses text that is not finished, and a prompt has little else. The rules are PostgreSQL's: doubled
 quotes, E'' with backslashes, $tag$ quotes, comments within comments. A backslash outside of them begins a command,
@@ -96,8 +96,7 @@ def _read_comment(text: str, at: int) -> Token:
 # Names of tables and columns as they are written in a statement.
 #
 # Law: what `quote_name` gives means that name and nothing else. `current_user` without quotes is a function, and a
-# question
-# about the wrong thing would be charged.
+# question about the wrong thing would be charged.
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 

@@ -1,4 +1,4 @@
-"""What was worked out lately, and may be asked for again."""
+"""A cache of the values that were used last, bounded in size."""
 
 from __future__ import annotations
 

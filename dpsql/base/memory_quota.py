@@ -1,4 +1,4 @@
-"""How much memory the answers take that a server's clients have not read yet, or keep in portals and cursors.
+"""The memory of results that a server's clients have not read yet, or keep in portals and cursors.
 
 Law: an account holds at most half of what the others leave free; who would hold more is refused before its rows are
 given out, and asking again is free. Rows are let go where nobody has them any more, whoever had them.

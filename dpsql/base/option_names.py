@@ -1,4 +1,4 @@
-"""The options that a statement may bring, by name, with the words that some of them take: for reading and for Tab."""
+"""The options that a statement may have, by name, with the values that some of them take: for parser and completion."""
 
 from __future__ import annotations
 

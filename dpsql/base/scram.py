@@ -1,4 +1,4 @@
-"""Passwords as PostgreSQL stores them: SCRAM-SHA-256 verifiers (RFC 5802, RFC 7677), from which nobody can log in.
+"""SCRAM-SHA-256 (RFC 5802, RFC 7677): stored verifiers, and the login of both server and client.
 
 Law: a password is in no text, no file and no log; what is kept tells only whether someone knows it.
 """

@@ -1,4 +1,4 @@
-"""Values as plain JSON and back, exactly: what one process tells another is what it knows.
+"""Values as JSON and back, exactly: what one process sends, another reads as the same value.
 
 Two ways. Of a frozen dataclass the fields are told by their names, and read back by the types that they declare.
 A released value, whose type nobody declared, tells its type where JSON has none for it.

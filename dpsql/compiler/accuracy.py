@@ -1,4 +1,4 @@
-"""How far noise may move an answer, and the least epsilon that keeps it within what was asked for. Pure.
+"""How far noise may move an answer, and the least epsilon that meets an accuracy goal. Pure.
 
 Claim: `miss_probability` is never below the probability that the noise of an answer is beyond a bound, so an epsilon
 that is picked by it keeps its promise. Only answers that are sums of noisy cells have such a figure: their noise does

@@ -1,4 +1,4 @@
-"""Parameters before their values are known: of which types they are, told by what stands around them.
+"""The types of parameters before their values are known, inferred from the expressions around them.
 
 A client that prepares a statement asks for the types of $1, $2, … first. The tree is read with a mark in the place of
 each; its neighbors tell: the column that it is compared with, a cast, LIMIT. Where nothing tells, it is text.

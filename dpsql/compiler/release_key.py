@@ -1,4 +1,4 @@
-"""What a stored release is found by: the question, the tables' declarations and the caps; not ε."""
+"""The key of a stored release: the canonical question, the tables' declarations and the caps; not ε."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an analyst may set for her statements, within the owner's policy."""
+"""The settings of an analyst's statements, within the owner's policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What needs no release, because schema and statement tell it: groups that are listed, and made-up rows.
+"""Answers that need no release, because the schema has them: listed groups and dummy rows.
 
 Law: nothing here reads a private row, and nothing is charged for it. What is `StaticRows` is made when a statement is
 compiled, which is pure; what public tables list is read from them, as any statement over public tables is.

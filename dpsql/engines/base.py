@@ -1,4 +1,4 @@
-"""What dpsql asks of the database that holds the private rows.
+"""The interface of an engine: the database that holds the private rows.
 
 Law: nothing that an engine says about rows leaves this package except sealed, in an `Exact`. When the engine fails
 after the charge, everyone gets one fixed text; what happened is written to the owner's log `dpsql.engine`.

@@ -1,4 +1,4 @@
-"""What the owner asks of DuckDB when a data version is registered: exact questions, with exact answers.
+"""Exact queries of DuckDB when the owner registers a data version.
 
 Law: nothing here is reachable from an analyst's statement; registering a version and the package `owner` are the only
 callers. Errors may speak of lines of the owner's files.

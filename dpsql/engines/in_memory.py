@@ -1,4 +1,4 @@
-"""A DuckDB of made-up rows, with the engine's own settings: what `verify` tries statements on.
+"""A DuckDB of generated rows, with the engine's own settings: what `verify` tries statements on.
 
 Law: nothing but what `fill` was given is ever in it. So what it says of rows, errors included, may be shown.
 """

@@ -1,6 +1,6 @@
-"""What each accountant would say of a history, as one epsilon at a given delta: a report, and nothing is granted by it.
+"""Reports what other accountants would say of a history, as epsilon at a given delta; nothing is granted by it.
 
-The ledger grants by its filter (`privacy/filters`), which holds for questions that are chosen after seeing answers.
+The ledger grants by its filter (`privacy/filters.py`), which holds for questions that are chosen after seeing answers.
 Most accountants here hold only for mechanisms that were all fixed first, which a ledger cannot know; that is said of
 each. (The others hold for adaptive choices where their figure was the limit from the start.) Figures are floats. Those
 of Gaussian noise as such (`compose_exact_gaussian`, and PLD) take it as continuous from 8 grid units on (`curves`).

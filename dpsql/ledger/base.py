@@ -1,4 +1,4 @@
-"""What a ledger is asked and what it answers. Law: pay first, durably, once for each release; no refunds.
+"""The interface of a ledger. Law: pay first, durably, once for each release; no refunds.
 
 An account may lose its budget and no more. Accounts form a tree: the dataset's is above all others, and groups may
 stand between. A release that nobody has paid for yet is charged to the analyst and to all above her, in one

@@ -1,4 +1,4 @@
-"""Writing entries: accounts are opened, their terms change, they are charged, they join a parent.
+"""Writes entries: an account is opened, its terms change, it is charged, it joins a parent.
 
 Law: what the owner grants is recorded before it counts. A schema that grants more than the ledger has recorded is
 refused until the owner grants it by an act of its own; one that grants less counts at once.

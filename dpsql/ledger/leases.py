@@ -1,4 +1,4 @@
-"""Who runs a release: one process at a time, for as long as it says that it is there.
+"""Leases of runs: one process at a time runs a release, for as long as it renews its lease.
 
 Law: one run of the engine for a charge, unless it failed; also where many processes ask. Whoever would run a release
 takes its lease first, in a write transaction, and keeps it while the engine runs. One that is killed stops keeping it,

@@ -161,8 +161,7 @@ def read_current_version(db: Transaction) -> DataVersion | None:
 # Which releases serve a statement, where some of them fill the holes of others.
 #
 # A release with holes is another one for every release that fills them. So the best release that fills a hole may be
-# one
-# for which the other has never been asked: what the account has paid for as a whole goes first.
+# one for which the other has never been asked: what the account has paid for as a whole goes first.
 
 _MAX_TRIED = 8
 """Own releases that are tried for one that fills holes."""

@@ -1,4 +1,4 @@
-"""What an account made of releases that it paid for, by name: synthetic tables and models.
+"""An account's synthetic tables and models by name, made of releases that it paid for.
 
 Privacy: an object names one release, which its account has paid for, and says how to read it; another account sees
 neither. Dropping it forgets the name, not the charge.

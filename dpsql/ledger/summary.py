@@ -1,4 +1,4 @@
-"""How accounts stand: what is left of each, what more of the usual could be asked, and their history.
+"""Summaries of accounts: what is left, how many more usual statements that allows, and their history.
 
 An account's figures are its own; who may see which is decided where they are asked for.
 """

@@ -1,4 +1,4 @@
-"""The owner's books: data versions, grants, audits, and how all accounts stand."""
+"""The owner's administration: data versions, grants, audits, and the state of all accounts."""
 
 from __future__ import annotations
 

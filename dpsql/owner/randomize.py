@@ -1,4 +1,4 @@
-"""Making a column of randomized answers from a file: the owner's tool, for who wants to hold no true ones.
+"""Randomizes a column of a file, for owners who do not want to keep the true answers.
 
 Privacy: of each row, the answer that is written is private with epsilon whatever is known of all else; the other
 columns are written as they are. Who runs it twice on the same answers, and gives away both files, loses twice.

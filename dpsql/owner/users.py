@@ -1,4 +1,4 @@
-"""The analysts of a schema: the owner adds one, gives her a password, removes her. The file changes, and nothing else.
+"""The analysts of a schema: add one, set a password, remove one. Only the schema's file changes.
 
 Law: the file that is written differs from the one that was read by that analyst alone, which is checked before it takes
 the other's place; and that happens at once or not at all.

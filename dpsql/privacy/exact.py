@@ -22,7 +22,7 @@ class ExactRows:
 
 
 class Exact:
-    """Sealed. Only `privacy/release.py` may call `reveal`, and `verify/paired_engine.py` on generated rows."""
+    """Sealed. Only `privacy/release.py` may call `reveal`, and `verify/paired_engine.py` on generated rows (law 5)."""
 
     __slots__ = ("__revealed",)
 

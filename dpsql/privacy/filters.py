@@ -1,4 +1,4 @@
-"""How much an account may still lose: the filter of its charges.
+"""Privacy filters: whether an account's budget admits one more charge.
 
 Law: every figure is an exact rational, and rounds so that privacy is never overstated.
 

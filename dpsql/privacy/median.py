@@ -1,4 +1,4 @@
-"""MEDIAN with noise by its smooth sensitivity, and the local sensitivity that this and `ptr` rest on.
+"""MEDIAN by its local sensitivity: smooth sensitivity and propose-test-release.
 
 A block holds how many units have their one value in each bin, in ascending order. With n units, sorted places
 x_1 <= ... <= x_n in 0 to H (H + 1 bins), x_i = 0 for i <= 0 and x_i = H for i > n, the median is the lower one,
@@ -228,8 +228,7 @@ def units_for_precision(mechanism: SmoothMedian, part: Fraction) -> int:
 #
 # The block, its median f, its steps and A_j are those of `smooth`. Somebody proposes a sensitivity s, in bins, without
 # looking at the data. The distance d is the least j with A_j > s: so many values must come or go before m more steps
-# can
-# move the median further than s.
+# can move the median further than s.
 #
 # Stability: one step moves d by at most one, since A_j(D) <= A_{j+1}(D'); neighbors, m steps apart, by at most m.
 #
@@ -237,12 +236,10 @@ def units_for_precision(mechanism: SmoothMedian, part: Fraction) -> int:
 #     release    f + X, X discrete Laplace of scale s/epsilon, moved into the range
 #
 # Privacy: for one block, delta-approximate epsilon^2-zCDP, and (2 epsilon, delta)-DP, delta = P(Y > limit). Let D and
-# D'
-# be neighbors. If |f - f'| <= s, the test is epsilon-DP, and so is the release: (epsilon^2/2)-zCDP each (Bun, Steinke
-# 2016). Else both local sensitivities are above s, so d = d' = 0, and each side passes with probability delta; given
-# that
-# it does not, both say nothing. The events are of the draws alone, as approximate zCDP has them. `blocks` of them add
-# up.
+# D' be neighbors. If |f - f'| <= s, the test is epsilon-DP, and so is the release: (epsilon^2/2)-zCDP each (Bun,
+# Steinke 2016). Else both local sensitivities are above s, so d = d' = 0, and each side passes with probability delta;
+# given that it does not, both say nothing. The events are of the draws alone, as approximate zCDP has them. `blocks` of
+# them add up.
 #
 # The limit is from the exact discrete tail. The textbook's ln(1/delta)/epsilon gives half of delta for continuous
 # noise.

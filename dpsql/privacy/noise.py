@@ -1,4 +1,4 @@
-"""Noise for a bundle of columns: how much is needed, and what it costs.
+"""Laplace and Gaussian noise for a bundle of columns: its scale, and its loss.
 
 Law: a figure that is charged is an exact rational, rounded up to a multiple of 2^-80; a calibration makes the least
 noise, on the grid of scales that are multiples of 2^-20, of which the *charged* loss is at most what was asked,

@@ -1,4 +1,4 @@
-"""What is to be done to the cells of an engine, and what comes of it. Nothing here has seen an exact cell."""
+"""The mechanisms to apply to an engine's cells, and the release they give. Nothing here has seen an exact cell."""
 
 from __future__ import annotations
 

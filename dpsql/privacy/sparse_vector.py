@@ -146,7 +146,7 @@ class ThresholdAnswer:
 class SparseVectorState:
     """The mechanism under way, with the threshold's noise: sealed.
 
-    Only `privacy/release.py` may call `evaluate_exact_cell`.
+    Only `privacy/release.py` may call `evaluate_exact_cell` (law 5).
 
     It is never stored: when the process ends, it ends. Questions have numbers, from 1, so that a copy of the process
     that goes on with the same noise finds the number taken in the ledger.

@@ -1,4 +1,4 @@
-"""The studies that there are, by their kinds: how a stored one is read again."""
+"""Reads and writes studies (models, synthetic tables, randomized responses), by their kinds."""
 
 from __future__ import annotations
 

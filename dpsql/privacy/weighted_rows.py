@@ -1,4 +1,4 @@
-"""What a study looks at: private rows as tuples of whole numbers, with the weight of each, and what one unit adds.
+"""Private rows as tuples of whole numbers with weights, for models and synthetic tables; and what one unit adds.
 
 A study is a mechanism that needs more than sums of its own cells: it looks at one tally as often as it was calibrated
 for, and gives out whole numbers that were noised or chosen on the way. Synthetic tables and models are studies.
@@ -163,7 +163,7 @@ class WeightedRowsMechanism(Protocol):
         """What EXPLAIN says of it, a line each: of public figures alone."""
 
     def to_audit_record(self) -> dict[str, Any]:
-        """Figures as decimal text, from which `ledger/checker` works out the loss again."""
+        """Figures as decimal text, from which `ledger/loss_checker` works out the loss again."""
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON, without the kind; integers and fractions as decimal text."""

@@ -1,4 +1,4 @@
-"""Who may ask: analysts, groups of them, their budgets and policies."""
+"""Analysts and groups of them: their budgets and policies."""
 
 from __future__ import annotations
 

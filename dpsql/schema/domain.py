@@ -1,4 +1,4 @@
-"""What values an expression can have: type, nullability, bounds, or a finite set."""
+"""The domain of an expression: type, nullability, bounds, or a finite set of values."""
 
 from __future__ import annotations
 

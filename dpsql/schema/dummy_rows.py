@@ -1,4 +1,4 @@
-"""Rows that are made up from what the schema declares, for who may not see real ones.
+"""Dummy rows, made up from what the schema declares.
 
 Law: a function of the declaration alone, and the same each time. It is given no data, and nothing here could read any.
 

@@ -231,8 +231,7 @@ def _syntax_hint(error: yaml.MarkedYAMLError, text: str, line: int) -> str:
 # A schema that is a Python dict, as the tree that a YAML file is read to.
 #
 # Law: a value becomes the text that its owner would write in the file, so both are checked and read in the same way.
-# What
-# has no such text is refused here, with the key that it stands under.
+# What has no such text is refused here, with the key that it stands under.
 
 MAX_DICT_DEPTH = 20  # the format needs 6; a dict may hold itself
 

@@ -1,4 +1,4 @@
-"""Where the engine, the ledger and the rows are: URLs and paths, made absolute.
+"""Locations of the engine, the ledger and the rows: URLs and paths, made absolute.
 
 Law: a message shows what the owner wrote, never what a variable was expanded to; that may be a secret.
 """

@@ -1,4 +1,4 @@
-"""What the owner declares, as frozen values; and the same resolved against a registered data version."""
+"""The schema as frozen values; and the same resolved against a registered data version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a statement would cost and how good it would be, before anything is asked: stable fields for tools."""
+"""EXPLAIN: what a statement would cost and how accurate it would be, before it runs; stable fields for tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may log in to a server: analysts with a verifier in the schema, or with a password in the environment.
+"""Logins to a server: analysts with a verifier in the schema, or with a password in the environment.
 
 Law: a name that nobody has is answered as one that somebody has, with a verifier made for it: the same messages, the
 same work, the same salt each time (as PostgreSQL does). So nobody learns from a login who the analysts are.

@@ -1,4 +1,4 @@
-"""What a connection holds by name: prepared statements and cursors as in PostgreSQL, and mechanisms under way.
+"""A connection's prepared statements and cursors, as in PostgreSQL, and its mechanisms, by name.
 
 A prepared statement is text: what it asks is compiled again with the values, which may narrow bounds. A cursor's query
 is asked and charged where it is declared; fetching only goes through its rows. Cursors and mechanisms have their names

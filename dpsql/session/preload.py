@@ -1,4 +1,4 @@
-"""What a session imports, part by part: for a prompt that opens a session behind it, and may be left meanwhile.
+"""Imports what a session needs, part by part, behind a prompt that may be left meanwhile.
 
 An interface sees the session only. So this gives out no module: it says when the next part is there.
 """

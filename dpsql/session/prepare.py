@@ -1,4 +1,4 @@
-"""A statement before its values are known: the types of its parameters, and its columns. Free, and nothing is run."""
+"""Prepares a statement: the types of its parameters, and its columns. Free, and nothing is run."""
 
 from __future__ import annotations
 

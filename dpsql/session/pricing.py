@@ -1,4 +1,4 @@
-"""What a statement would cost its caller, with each kind of noise, before anything is spent.
+"""Prices: what a statement would cost its caller, with each kind of noise, before anything is charged.
 
 Privacy: it looks at the caller's own payments, releases and balance, and at the owner's settings for those who pay with
 her, so it tells nothing of what others have asked, nor of the dataset's figures (SOUNDNESS 9).

@@ -1,4 +1,4 @@
-"""Where an account pays, and what it gets for that: the releases of one statement.
+"""The purchase of a statement's releases: charge, run, perturb, store.
 
 The order is the law: charge durably, run, perturb, store durably (these three in `runs`), read back. This is the only
 caller of `purchase`; what is given out is what was read back from the store.

@@ -1,4 +1,4 @@
-"""The words of a statement beside the schema's names: functions with an example, settings with their choices.
+"""What tools ask about: tables and columns, functions with an example, settings with their choices.
 
 For completion and `\\df`. After the noise all of DuckDB's functions are there; listed are those that analysts use most.
 """

@@ -1,4 +1,4 @@
-"""What comes back from a statement: rows with their errors, what was charged, and what there is to say about it."""
+"""A statement's result: rows with their errors, what was charged, and notices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which releases of a statement need not be bought: those that the account's own stored releases tell.
+"""Releases of a statement that need not be bought, since the account's own stored releases give them.
 
 Privacy: what is read was paid for by this account and is of the statement's data version (SOUNDNESS 9), so the answer
 is post-processing and costs nothing. Others' releases, and so what others have asked, make no difference.

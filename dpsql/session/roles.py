@@ -1,4 +1,4 @@
-"""For whom a connection asks: its own user, or an analyst in whose place the owner lets it ask (`may_act_for`).
+"""The role of a connection: its own user, or an analyst for whom the owner lets it act (`may_act_for`).
 
 Law: who asks for another pays with the other's account, sees the other's budget, and is bound by the other's policy.
 Whether a name that one may not act for is an analyst at all is not told. A connection that was opened in a role stays

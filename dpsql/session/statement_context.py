@@ -1,4 +1,4 @@
-"""What holds for one statement: who pays, what is set, who asks, and when it must end.
+"""The context of one statement: account, settings, identity, clock and deadline.
 
 A session makes one context for each statement, and everything that the statement passes through reads it: compiling,
 paying, running, post-processing. So the settings and the account of a statement cannot change while it is under way.

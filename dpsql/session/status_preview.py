@@ -1,4 +1,4 @@
-"""What can be shown before the data is opened: the dataset's name, and what is left of the account that asks.
+"""What can be shown before the data is opened: the dataset's name, and what is left of the account.
 
 Law: it reads the schema and the ledger, and looks at the names, sizes and times of files; it reads no row and writes
 nothing. It imports no engine and no SQL, so that a prompt is there at once.

@@ -1,4 +1,4 @@
-"""What a connection has set, and how transactions keep or drop it, as PostgreSQL does.
+"""The settings of a connection, and how transactions keep or drop them, as PostgreSQL does.
 
 Law: a transaction never gives back a charge; only settings are undone. RESET and DISCARD ALL go back to what the
 connection was opened with: who opened it with an epsilon below the schema's is never charged the schema's unasked.

@@ -1,4 +1,4 @@
-"""What a compiled statement had in it, so that a report can say what was tried and how often."""
+"""Coverage: the features of compiled statements, so that a report can say what was tried and how often."""
 
 from __future__ import annotations
 

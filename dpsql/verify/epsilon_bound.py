@@ -1,4 +1,4 @@
-"""What many releases of two neighbors prove: at least so much loss, against what is claimed.
+"""A lower bound on the loss that many releases of two neighbors prove, against what is claimed.
 
 Events are picked on one half of the draws and judged on the other, both ways, with Clopper-Pearson bounds. What is
 claimed: P(S) <= e^epsilon P'(S) + delta for every event S; with a loss (rho, delta) that holds for each epsilon at
@@ -23,9 +23,8 @@ from dpsql.verify.invariants import delta_from_rho
 
 # Bounds on a probability from counted hits, by Clopper and Pearson (1934): sound for every n, however rare the event.
 #
-# The chance of `hits` or more among n falls short of alpha below `probability_lower_bound`, and that of `hits` or
-# fewer above
-# `probability_upper_bound`. Found by bisection on the binomial tail in logarithms; the last step goes outward.
+# The chance of `hits` or more among n falls short of alpha below `probability_lower_bound`, and that of `hits` or fewer
+# above `probability_upper_bound`. Found by bisection on the binomial tail in logarithms; the last step goes outward.
 
 _BISECTIONS = 60
 _SLACK = 1e-9

@@ -1,4 +1,4 @@
-"""What was tried and what was found, as text and as JSON."""
+"""The report of a verification, as text and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole of it: random trials in several processes until the time is over, then the statistical pass.
+"""Runs a verification: random trials in several processes until the time is over, then the statistical pass.
 
 from dpsql.verify.run import Plan, verify
 report = verify(VerifyOptions(seconds=60))

@@ -72,7 +72,7 @@ def test_a_map_that_is_empty_in_one_group_is_null(shop: Path, asked: str) -> Non
     assert found["b"] is None and found["a"] is not None
 
 
-def test_no_number_of_a_release_is_told(shop: Path) -> None:
+def test_no_number_of_a_release_is_shown(shop: Path) -> None:
     """It would count others' releases, and tell that somebody had made the same table before."""
     create = "CREATE SYNTHETIC TABLE {} AS SELECT ok, age FROM people WITH (epsilon = 2, bins = 4)"
     told = {}
@@ -94,7 +94,7 @@ def test_a_synthetic_table_is_in_the_schema_that_catalogs_name(shop: Path) -> No
         assert len(rows(shop, "bob", sql)[0]) == 2
 
 
-def test_rows_that_are_left_out_and_answers_as_recorded_are_told(shop: Path) -> None:
+def test_rows_that_are_left_out_and_answers_as_recorded_are_reported(shop: Path) -> None:
     create = "CREATE SYNTHETIC TABLE said AS SELECT answer, age FROM people WITH (epsilon = 2, bins = 4)"
     with dpsql.connect(str(shop), user="bob") as connection:
         notices = " ".join(map(str, connection.sql(create).notices))

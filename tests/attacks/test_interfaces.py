@@ -82,7 +82,7 @@ def test_a_selected_key_steers_no_terminal_through_an_error(folder: Path, format
     assert "\x1b" not in ran.stdout + ran.stderr and "\x07" not in ran.stdout + ran.stderr
 
 
-def test_what_a_failed_statement_was_charged_is_told(folder: Path) -> None:
+def test_what_a_failed_statement_was_charged_is_reported(folder: Path) -> None:
     command = [sys.executable, "-m", "dpsql", "people.yaml", "--user", "ana", "-c", CAST]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=HERE)
     assert ran.returncode == 1 and "charged: epsilon ≤ 1 " in ran.stderr and "asking again is free" in ran.stderr
@@ -172,7 +172,7 @@ def test_labels_are_looked_at_like_other_values(enums: str) -> None:
     assert "values: [often]" in line and "decide: values read from the data, 1 rare ones left out" in line
 
 
-def test_an_id_of_another_type_is_told_without_labels(enums: str, tmp_path: Path) -> None:
+def test_an_id_of_another_type_is_reported_without_labels(enums: str, tmp_path: Path) -> None:
     text = (
         f"{{dpsql: 1, engine: 'duckdb:///{enums}', privacy: {{unit: users.d, budget: {{epsilon: 1, delta: 0}}}},"
         " tables: {users: {unit: d, columns: {d: {type: text}}}}}"
@@ -204,7 +204,7 @@ def test_a_first_row_with_an_odd_null_is_no_header(tmp_path: Path, lines: str) -
 
 
 @pytest.mark.parametrize("header", ["name,age", "user_id,ward", "ward,floor,beds", "n"])
-def test_a_plain_header_is_still_told(tmp_path: Path, header: str) -> None:
+def test_a_plain_header_is_still_reported(tmp_path: Path, header: str) -> None:
     first, *others = header.split(",")
     rows = [",".join([f"x{i}" if others else str(i), *(str(i) for _ in others)]) for i in range(50)]
     (tmp_path / "people.csv").write_text("\n".join([header, *rows]))

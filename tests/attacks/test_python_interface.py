@@ -210,7 +210,7 @@ def test_a_connection_that_is_open_takes_no_user_and_no_settings(magic: DpsqlMag
     magic.run("c --user ana")
 
 
-def test_an_interrupt_right_after_the_charge_is_told_as_charged(
+def test_an_interrupt_right_after_the_charge_is_reported_as_charged(
     magic: DpsqlMagic, connection: dpsql.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = type(connection._session.dataset.ledger)
@@ -228,7 +228,7 @@ def test_an_interrupt_right_after_the_charge_is_told_as_charged(
     assert "Nothing was charged" not in str(caught.value)
 
 
-def test_an_interrupt_right_before_the_charge_is_told_as_free(
+def test_an_interrupt_right_before_the_charge_is_reported_as_free(
     magic: DpsqlMagic, connection: dpsql.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*given: Any) -> None:

@@ -202,7 +202,7 @@ def test_a_written_list_that_is_too_long_is_refused_before_the_charge(tmp_path: 
     "n = (SELECT i FROM nums)", "n IN (SELECT * FROM generate_series(1, 100000))", "n > (SELECT CAST('x' AS INTEGER))",
     "n = (SELECT MAX(i) FROM nums WHERE CAST('x' || i AS INTEGER) > 0)",
 ])  # fmt: skip
-def test_what_is_wrong_with_public_rows_is_told_before_the_charge(tmp_path: Path, condition: str) -> None:
+def test_what_is_wrong_with_public_rows_is_reported_before_the_charge(tmp_path: Path, condition: str) -> None:
     """They are read first: a sub-select that reads no release depends on nothing that is paid for."""
     session = build(tmp_path, "h", schema_text("h"), DATA)
     assert outcome(session, f"SELECT COUNT(*) FROM visits WHERE {condition}") != "answered"

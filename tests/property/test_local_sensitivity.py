@@ -173,7 +173,7 @@ def worst(laws: dict[Database, Mass], steps: int, epsilon: float) -> float:
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(F(1, 10), F(1, 100)), (F(1), F(1, 1000)), (F(3), F(1, 10**5))])
 @pytest.mark.parametrize("steps", [1, 2])
-def test_no_two_neighbors_are_told_apart_by_smooth_noise(epsilon: F, delta: F, steps: int) -> None:
+def test_no_two_neighbors_are_distinguished_by_smooth_noise(epsilon: F, delta: F, steps: int) -> None:
     mechanism = calibrate_smooth_median(epsilon, delta, BlockReach(steps, 1), BINS)
     laws = {database: smoothed(mechanism, database) for database in databases(UNITS)}
     assert worst(laws, steps, float(epsilon)) <= float(smooth_delta(mechanism)) <= float(delta)
@@ -199,7 +199,7 @@ def law_of(mechanism: ProposeTestRelease, database: Database, limit: int) -> Mas
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(F(1, 2), F(1, 100)), (F(1), F(1, 1000)), (F(3), F(1, 10**5))])
 @pytest.mark.parametrize("steps", [1, 2])
-def test_no_two_neighbors_are_told_apart_by_ptr(epsilon: F, delta: F, steps: int) -> None:
+def test_no_two_neighbors_are_distinguished_by_ptr(epsilon: F, delta: F, steps: int) -> None:
     mechanism = calibrate_propose_test_release(epsilon, delta, 1, BlockReach(steps, 1))
     laws = {database: law_of(mechanism, database, mechanism.limit) for database in databases(UNITS)}
     assert worst(laws, steps, 2 * float(epsilon)) <= float(mechanism.loss.delta) * (1 + 1e-9) <= float(delta)

@@ -451,8 +451,7 @@ def _substitute_columns(expr: Expr, names: dict[str, Column]) -> Expr:
 #     1 = 1  →  TRUE        paid = TRUE, paid <> FALSE  →  paid        paid = FALSE  →  NOT paid
 #
 # These hold for NULL too. Where rows are kept for which a condition is true, NULL and FALSE are the same, and there
-# alone
-# `paid IS TRUE` is `paid`; `paid IS NOT TRUE` is never `NOT paid`.
+# alone `paid IS TRUE` is `paid`; `paid IS NOT TRUE` is never `NOT paid`.
 
 _NULL_BOOLEAN = Literal(None, BOOLEAN)
 _EQUALITY_OPERATORS: dict[str, Callable[[Scalar, Scalar], bool]] = {"=": eq, "<>": ne}

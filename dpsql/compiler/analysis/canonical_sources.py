@@ -1,4 +1,4 @@
-"""The sources of a question in one order, under one set of names, with what is said of them in one place.
+"""The sources of a canonical plan: in one order, under one set of names, with their conditions in one place.
 
     FROM people p JOIN orders o ON o.uid = p.uid AND p.vip
         →  FROM orders JOIN people ON orders.uid = people.uid WHERE people.vip

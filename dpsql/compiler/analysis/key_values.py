@@ -1,4 +1,4 @@
-"""All that a key can be, where it is few enough values to list.
+"""All values that a key can have, where they are few enough to list.
 
 age(DATE '2025-01-01', born) in years / 10 * 10   →  the years first, 10 to 94; then 10, 20, … 90
 """

@@ -1,4 +1,4 @@
-"""What of a plan reads answers that were randomized before they were recorded, and how.
+"""Which parts of a plan read answers that were randomized before they were recorded, and how.
 
 An answer that was not asked for is NULL and was never randomized: whether a column is NULL says nothing wrong. All else
 that is made of a recorded answer is told apart here by the column that it comes from, through joins, sub-selects and

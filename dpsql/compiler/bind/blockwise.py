@@ -1,6 +1,6 @@
 """BLOCKWISE(statistic, lower, upper, blocks => 100, combine => 'mean') to a measure of the plan.
 
-The statistic is an expression over aggregates that are exact for a bag of rows (`plan/statistics`): each is bound to
+The statistic is an expression over aggregates that are exact for a bag of rows (`plan/measures.py`): each is bound to
 one of them, and the expression around them as any expression of doubles, in the forms that cannot raise.
 """
 

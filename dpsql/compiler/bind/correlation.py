@@ -1,4 +1,4 @@
-"""Whether a sub-select reads the block that it stands in, told by names alone, before anything is bound."""
+"""Correlated sub-selects: found by names alone, before anything is bound, and equated to the block around them."""
 
 from __future__ import annotations
 

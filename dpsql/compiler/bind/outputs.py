@@ -1,4 +1,4 @@
-"""Names and types of output columns of post-processing, as far as they are needed before it runs.
+"""Names and types of output columns, as far as they are needed before post-processing runs.
 
 Whole numbers matter because PostgreSQL and DuckDB differ in their division; types, because a hole has one.
 """

@@ -111,7 +111,7 @@ def _posterior_name(family: PosteriorFamily) -> str:
 
 
 def bind_flag(arg: exp.Expr, scope: Scope, node: exp.Expr, called: str) -> Expr:
-    """Truth values as 0 and 1; of whole numbers the bounds are looked at where they are known (`rewrite/need_flag`)."""
+    """Truth values as 0 and 1; of whole numbers the bounds are looked at where they are known (`form_bundles.py`)."""
     bound = bind_expr(arg, scope)
     if bound.type.is_integer:
         return bound

@@ -215,9 +215,8 @@ def _linked_columns(scope: Scope) -> list[tuple[str, BoundColumn]]:
 
 # Which rows a condition proves to be of one privacy unit.
 #
-# A join of private rows must equate the units, directly or along declared foreign keys; what the conditions do not
-# say is
-# refused, because adding it silently would change the answer (SOUNDNESS 2).
+# A join of private rows must equate the units, directly or along declared foreign keys; what the conditions do not say
+# is refused, because adding it silently would change the answer (SOUNDNESS 2).
 
 UnitColumns = tuple[BoundColumn, ...]
 """Columns of rows that are known to belong to one unit."""

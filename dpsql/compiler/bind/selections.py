@@ -1,4 +1,4 @@
-"""Aggregates that choose a value of a column: quantiles, ends, and the most frequent ones."""
+"""Aggregates that choose values: quantiles, MIN and MAX, the most frequent, and the best by a score."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ def calibrate_choice(choice: BinSelection, share: LossShare, relation: Neighbori
 def calibrate_scores(
     gather: Gather, measure: Best | Posterior, share: LossShare, relation: Neighboring
 ) -> CalibratedPlan:
-    """The best candidates, or draws from a posterior, of every group: `privacy/scores` has the claim.
+    """The best candidates, or draws from a posterior, of every group: `privacy/score_selection.py` has the claim.
 
     Where epsilon itself is what is charged, the best are found by permute-and-flip, else by the exponential mechanism
     (SOUNDNESS 6).

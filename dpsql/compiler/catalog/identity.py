@@ -1,4 +1,4 @@
-"""Who asks, of what: the answers to current_user, current_database() and version()."""
+"""The session's identity: the answers to current_user, current_database() and version()."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schema's tables, views and keys as PostgreSQL would number and name them.
+"""The schema's tables, views and keys as PostgreSQL would number, name and describe them.
 
 Law: numbers, names and keys come from the schema alone, and from nothing that is in the data.
 """

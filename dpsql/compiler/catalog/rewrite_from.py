@@ -1,4 +1,4 @@
-"""What stands in FROM of a statement about the catalog: its relations, and functions that give rows."""
+"""FROM of a statement about the catalog (relations, table functions), and functions of the session."""
 
 from __future__ import annotations
 

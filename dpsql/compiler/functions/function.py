@@ -1,4 +1,4 @@
-"""What a function is: its arguments and types, what its results can be, and a form per engine that cannot raise.
+"""The record of a scalar function: arguments, types, result domain, and a form per engine that cannot raise.
 
 A form is total for every value of its arguments' types, also where an engine works it out for rows that a guard around
 it is about to drop: no part of it raises.

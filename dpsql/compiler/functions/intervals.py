@@ -1,4 +1,4 @@
-"""Spans of time: adding them, and counting them between two moments.
+"""Intervals: adding them to times, and counting them between two times.
 
 An interval is three whole numbers: months, days, microseconds. They are added in that order, as engines do.
 """

@@ -1,4 +1,4 @@
-r"""LIKE and regular expressions. Patterns are literals, checked before any row is read.
+r"""LIKE and regular expressions. Patterns are literals, checked to be total before any row is read.
 
 A pattern means what it means in PostgreSQL: `\` escapes in LIKE, `.` matches a line's end too. `\d`, `\w` and `\s` are
 ASCII's, and of alternatives the first that matches is taken: RE2's rules, the same in every engine.

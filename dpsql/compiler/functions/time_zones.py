@@ -1,4 +1,4 @@
-"""Time zones: the local time of a moment, and the moment of a local time, by the rules that the engine has of a zone.
+"""Time zones: a timestamp as local time and back, by the engine's rules; and the zones that are known.
 
 Where clocks are set forward, a local time that never was is read by the rule before; where they are set back, one that
 was twice is the later moment. So says the engine, and nothing here is worked out in Python.

@@ -1,4 +1,4 @@
-"""A command word by word, from our own tokens: they keep the place of a statement within it."""
+"""Reads a command token by token, keeping the position of a statement within it; and options in WITH (…)."""
 
 from __future__ import annotations
 

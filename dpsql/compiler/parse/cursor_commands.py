@@ -1,4 +1,4 @@
-"""Commands about what a connection holds by name, prepared statements, cursors and mechanisms; and COPY."""
+"""Commands about prepared statements, cursors and mechanisms of a connection; and COPY."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How functions are written: sqlglot's classes and bare names, each with the one function of ours that it means."""
+"""Spellings of functions: sqlglot's classes and bare names, each with the function of dpsql that it means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a statement says its own epsilon and delta: what to write for another charge. SET has no effect on those."""
+"""Epsilon and delta in a statement's own options, where SET has no effect: what to write for another charge."""
 
 from __future__ import annotations
 

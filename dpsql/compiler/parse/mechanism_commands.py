@@ -1,4 +1,4 @@
-"""Commands about mechanisms that a connection holds by name: threshold queries and the holdout.
+"""Commands about the interactive mechanisms of a connection: threshold queries and the holdout.
 
     DECLARE busy THRESHOLD 1000 WITH (epsilon = 1, answers = 3)
     DECLARE h HOLDOUT WITH (n = 10000, threshold = 0.04, sigma = 0.02)

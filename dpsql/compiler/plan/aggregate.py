@@ -1,4 +1,4 @@
-"""What is asked of private rows, and what runs. Integrity is checked when a node is made.
+"""The aggregate as it was asked, and the release that runs. Integrity is checked when a node is made.
 
 `Aggregate` over a relation (`relations.py`) is what the binder makes. Rewriting turns it into a `Gather` over
 `Sum`, `CountUnits` and `Weigh`, which is what runs and what sensitivity is derived from.

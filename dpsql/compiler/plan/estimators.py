@@ -1,4 +1,4 @@
-"""How an answer is worked out from a release's noisy cells: pure functions, the same whatever the noise.
+"""How an answer is computed from a release's noisy cells: pure functions, the same whatever the noise.
 
 A recipe reads sums of coefficient * cell * grid (`Terms`), so it also fits a stored release of another resolution.
 `session/postprocess/estimates.py` computes them all, with their gradients, from which every error and covariance

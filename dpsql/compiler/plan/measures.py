@@ -1,4 +1,4 @@
-"""What is asked of a group: one frozen value per aggregate. The integer cells that answer them are in `bundles`."""
+"""Measures of a group: one frozen value per aggregate. The integer cells that answer them are in `bundles.py`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from dpsql.errors import Span
 # Statistics of a block of units: what `BLOCKWISE` works out on each block, before blocks are put together.
 #
 # Law: what a block gives is a function of the *bag* of its rows. Aggregates are of whole grid steps or of values that
-# are
-# compared only, in integers that no order of rows changes; one expression over the finished aggregates makes a number
-# of
-# them. So a unit moves the number of its own block and of no other (SOUNDNESS 2).
+# are compared only, in integers that no order of rows changes; one expression over the finished aggregates makes a
+# number of them. So a unit moves the number of its own block and of no other (SOUNDNESS 2).
 
 BlockFunction = Literal[
     "count_rows",

@@ -1,4 +1,4 @@
-"""What passes between the steps of a statement: holes that earlier steps fill, and released columns.
+"""What passes between the steps of a statement: runtime parameters that earlier steps fill, and released columns.
 
 Nothing here depends on values: shapes, types and sizes are fixed when the statement is compiled.
 """

@@ -1,4 +1,4 @@
-"""What post-processing may not call: functions that reach the environment, by name, and sources that are files."""
+"""Functions that post-processing may call; those that reach the environment, and files as sources, are refused."""
 
 from __future__ import annotations
 

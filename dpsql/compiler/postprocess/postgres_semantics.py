@@ -1,4 +1,4 @@
-"""Post-processing as the sandbox's SQL. Only releases are there, so sqlglot's own generator is good enough."""
+"""Post-processing as DuckDB's SQL, rewritten where DuckDB and PostgreSQL differ. It reads releases only."""
 
 from __future__ import annotations
 

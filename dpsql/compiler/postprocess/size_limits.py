@@ -1,4 +1,4 @@
-"""Functions that make a long text or list of a small number, in post-processing: what they make has a limit.
+"""Limits on functions of post-processing that make a long text or list from a small number.
 
 DuckDB works out what is made of literals while it binds a statement, also for DESCRIBE, and neither its timer nor its
 memory limit sees that. So the number becomes NULL where the result would be too long:

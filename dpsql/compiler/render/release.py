@@ -1,4 +1,4 @@
-"""The plan as DuckDB SQL: one statement per release, cells as 64-bit integers, rows in the order of their keys.
+"""A release's plan as DuckDB SQL: one statement, cells as 64-bit integers, rows in the order of their keys.
 
 keys first, then one column per cell: the selection's, then those of each part
 """

@@ -1,4 +1,4 @@
-"""A release made of another one: some of its cells, groups added up, conditions on its keys.
+"""Derives a release from a stored one: some of its cells, groups added up, conditions on its keys.
 
 Privacy: what is read is a stored release that the account has paid for, and nothing else.
 

@@ -198,8 +198,7 @@ def _make_text_renderer(exprs: dict[str, Expr]) -> Callable[[Expr], str]:
 #     (W^2 - z^2, z^2, W z) / W^2       →  COUNT(v) - SQUARES(v), SQUARES(v), (2 SUM(v) - (lower + upper) COUNT(v)) / W
 #
 # Two sums are one where their text is: the same expression on the same grid, clipped to the same bounds, of rows that
-# are
-# weighed alike. COUNT of what is never NULL is COUNT(*).
+# are weighed alike. COUNT of what is never NULL is COUNT(*).
 
 AtomSums = Mapping[str, Fraction]
 RenderExpr = Callable[[Expr], str]

@@ -2,8 +2,8 @@
 
     stored: day, kind; asked: date_trunc('month', day) WHERE kind = 'web'  →  the days of each month, of 'web' alone
 
-What is asked is worked out of single stored keys, as `analysis/image` works out listed ones. The result is the groups
-that a fresh release would list, no more and no less; what cannot be told so is not derived.
+What is asked is worked out of single stored keys, as `analysis/key_values.py` works out listed ones. The result is the
+groups that a fresh release would list, no more and no less; what cannot be told so is not derived.
 """
 
 from __future__ import annotations

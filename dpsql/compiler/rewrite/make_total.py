@@ -1,4 +1,4 @@
-"""Mark integer arithmetic that cannot overflow, and keep infinities out of keys.
+"""Make every expression total: arithmetic that cannot overflow, no infinities in keys, exact sums of a unit.
 
     a + b  (both within 10^6)   →  64-bit addition
     a + b  (no bounds known)    →  128-bit addition, NULL past 64 bits

@@ -1,4 +1,4 @@
-"""Put a sanitising scan in the place of every table.
+"""Put a sanitising scan in the place of every table, and push conditions towards it.
 
     Table(visits)  →  Scan(visits): total casts, clips, NaN to NULL, rows without a unit dropped
 

@@ -1,4 +1,4 @@
-"""What the splitter keeps while it works: query blocks and what they became, steps, and the names in scope."""
+"""The splitter's state: query blocks and what they became, steps, and the names in scope."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A block over private rows without an aggregate: its types are public, and its rows are never given out."""
+"""Queries for private rows: refused with a proposal, described without rows, or answered with dummy rows."""
 
 from __future__ import annotations
 
@@ -73,10 +73,9 @@ def _is_false_condition(node: exp.Expr) -> bool:
 #
 # Law: before anything else is made of the statement, every private table in it, and in the views that it reads, is
 # replaced by rows that are made up from the schema; then nothing in it is private, and all of it is post-processing.
-# What
-# aggregates is never answered so, nor what numbers rows by windows: made-up figures could be taken for an answer. Nor
-# is
-# what gives rows of public tables alone, which made-up ones would only choose: they are true, and the choice is not.
+# What aggregates is never answered so, nor what numbers rows by windows: made-up figures could be taken for an answer.
+# Nor is what gives rows of public tables alone, which made-up ones would only choose: they are true, and the choice is
+# not.
 
 PREVIEW_NOTICE = "these rows are made up from the schema: none of them is in the data, and no row of it was read"
 

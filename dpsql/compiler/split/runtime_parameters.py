@@ -1,4 +1,4 @@
-"""Sub-selects within a block over private rows that are not over private rows themselves: they become holes.
+"""Sub-selects over public or released rows within a block over private rows: they become runtime parameters.
 
 A released or public sub-select in WHERE, ON, FROM or an aggregate's argument is worked out first; its values are bound
 when the release runs. A hole has a type and a domain at compile time, whatever the values (SOUNDNESS 8).
@@ -236,9 +236,8 @@ def _alias_output_names(source: exp.Expr, names: tuple[str, ...]) -> tuple[str, 
 #
 # Averages, quantiles and extremes lie within the bounds of what they are of; counts and sums with noise have none.
 #
-# Privacy: nothing here depends on values, and values are moved into these bounds before they are bound
-# (`post/holes`). So
-# what noise and whole-number arithmetic are computed from holds, whatever was released.
+# Privacy: nothing here depends on values, and values are moved into these bounds before they are bound.
+# So what noise and whole-number arithmetic are computed from holds, whatever was released.
 
 NumberRange = tuple[Fraction, Fraction]
 

@@ -1,4 +1,4 @@
-"""What a statement may ask about its surroundings, as literals: the time, who asks, of what, and the version.
+"""Functions of the session as literals: the time, the user, the database and the version.
 
 So a statement means one thing, also when it is stored and asked again, and nothing of the process shows.
 """

@@ -1,4 +1,4 @@
-"""`dpsql answers`: the owner's view of the stored releases: list them, export them, drop old ones."""
+"""`dpsql answers`: the owner lists, exports and drops stored releases."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The command line: which commands there are, and what they take. Who asks stands here, what the owner does in
-`owners`."""
+"""The commands of the command line and their arguments, for analysts, the owner and the server."""
 
 from __future__ import annotations
 

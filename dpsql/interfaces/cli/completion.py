@@ -61,9 +61,8 @@ class CommandNode:
 
 # Completion scripts for bash, zsh and fish.
 #
-# Each walks the words before the cursor to a command's path, such as /answers/list, counting the arguments that it
-# has; a
-# schema where a command may stand is an argument of /repl. Then it offers what may come there.
+# Each walks the words before the cursor to a command's path, such as /answers/list, counting the arguments that it has;
+# a schema where a command may stand is an argument of /repl. Then it offers what may come there.
 
 _LIST_USERS = """command dpsql user list "$word" --json 2>/dev/null | sed -n 's/^ *"user": "\\(.*\\)",$/\\1/p'"""
 _LIST_TABLES = (

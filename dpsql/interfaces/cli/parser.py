@@ -1,4 +1,4 @@
-"""How a command is declared: its words, its examples, and the arguments that several share."""
+"""Declares a command: its names, its examples, and the arguments that several share."""
 
 from __future__ import annotations
 

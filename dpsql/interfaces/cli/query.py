@@ -1,4 +1,4 @@
-"""`dpsql query` and `dpsql explain`."""
+"""`dpsql query` and `dpsql explain`: run a statement, or show what it would cost."""
 
 from __future__ import annotations
 

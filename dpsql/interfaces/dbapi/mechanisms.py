@@ -1,4 +1,4 @@
-"""Questions that depend on each other, for one price: threshold queries, and a holdout that can be used again.
+"""Interactive mechanisms in Python, many questions for one price: threshold queries and the reusable holdout.
 
 Both are made by a connection, free until their first question, and end with it.
 """

@@ -1,4 +1,4 @@
-"""Values as text for people: NULL told apart from text, and of a noisy number only the digits that mean something.
+"""Values as text: NULL distinct from text, and of a noisy number only the digits that its noise leaves.
 
 Law: what is shown covers what is known. A bar is rounded up, and by as much more as its value was rounded, so that
 `8980 ± 110` contains the 95 % interval of 8981 with its half-width 102.

@@ -1,4 +1,4 @@
-"""Which columns of an answer a chart draws, and along which: one choice for terminals and notebooks.
+"""The columns, series and scales of a chart, the same for terminals and notebooks.
 
 Drawn are the columns with noise; else the numbers beside the first column. The others name the rows.
 """

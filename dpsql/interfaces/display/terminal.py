@@ -1,4 +1,4 @@
-"""Where text goes: answers to the standard output, all else beside it. Colours on terminals only, unless NO_COLOR.
+"""Terminal output: results to the standard output, all else to the standard error; colours, widths and layout.
 
 Law: what comes from data, statements or schemas steers no terminal, in errors and notes as in tables.
 """
@@ -17,9 +17,8 @@ from dpsql.errors import Error
 # Text for terminals. Law: a value takes exactly the columns that are counted for it, and steers nothing.
 #
 # What a terminal would obey, hide or move is written as an escape: control characters, marks that turn the direction of
-# writing, spaces that are none, marks with no letter below them. A text that is written from right to left is
-# followed by
-# a mark that ends it, or a terminal that follows Unicode's bidirectional algorithm would show the next column before
+# writing, spaces that are none, marks with no letter below them. A text that is written from right to left is followed
+# by a mark that ends it, or a terminal that follows Unicode's bidirectional algorithm would show the next column before
 # it.
 
 MAX_MARKS = 4

@@ -1,4 +1,4 @@
-"""One statement to a server, and what comes back: rows as they were sent, and what is told of them."""
+"""One statement sent to a server, and its reply: rows as they were sent, and their metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a server is, and how to log in to it: what a URL says, and PostgreSQL's variables of the environment.
+"""A server's address and login: from a URL, and from PostgreSQL's environment variables.
 
 dpsql://ana@host:5433/clinic?epsilon=0.2&sslmode=verify-full
 postgresql://ana:secret@host:5433/clinic?options=-c%20epsilon%3D0.2

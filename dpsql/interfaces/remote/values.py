@@ -1,4 +1,4 @@
-"""Values on their way: parameters to bytes, and cells to what a local session gives for them."""
+"""Parameters to bytes, and cells to the values that a local session gives for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys and colours of the prompt: many lines, history, completion, and a bar beneath."""
+"""The prompt on a terminal: keys, colours, several lines, history, completion, and the status line."""
 
 from __future__ import annotations
 

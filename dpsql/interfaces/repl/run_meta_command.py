@@ -1,4 +1,4 @@
-"""What each backslash command does."""
+"""Runs backslash commands."""
 
 from __future__ import annotations
 

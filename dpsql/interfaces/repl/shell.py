@@ -1,4 +1,4 @@
-"""Statements and backslash commands from text to what is shown: the prompt without its keys."""
+"""Runs statements and backslash commands and shows their results: the prompt without its keys."""
 
 from __future__ import annotations
 

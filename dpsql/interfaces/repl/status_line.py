@@ -1,4 +1,4 @@
-"""What stands beneath the prompt: what is left, and what the statement that is being typed would be charged.
+"""The line below the prompt: what is left, and what the statement that is being typed would be charged.
 
 Privacy: it is EXPLAIN and the caller's own balance, which are free and ask no rows.
 """

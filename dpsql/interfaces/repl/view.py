@@ -1,4 +1,4 @@
-"""How answers are shown, as backslash commands and options have it."""
+"""How results are shown, as backslash commands and options set it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One statement: the settings that it brings, and what its answer tells beside the rows."""
+"""Execution of one statement: its settings, and the metadata of its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release loses, computed again from the record of its mechanisms (`privacy/records` writes them).
+"""The loss of a release, computed again from the record of its mechanisms (`privacy/audit_record.py`).
 
 Law: independent. It imports nothing of `privacy`: the formulas below are derived here once more, in exact fractions,
 and the tails are summed (`series`), not bounded. So one mistake in calibration does not vouch for itself. What a
@@ -64,7 +64,7 @@ from dpsql.ledger.loss_checker.studies import study_loss
 
 # Tails of discrete noise, summed in decimal arithmetic for the checker.
 #
-# Not shared with `privacy/tails`, which picks thresholds: those are bounds from above, these are the probabilities
+# Not shared with `privacy/tails.py`, which picks thresholds: those are bounds from above, these are the probabilities
 # themselves, to a relative error below 1e-9, so that an error there does not repeat here.
 
 _DECIMAL_CONTEXT = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)

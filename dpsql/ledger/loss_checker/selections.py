@@ -1,4 +1,4 @@
-"""What a choice by scores loses, worked out again for the checker.
+"""The losses of selections by scores, medians and sparse vectors, computed again for the checker.
 
 Law: as `checker.py`, independent; it imports nothing of privacy.
 
@@ -180,9 +180,8 @@ def _to_decimal(value: Fraction) -> Decimal:
 #
 # One run ends with an answer above the threshold. What is compared moves by at most l1. So does the largest of those
 # below, for which the noise of the threshold makes up: l1/threshold_scale. The last one must then come out above a
-# threshold that has moved by l1, from a value that has moved by l1: 2 l1/query_scale. A number given with it, of
-# noise of
-# its own: l1/answer_scale. Both parts are pure, so their rho is half of their square; all of it for each answer.
+# threshold that has moved by l1, from a value that has moved by l1: 2 l1/query_scale. A number given with it, of noise
+# of its own: l1/answer_scale. Both parts are pure, so their rho is half of their square; all of it for each answer.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a study loses, computed again from its record: one function for each kind.
+"""The loss of a study, computed again from its record: one function for each kind.
 
 Law: as of `checker.py`. Nothing of `privacy` is imported; each formula is derived here once more, in exact fractions. A
 record that is not understood to the last name raises ValueError, KeyError or TypeError, and is then unreadable.
@@ -68,8 +68,8 @@ def read_positive_fraction(text: Any) -> Fraction:
 #
 # A minimiser of a ridge-convex sum moves by (moved gradient) / ridge, and the gradient of a row's logistic loss is no
 # longer than the row's weight. In steps of 1/(ridge * steps) that is steps * (sides * moved / whole), and what the
-# solver
-# leaves on both sides 2 * tolerance * steps more; rounding d components on both sides makes sqrt(d) in L2 and d in L1.
+# solver leaves on both sides 2 * tolerance * steps more; rounding d components on both sides makes sqrt(d) in L2 and d
+# in L1.
 #     output      the noise covers that.
 #     objective   one row for each unit. A row that comes or goes shifts the slope by at most 1 in L2, sqrt(d) in L1:
 #                 sqrt(d)/scale in the exponent of a Laplace density; and multiplies the determinant by at most

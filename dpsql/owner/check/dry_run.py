@@ -1,4 +1,4 @@
-"""Statements as analysts would ask them, without noise, charge or trace: the owner's rehearsal.
+"""The owner's dry run: statements as analysts would ask them, without noise, charge or trace.
 
 Law: the ledger is a file in a folder of its own that is gone at the end, so nothing is charged to anyone and no data
 version is registered. No noise is drawn, so what comes back is exact: it is for whoever has the data, and for no

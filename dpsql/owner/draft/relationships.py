@@ -1,4 +1,4 @@
-"""Who might be the privacy unit, and the way from each table to it: read off names, types, keys and constraints.
+"""Candidates for the privacy unit, and the path from each table to it: from names, types, keys and constraints.
 
 Law: it only guesses, and says so. A way that is not there is not made up: the table is then left out of the draft.
 """

@@ -43,8 +43,7 @@ from dpsql.privacy.weighted_rows import iterate_chunks
 # Newton's steps on the exact problem, halved until J falls by a quarter of what its slope promises (Armijo), until the
 # gradient is short enough. J is ridge-strongly convex with a Lipschitz Hessian, so the steps end, from every start and
 # for all rows. Each operation errs by 10^-79 of its result, and nothing here is larger than 10^30: 80 digits are some
-# 40
-# more than the certificate needs, for as many tuples as there may be.
+# 40 more than the certificate needs, for as many tuples as there may be.
 
 IntegerArray = npt.NDArray[np.int64]
 Vector = list[Decimal]

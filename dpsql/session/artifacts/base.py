@@ -1,4 +1,4 @@
-"""What is the same for all that an account may make: what is asked, what was bought, and who makes it."""
+"""The interface of builders of models and synthetic tables: request, options, and what was created."""
 
 from __future__ import annotations
 

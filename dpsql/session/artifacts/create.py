@@ -1,4 +1,4 @@
-"""CREATE, DROP and SHOW of what an account makes: the part that is the same for tables and models."""
+"""CREATE, DROP and SHOW: the part that is the same for synthetic tables and models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CREATE SYNTHETIC TABLE: options, the values of columns that nothing public tells, the study, and what is told of it.
+"""CREATE SYNTHETIC TABLE: options, the values of columns that are not declared, the study, and its report.
 
     CREATE SYNTHETIC TABLE v AS SELECT sex, ward, cost FROM visits WITH (epsilon = 1, method = 'mwem', rounds = 12)
 

@@ -1,4 +1,4 @@
-"""What an account has made, as this process last saw it: read from the ledger when a name is not known, or is used.
+"""An account's models and synthetic tables, as last read from the ledger: again when a name is unknown, or is used.
 
 Most statements name nothing that was made, and read nothing of it.
 """

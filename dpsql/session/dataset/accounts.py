@@ -1,4 +1,4 @@
-"""Who pays: the accounts that a schema declares, and the ledger that holds them."""
+"""The accounts that a schema declares, and the ledger that holds them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a data version pins, and whether it is still what is there: by the files' names, sizes and times, without a row.
+"""The identity of a data version's files: names, sizes and times, checked without reading a row.
 
 Law (SOUNDNESS 1.3): a fact about the data counts only as long as the data cannot have changed. So a version pins the
 source files by path, size and modification time, together with what the schema claimed of them; where either differs,

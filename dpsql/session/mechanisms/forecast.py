@@ -1,4 +1,4 @@
-"""What is told of an interactive mechanism: beforehand, what it costs and how good it is; then, its answers."""
+"""The forecast of an interactive mechanism: cost and accuracy; and its answers as rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mechanisms that a connection holds by name, as it holds cursors: declared, asked, explained, listed, closed.
+"""A connection's interactive mechanisms by name: declared, asked, explained, listed, closed.
 
 Law: they are the connection's alone, and no name of theirs is in the ledger. Declaring and explaining charge nothing
 and ask nothing. A transaction neither ends nor undoes them: what was charged and answered stays so.

@@ -1,4 +1,4 @@
-"""What DuckDB says of a statement over releases, in PostgreSQL's words and with its codes.
+"""DuckDB's errors in post-processing, with PostgreSQL's words and codes.
 
 Law: the sandbox holds releases and public rows only, so all that it says may be shown.
 """

@@ -1,4 +1,4 @@
-"""What exact sums may have been, given the noisy ones: nodes that stand for all of them, and quantiles of a density.
+"""The distribution of exact sums given noisy ones: nodes that stand for all of them, and quantiles of a density.
 
 Everything is one row for each group. Noise is taken for continuous: its scale is thousands of the cells' own steps.
 """

@@ -1,4 +1,4 @@
-"""What stands in a release's holes: values that earlier steps released, moved into the types that were promised.
+"""Values of runtime parameters: released by earlier steps, moved into the types that were promised.
 
 Law: a hole's values never change what a release costs or how much noise it gets (SOUNDNESS 8): its type, its domain and
 the most rows that it may hold were fixed when the statement was compiled. Numbers are moved into their bounds, and what

@@ -1,4 +1,4 @@
-"""After the noise: all of SQL, over released values only.
+"""The sandbox of post-processing: all of SQL, over released values only.
 
 Law: this DuckDB has never seen a private row, holds no table, reaches no file and cannot be reconfigured. So what it
 says, errors included, is a function of the statement and of releases, and may be shown in full.

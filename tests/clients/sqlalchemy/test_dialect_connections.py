@@ -62,7 +62,7 @@ def test_a_url_of_a_server(url: str, passed: str) -> None:
     assert DpsqlDialect().create_connect_args(make_url(url)) == ([passed], {})
 
 
-def test_a_server_that_cannot_be_reached_and_no_password_is_told() -> None:
+def test_a_server_that_cannot_be_reached_and_no_password_is_reported() -> None:
     with pytest.raises(exc.OperationalError, match="no connection") as caught:
         create_engine("dpsql://ana:secret@127.0.0.1:1/db").connect()
     assert "secret" not in str(caught.value)

@@ -72,7 +72,7 @@ def test_over_tls(admin: User) -> None:
 
 
 @pytest.mark.parametrize("user", ["ana", "nobody"])
-def test_a_wrong_password_is_told_in_its_own_words(admin: User, hospital: Hospital, user: str) -> None:
+def test_a_wrong_password_is_reported_in_its_own_words(admin: User, hospital: Hospital, user: str) -> None:
     """And that there is no such analyst is told in the same."""
     form = {"database_name": "tried", "sqlalchemy_uri": hospital.address(user, password="wrong")}
     with pytest.raises(Refused) as refused:

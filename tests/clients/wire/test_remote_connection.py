@@ -291,7 +291,7 @@ def test_a_statement_timeout(ana: dpsql.Connection) -> None:
     assert caught.value.charge
 
 
-def test_progress_is_told_while_releases_come(ana: dpsql.Connection) -> None:
+def test_progress_is_reported_while_releases_come(ana: dpsql.Connection) -> None:
     seen: set[tuple[int, int]] = set()
     asking = threading.Thread(target=ana.sql, args=(TWO.format(7),))
     asking.start()

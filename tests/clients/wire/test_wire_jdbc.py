@@ -52,7 +52,7 @@ def test_the_program_tells_of_no_more_than_is_compared(due: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("part", OTHER)
-def test_what_differs_is_told_without_an_error(part: str, got: dict[str, Any]) -> None:
+def test_what_differs_is_reported_without_an_error(part: str, got: dict[str, Any]) -> None:
     assert isinstance(got[part], list)
 
 

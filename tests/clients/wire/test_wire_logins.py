@@ -27,7 +27,7 @@ def forgiven(served: Place) -> Iterator[None]:
 
 
 @each
-def test_a_wrong_password_is_told_in_postgresqls_words(kind: type[Client], reference: Place, served: Place) -> None:
+def test_a_wrong_password_is_reported_in_postgresqls_words(kind: type[Client], reference: Place, served: Place) -> None:
     for place in (reference, served):
         told = refused(kind, place, password="wrong")
         assert 'password authentication failed for user "ana"' in told

@@ -161,7 +161,7 @@ def test_a_client_that_cannot_bind_is_let_in_with_tls() -> None:
     assert one.finish_login(final_for(one, "pencil")).startswith("v=")
 
 
-def test_the_flag_is_held_against_what_was_sent_first() -> None:
+def test_the_flag_is_compared_with_what_was_sent_first() -> None:
     """Someone between who changes `y` to `n` in the first message changes what the proof is about."""
     one = begun(f"n,,n=,r={CLIENT}", SCRAM_SHA_256, TLS)
     with pytest.raises(ScramMessageError, match="channel binding"):

@@ -70,7 +70,7 @@ def test_what_is_of_another_type_is_not_read(field, wrong):
         from_json(Tree, to_json(TREE) | {field: wrong})
 
 
-def test_what_has_no_plain_form_is_not_told():
+def test_what_has_no_json_form_is_refused():
     with pytest.raises(TypeError):
         to_json(object())
     with pytest.raises(TypeError):
@@ -102,5 +102,5 @@ def test_what_tells_another_type_is_not_read(wrong):
         loads(wrong)
 
 
-def test_the_types_that_are_told():
+def test_the_types_that_are_serialized():
     assert loads(dumps([Decimal("1.50"), UUID(int=1)])) == [Decimal("1.50"), UUID(int=1)]

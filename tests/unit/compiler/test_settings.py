@@ -183,7 +183,7 @@ def test_a_statements_own_epsilon_goes_before_the_sessions_aim(clinic: Resolved)
     [("epsilno", "epsilon"), ("Detla", "delta"), ("contributions_rows", "contributions.rows"),
      ("max_eror", "max_error"), ("colour", None)],
 )  # fmt: skip
-def test_a_misspelt_setting_is_told_the_nearest_one(name: str, near: str | None) -> None:
+def test_a_misspelt_setting_gets_the_nearest_one(name: str, near: str | None) -> None:
     with pytest.raises(InvalidParameter) as caught:
         changed(name, "1")
     assert str(caught.value.hint).startswith(f'Perhaps you meant "{near}".' if near else "Settings: ")

@@ -70,7 +70,7 @@ def test_neighbors_and_group_size_are_in_the_mass(survey: Resolved) -> None:
     assert mass.l1 == 4 * mass.norm and mass.max_move == 2 * mass.norm and mass.l2_squared == 2 * (2 * mass.norm) ** 2
 
 
-def test_what_nothing_public_bounds_is_told_and_refused_unless_its_values_are_given(clinic: Resolved) -> None:
+def test_what_nothing_public_bounds_is_reported_and_refused_unless_its_values_are_given(clinic: Resolved) -> None:
     sql = "SELECT ward, nights FROM visits"
     rows = compile_weighted_rows(sql, sql, clinic, default_settings(clinic.schema.privacy).statement)
     assert rows.unknown_columns == ("ward",)

@@ -111,7 +111,7 @@ def balances(draw_spent: int, composition: Composition, delta: F) -> Balance:
     st.sampled_from([F(0), F(1, 10**6)]),
     st.fractions(F(1, 100), F(4), max_denominator=100),
 )
-def test_as_many_as_are_told_are_granted(asked: int, composition: Composition, delta: F, epsilon: F) -> None:
+def test_as_many_as_are_reported_are_granted(asked: int, composition: Composition, delta: F, epsilon: F) -> None:
     balance = balances(asked, composition, delta)
     cost = usual_cost(epsilon, delta / 1000)
     told, spent, granted = count_more_like(balance, cost), balance.spent, 0
@@ -124,7 +124,7 @@ def test_counting_ends(ledger: SqlLedger) -> None:
     assert count_more_like(ledger.get_balance(DATASET), usual_cost(F(1, 10**7), F(0))) == MAX_COUNTED
 
 
-def test_an_account_without_delta_is_told_pure_statements(ledger: SqlLedger) -> None:
+def test_an_account_without_delta_is_reported_pure_statements(ledger: SqlLedger) -> None:
     pure = Account("pure", F(1), F(0))
     found = summarize_account(ledger, pure, F(1, 10), F(1, 10**9), parent=False)
     assert (found.delta, found.more) == (0, 10)

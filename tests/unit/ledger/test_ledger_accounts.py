@@ -115,7 +115,7 @@ class TestPolicies:
         ledger.purchase(everyone["ana"], ask("p"), ChargedStatement("SELECT", **{name: Fraction(1, 10**9)}), NOW)
         ledger.purchase(everyone["ana"], ask("p"), large, NOW)  # what was paid for is free, whatever the policy
 
-    def test_a_policy_is_told_before_a_budget_that_is_short(self, make: Make) -> None:
+    def test_a_policy_is_reported_before_a_budget_that_is_short(self, make: Make) -> None:
         """Else she would be told an epsilon that fits, and be refused it again."""
         ledger = make(UNI, replace(TEAM, largest_epsilon=Fraction(1, 10)), ANA)
         with pytest.raises(BudgetExceeded, match=r"one query of .team. may ask for at most 0\.1"):

@@ -356,7 +356,7 @@ class TestConnections:
         add(database, "ana")
         assert names(database)[-1] == "ana"
 
-    def test_why_there_is_no_connection_is_told_at_once(self, postgres: Server, url: str) -> None:
+    def test_why_there_is_no_connection_is_reported_at_once(self, postgres: Server, url: str) -> None:
         start_ = time.monotonic()
         with pytest.raises(OperationalError, match="cannot be read or written") as caught:
             open_postgres(url.replace("postgres@", "nobody_of_that_name@"), BINDING)

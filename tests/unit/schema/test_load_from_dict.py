@@ -114,7 +114,7 @@ def test_a_dict_that_holds_itself() -> None:
         schema_from_dict(document, ".")
 
 
-def test_secrets_are_not_told() -> None:
+def test_secrets_are_not_shown() -> None:
     with pytest.raises(SchemaError) as caught:
         schema_from_dict(changed("postgresql+x://ana:s3cret@host/db", "ledger"), ".")
     assert "s3cret" not in str(caught.value)

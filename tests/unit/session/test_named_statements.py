@@ -54,7 +54,7 @@ def test_texts_of_prepared_statements_are_bounded(session: Session, monkeypatch:
     session.execute(f"PREPARE s3 AS {long}")
 
 
-def test_what_is_wrong_with_a_prepared_statement_is_told_where_it_stands(session: Session) -> None:
+def test_what_is_wrong_with_a_prepared_statement_is_reported_where_it_stands(session: Session) -> None:
     with pytest.raises(Error) as caught:
         session.execute("PREPARE s AS SELECT COUNT(*) FROM order_s")
     assert caught.value.span is not None and caught.value.span.start == 34

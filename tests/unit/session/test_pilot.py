@@ -127,7 +127,7 @@ def test_a_pilot_is_charged_first_and_then_the_statement(ana: Session) -> None:
     assert ana.budget().spent_epsilon <= told.epsilon
 
 
-def test_a_pilot_after_which_the_statement_is_refused_is_told(ana: Session) -> None:
+def test_a_pilot_after_which_the_statement_is_refused_is_reported(ana: Session) -> None:
     with pytest.raises(InvalidParameter, match="too near to 0") as caught:
         ana.execute(option("max_relative_error = 0.2", f"{COUNT} WHERE uid < 0"))
     (pilot,) = dataset_entries(ana)
@@ -247,7 +247,7 @@ def test_describing_and_explaining_ask_no_pilot(ana: Session, monkeypatch: pytes
 # --- what EXPLAIN says of it -----------------------------------------------------------------------------------------
 
 
-def test_a_price_that_is_not_known_is_not_told(ana: Session) -> None:
+def test_a_price_that_is_not_known_is_not_reported(ana: Session) -> None:
     explained = ana.explain(option("max_relative_error = 0.2"))
     assert explained.undecided and explained.epsilon == Fraction("0.5") and explained.expected == (None,)
     lines = str(explained).splitlines()
@@ -258,7 +258,7 @@ def test_a_price_that_is_not_known_is_not_told(ana: Session) -> None:
 
 
 @pytest.mark.parametrize("shift", [-20, 0, 20])
-def test_once_the_pilot_is_stored_the_true_price_is_told(shift: int, dataset: Dataset) -> None:
+def test_once_the_pilot_is_stored_the_true_price_is_reported(shift: int, dataset: Dataset) -> None:
     """The pilot may be stored without what follows: it was asked for another error, or that was too dear."""
     noisy = Session(dataset, "ana", Shifted(shift))
     noisy.execute(option("max_relative_error = 0.5"))
@@ -293,7 +293,7 @@ def test_a_stored_pilot_that_is_good_enough_is_free(ana: Session) -> None:
     assert "accurate enough: it is the answer" in str(explained) and "free, and you could ask" in str(explained)
 
 
-def test_what_the_pilot_has_shown_to_be_refused_is_told(ana: Session) -> None:
+def test_what_the_pilot_has_shown_to_be_refused_is_reported(ana: Session) -> None:
     small = option("max_relative_error = 0.05", "SELECT COUNT(*) AS n FROM people WHERE age > 119")
     with pytest.raises(InvalidParameter) as caught:
         ana.execute(small)

@@ -109,7 +109,7 @@ def test_preparing_is_free_and_asks_nobody(session: Session, monkeypatch: pytest
     assert len(session.dataset.ledger.list_entries(session._account.name)) == before
 
 
-def test_a_mistake_is_told_with_its_place(session: Session) -> None:
+def test_a_mistake_is_reported_with_its_place(session: Session) -> None:
     with pytest.raises(Error) as caught:
         session.prepare("SELECT COUNT(*) FROM orders WHERE amonut > $1")
     assert caught.value.sqlstate == "42703" and caught.value.span is not None and caught.value.span.start == 34
@@ -161,14 +161,14 @@ def test_columns_that_values_decide_are_not_known_before_them(session: Session) 
 
 @pytest.mark.parametrize("cast", ("$1::regclass", "CAST($1 AS REGTYPE)", "$1::pg_catalog.regclass::pg_catalog.oid"))
 @pytest.mark.parametrize("given", ((), (TEXT,)))
-def test_names_of_objects_need_not_be_there_before_they_are_told(
+def test_names_of_objects_need_not_exist_before_they_are_bound(
     cast: str, given: tuple[Type, ...], session: Session
 ) -> None:
     """SQLAlchemy's inspector and pgcli prepare such statements."""
     assert types(session, f"SELECT relname FROM pg_catalog.pg_class WHERE oid = {cast}", *given) == [TEXT]
 
 
-def test_names_of_settings_need_not_be_there_before_they_are_told(session: Session) -> None:
+def test_names_of_settings_need_not_exist_before_they_are_bound(session: Session) -> None:
     assert types(session, "SELECT current_setting($1::VARCHAR)") == [TEXT]
     with pytest.raises(Error, match="does not exist"):
         types(session, "SELECT COUNT(*) FROM nothing WHERE a = $1")

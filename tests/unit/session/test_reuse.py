@@ -97,7 +97,7 @@ DERIVED = [
 
 
 @pytest.mark.parametrize(("stored", "sql"), DERIVED)
-def test_what_is_told_costs_nothing(stored: str, sql: str, shop: Session, rows: duckdb.DuckDBPyConnection) -> None:
+def test_what_is_derived_costs_nothing(stored: str, sql: str, shop: Session, rows: duckdb.DuckDBPyConnection) -> None:
     assert asked(shop, stored, FINE).loss.rho > 0
     before = shop.budget()
     answer = asked(shop, sql, COARSE)
@@ -143,7 +143,7 @@ BOUGHT = [
 
 
 @pytest.mark.parametrize(("stored", "sql"), BOUGHT)
-def test_what_is_not_told_is_bought(stored: str, sql: str, shop: Session) -> None:
+def test_what_is_not_derived_is_bought(stored: str, sql: str, shop: Session) -> None:
     asked(shop, stored, FINE)
     answer = asked(shop, sql, COARSE)
     assert answer.loss.rho > 0
@@ -217,7 +217,7 @@ def test_derive_is_a_setting(shop: Session) -> None:
     assert asked(shop, "SELECT region, vip, SUM(age) FROM people GROUP BY region, vip", COARSE).loss == NO_LOSS
 
 
-def test_a_statement_may_be_told_in_part(shop: Session) -> None:
+def test_a_statement_may_be_derived_in_part(shop: Session) -> None:
     asked(shop, "SELECT region, COUNT(*) FROM people GROUP BY region", FINE)
     both = "SELECT (SELECT COUNT(*) FROM people) AS n, (SELECT COUNT(*) FROM orders) AS m"
     shop.set("epsilon", COARSE)
@@ -311,7 +311,7 @@ def test_what_both_have_paid_for_is_dated_by_ones_own_charge(tmp_path: Path) -> 
         dataset.close()
 
 
-def test_an_account_that_has_expired_is_told_nothing(tmp_path: Path) -> None:
+def test_an_account_that_has_expired_derives_nothing(tmp_path: Path) -> None:
     expiring = ANALYSTS.replace("delta: 0.1}}", "delta: 0.1}, expires: 2100-01-01}", 1)
     with opened(tmp_path, expiring) as schema:
         dataset = open_dataset(schema)

@@ -633,7 +633,7 @@ def test_settings_of_postgres_are_shown_again(world: World) -> None:
     assert world.session.execute("SHOW application_name").rows == [("",)]
 
 
-def test_modes_of_transactions_are_told_as_they_were_asked_for(world: World) -> None:
+def test_modes_of_transactions_are_reported_as_they_were_asked_for(world: World) -> None:
     def level() -> str:
         return str(world.session.execute("SHOW transaction_isolation").rows[0][0])
 

@@ -37,7 +37,7 @@ def test_no_answer_of_more_rows_is_remembered(
     assert len(made) == times, "once, when it is bought"
 
 
-def test_what_is_left_is_told_as_the_statement_leaves_it(shop: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_left_is_reported_as_the_statement_leaves_it(shop: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a pilot was paid for before, and only what follows it is charged."""
     monkeypatch.setattr(Balance, "left_text", property(lambda balance: f"{balance.charges} charges"))
     for setting in ("epsilon = 0.1", "max_relative_error = 0.5", "max_relative_error = 0.1"):

@@ -75,7 +75,7 @@ def test_each_form_beyond_aggregates_is_drawn_in_one_of_25_statements() -> None:
     assert all(drawn[form] > count / 25 for form in FORMS), drawn
 
 
-def test_what_was_not_tried_is_told() -> None:
+def test_what_was_not_tried_is_reported() -> None:
     trials = TrialCounts(1, 1, Counter(answered=1), Counter({"models": 3}))
     told = str(VerifyReport(None, 0, trials, (), (), 1.0, 1.0))
     assert "     3 models" in told and "  not tried: one group, listed groups" in told and " 0 " not in told

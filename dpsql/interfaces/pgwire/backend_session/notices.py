@@ -1,4 +1,4 @@
-"""What is told beside the rows: notices of an answer, what it was charged, what is left, and settings that changed."""
+"""Notices and errors beside the rows: what was charged, what is left, and settings that changed."""
 
 from __future__ import annotations
 

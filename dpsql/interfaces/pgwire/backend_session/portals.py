@@ -1,4 +1,4 @@
-"""What a client holds by name: prepared statements, and portals, which are statements with values.
+"""A client's prepared statements and portals (statements with values), by name.
 
 Law: memory is bounded, whatever a client prepares and leaves open.
 """

@@ -1,4 +1,4 @@
-"""What a conversation asks of a session."""
+"""The interface of a session that the wire protocol needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One client's statements in turn: the ticket of what is under way, and the transaction around it.
+"""One client's statements in turn: the handle of the one that runs, and the transaction around it.
 
 A transaction keeps or drops settings only; what was charged stays charged. A transaction that failed takes nothing
 but its end (25P02), and COMMIT ends it as ROLLBACK does. Several statements that are sent together are one transaction

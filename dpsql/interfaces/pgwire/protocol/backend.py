@@ -1,4 +1,4 @@
-"""What the server says: one function for each message, to bytes."""
+"""Messages of the server, encoded: one function for each."""
 
 from __future__ import annotations
 

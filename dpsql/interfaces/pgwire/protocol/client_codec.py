@@ -1,4 +1,4 @@
-"""The client's direction: what a client says, to bytes; and what a server says, from bytes, one message at a time.
+"""The client's side of the protocol: its messages encoded, and the server's replies decoded one at a time.
 
 >>> replies = BackendDecoder()
 >>> replies.receive_data(frame_message(b"Z", b"I"))

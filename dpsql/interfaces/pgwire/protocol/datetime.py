@@ -1,4 +1,4 @@
-"""Days and moments, of any year, as PostgreSQL counts them: from 2000-01-01, in days or microseconds.
+"""Dates, timestamps and intervals as PostgreSQL counts them: from 2000-01-01, in days or microseconds.
 
 Python's own dates end with the years 1 and 9999; what is beyond them comes as DuckDB's text.
 

@@ -1,4 +1,4 @@
-"""What dpsql's own client is told beside what PostgreSQL's protocol has words for; server and client use this file.
+"""dpsql's extension of PostgreSQL's protocol, for its own client: losses, error bars, receipts, progress.
 
 The client asks for it by the startup parameter `_dpsql.client` = `on`. A server that knows it answers with
 

@@ -1,4 +1,4 @@
-"""What a client says: bytes of one message to a frozen value.
+"""Messages of a client, decoded: the bytes of one message to a frozen value.
 
 >>> read_message(b"Q", b"SELECT 1\\0")
 SimpleQuery(sql='SELECT 1')

@@ -1,4 +1,4 @@
-"""Types as the wire numbers them: what a column of an answer is there, and what a parameter's number means here."""
+"""Types by their numbers on the wire: of a result's columns, and of parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One client from the first byte to the last: login, then statements in turn, until she leaves or is sent away.
+"""One client connection: login, then statements in turn, until the client or the server ends it.
 
 Law: no statement runs on the event loop, and no client is waited for on a thread: a statement runs on one of the
 pool's, what it gives is written and drained here. A client who leaves while a statement runs is detached from it, and

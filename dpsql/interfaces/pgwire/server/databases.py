@@ -1,4 +1,4 @@
-"""The databases that a server serves: each is an opened schema, with who may log in.
+"""The databases that a server serves: each is an opened schema, with its logins.
 
 Law: a schema that is read again takes nothing from who is connected: old connections keep the dataset that they were
 opened on, and it is closed behind the last of them.

@@ -1,4 +1,4 @@
-"""What a server tells its owner, one line for each event: as JSON, or as text.
+"""The server's log, one line for each event, as JSON or as text.
 
 Law: no row, no parameter and no text of a statement is in a line: an event has a name, and fields that are listed
 here. How long a statement took is told on the grid of the owner's `min_latency`, or not at all: it is a clock of rows.

@@ -1,4 +1,4 @@
-"""From the first byte of a client to who she is: TLS, startup, SCRAM.
+"""The login of a client: TLS, startup, SCRAM.
 
 Law: nothing of the databases is told before the login has succeeded, and a wrong password is told as an unknown user,
 an unknown database, and an analyst without a password are. What was sent before TLS began is never obeyed inside it.

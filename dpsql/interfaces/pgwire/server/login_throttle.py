@@ -1,4 +1,4 @@
-"""Failed logins: who fails often waits, and then is sent away.
+"""Throttles failed logins, by user and by address: first with a delay, then with a refusal.
 
 Law: how long a login waits depends on failures under its name and from its address, never on whether the name is
 known. What is remembered is bounded, whatever names and addresses are tried.

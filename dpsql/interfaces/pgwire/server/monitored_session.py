@@ -1,4 +1,4 @@
-"""A session behind a conversation, watched: what became of each statement is counted and told to the owner's log.
+"""A session whose statements are counted and logged for the owner.
 
 Law: what is told is the kind of a statement, what it was charged, and how it ended: no text, value or row of it.
 """

@@ -1,4 +1,4 @@
-"""Whose turn it is: statements of all accounts share a bounded number of threads.
+"""A fair scheduler: statements of all accounts share a bounded number of threads.
 
 Law: an account holds at most half of what the others leave free, rounded up. So none can take all places, and who
 comes next always finds one as long as there are fewer busy accounts than doublings in the number of places: of 64, one

@@ -1,4 +1,4 @@
-"""What a client says when it connects: who, which database, and settings; read as PostgreSQL reads it.
+"""The startup message: user, database and settings, read as PostgreSQL reads them.
 
 Nothing here looks at the schema: what is wrong with a setting is told after the login.
 """

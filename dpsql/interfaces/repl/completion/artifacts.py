@@ -1,4 +1,4 @@
-"""Candidates around what an account makes: options in WITH (…) and OPTIONS (…), and the names of its own objects."""
+"""Candidates for models and synthetic tables: options in WITH (…) and OPTIONS (…), and the account's own names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands before a cursor within its query block, and what that asks for next."""
+"""The text before the cursor within its query block: what is in scope, and what can come next."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def test_quantiles(
     assert (measure.fractions, measure.discrete, container_of(measure)) == (fractions, discrete, container)
 
 
-def test_lists_and_maps_are_told_apart_from_values(clinic: Resolved) -> None:
+def test_lists_and_maps_are_distinguished_from_values(clinic: Resolved) -> None:
     containers = {a: container_of(bound(a, clinic)) for a in
                   ("HISTOGRAM(ward)", "APPROX_TOP_K(ward, 3)", "MODE(ward)", "MAX(cost)", "COUNT(*)")}  # fmt: skip
     assert list(containers.values()) == ["map", "list", None, None, None]

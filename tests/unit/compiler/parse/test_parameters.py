@@ -154,7 +154,7 @@ def test_what_only_looks_like_one(sql: str) -> None:
     assert parse_query(sql)
 
 
-def test_a_wrong_number_of_values_beside_a_remainder_is_told_as_such() -> None:
+def test_a_wrong_number_of_values_beside_a_remainder_is_reported_as_such() -> None:
     with pytest.raises(ProgrammingError, match="0 placeholders"):
         parse_query("SELECT a %s FROM t", [1])
 

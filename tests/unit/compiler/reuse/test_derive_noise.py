@@ -17,7 +17,7 @@ SCALES = (Fraction(1, 4), Fraction(1), Fraction(7, 2), Fraction(1000), Fraction(
 
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("most", [1, 2, 3, 12, 365])
-def test_the_standard_error_of_a_sum_is_no_smaller_than_told(scale: Fraction, most: int) -> None:
+def test_the_standard_error_of_a_sum_is_no_smaller_than_reported(scale: Fraction, most: int) -> None:
     for mechanism in (Laplace(scale), Gaussian(scale)):
         told, real = standard_error(_sum_mechanism(mechanism, most)), math.sqrt(most) * standard_error(mechanism)
         assert told >= real * (1 - 1e-9)

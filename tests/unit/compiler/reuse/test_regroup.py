@@ -14,7 +14,7 @@ MOMENTS = "SELECT TIMESTAMP '1999-12-30' + to_microseconds(i * 104729000003) AS 
 
 
 @pytest.mark.parametrize(("unit", "finer"), [pair for pair in product(UNITS, UNITS) if pair[0] != pair[1]])
-def test_a_part_of_time_is_told_from_finer_ones_alone(unit: str, finer: str) -> None:
+def test_a_part_of_time_is_derived_from_finer_ones_alone(unit: str, finer: str) -> None:
     """As the engine has it, over a hundred years: exactly the pairs that are listed, and no other."""
     apart = f"date_trunc('{unit}', x) IS DISTINCT FROM date_trunc('{unit}', date_trunc('{finer}', x))"
     found = duckdb.sql(f"SELECT COUNT(*) FROM ({MOMENTS}) WHERE {apart}").fetchall()

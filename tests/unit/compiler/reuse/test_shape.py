@@ -69,7 +69,7 @@ def test_conditions_stand_apart_from_rows(session: Session) -> None:
     assert one.keys[0].present in one.conditions  # rows without a kind are in no group
 
 
-def test_other_rows_caps_and_noises_are_told_apart(session: Session) -> None:
+def test_other_rows_caps_and_noises_are_distinguished(session: Session) -> None:
     sql = "SELECT COUNT(*) FROM orders"
     rows = {described(session, sql).shape.rows, described(session, "SELECT COUNT(*) FROM people").shape.rows}
     rows.add(described(session, "SELECT COUNT(*) FROM orders JOIN people USING (uid)").shape.rows)

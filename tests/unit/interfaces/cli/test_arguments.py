@@ -60,7 +60,7 @@ def test_a_file_that_is_there_is_a_schema_whatever_its_name(tmp_path: Path) -> N
         (("completion", "tcsh"), "invalid choice"),
     ],
 )
-def test_what_is_no_command_is_told_what_it_is_near_to(run: Run, given: tuple[str, ...], told: str) -> None:
+def test_what_is_no_command_is_reported_what_it_is_near_to(run: Run, given: tuple[str, ...], told: str) -> None:
     ran = run(*given)
     assert ran.code == 2 and told in ran.err and ran.err.startswith("usage: dpsql") and ran.out == ""
 

@@ -149,7 +149,7 @@ def test_what_cannot_be_written_or_does_not_fit_together(run, clinic, tmp_path):
     assert run("budget", clinic, "--history", "-", "--user", "nobody").code == 1
 
 
-def test_an_account_that_left_the_schema_is_told(run, clinic, folder):
+def test_an_account_that_left_the_schema_is_reported(run, clinic, folder):
     run("query", clinic, BY_SEX, "--user", "bi")
     path = folder / "clinic.yaml"
     path.write_text(re.sub(r"\n  bi: .*", "", path.read_text()))

@@ -323,20 +323,20 @@ def test_data_that_is_not_as_declared_cannot_be_served(run, shop, old, new, tabl
     assert found(path, Severity.BROKEN)[0][0] == f"tables.{table}"
 
 
-def test_all_that_is_broken_is_told_at_once(run, shop):
+def test_all_that_is_broken_is_reported_at_once(run, shop):
     for old, new, table, _ in BROKEN:
         if table is not None:
             change(shop, old, new)
     assert {where for where, _ in found(shop, Severity.BROKEN)} == {"tables.users", "tables.orders", "tables.shops"}
 
 
-def test_a_missing_database_is_told(run, shop):
+def test_a_missing_database_is_reported(run, shop):
     (shop.parent / "shop.duckdb").unlink()
     ran = run("check", str(shop))
     assert ran.code == 3 and "no database file" in ran.out
 
 
-def test_lines_that_cannot_be_read_are_told(run, tmp_path):
+def test_lines_that_cannot_be_read_are_reported(run, tmp_path):
     (tmp_path / "u.csv").write_text("user_id,age\n1,2\n3\n")
     (tmp_path / "d.yaml").write_text("""
 dpsql: 1
@@ -352,7 +352,7 @@ def test_a_schema_that_does_not_load_is_an_error(run, shop):
     assert ran.code == 1 and "are reversed" in ran.err
 
 
-def test_what_should_be_mended_is_told_by_the_exit_code(run, shop):
+def test_what_should_be_mended_is_reported_by_the_exit_code(run, shop):
     assert run("check", str(shop)).code == 3
     mended = {where for where, _ in found(shop, Severity.MEND)}
     assert {"tables.users.age", "tables.orders.unit", "tables.items.unit"} <= mended
@@ -406,7 +406,7 @@ def test_contributions_that_are_not_declared_are_to_mend(shop):
     assert tables_of(check_schema(shop))["orders"].questions[0].refused is None  # tried with usual ones
 
 
-def test_budgets_that_promise_more_than_there_is_are_told(shop):
+def test_budgets_that_promise_more_than_there_is_are_reported(shop):
     two = "analysts:\n  a: {budget: {epsilon: 3, delta: 1e-7}}\n  b: {budget: {epsilon: 2, delta: 1e-7}}\n"
     change(shop, "tables:", f"{two}tables:")
     assert any(where == "analysts" and "epsilon 5" in what for where, what in found(shop))

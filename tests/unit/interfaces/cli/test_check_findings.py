@@ -67,7 +67,7 @@ def test_dates_of_another_form_are_to_mend(people):
 
 
 @pytest.mark.parametrize(("every", "level"), [(100, Severity.BETTER), (5, Severity.MEND)])
-def test_words_among_numbers_are_told_by_their_share(people, every, level):
+def test_words_among_numbers_are_reported_by_their_share(people, every, level):
     report = check_schema(people(lambda i: f"{i},1.5,2020-01-01,{'unknown' if i % every == 0 else 2}"))
     assert column(report, "children").unfit == pytest.approx(1 / every) and column(report, "children").null == 0
     assert [found for found, what in told(report, "tables.people.children") if "no integer" in what] == [level]
@@ -94,7 +94,7 @@ def test_a_column_without_any_value_is_to_mend(people):
     assert level is Severity.MEND and "NULL in all rows" in what
 
 
-def test_ids_that_are_not_as_they_print_are_told(people):
+def test_ids_that_are_not_as_they_print_are_reported(people):
     report = check_schema(people(lambda i: f"{i:04},1.5,2020-01-01,2"))
     assert column(report, "person_id").unfit == 1 and told(report, "tables.people.person_id")[0][0] is Severity.MEND
 
@@ -213,7 +213,7 @@ tables:
     return tmp_path / "d.yaml"
 
 
-def test_many_findings_of_one_kind_are_told_together(run, tmp_path):
+def test_many_findings_of_one_kind_are_reported_together(run, tmp_path):
     path = wide(tmp_path, {f"x{at}": "integer" for at in range(60)})
     out = run("check", str(path)).out
     assert out.count("has no bounds") == 1 and "- 60 places: has no bounds" in out and "… and 55 more" in out

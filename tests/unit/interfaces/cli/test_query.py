@@ -142,7 +142,7 @@ def test_wrong_usage(run, arguments):
         (("data", "changed", "no.yaml"), "no such file"),
     ],
 )
-def test_errors_are_told_in_words(run, clinic, arguments, text):
+def test_errors_are_reported_in_words(run, clinic, arguments, text):
     run("query", clinic, "SELECT 1", "--user", "ana")  # makes the ledger
     ran = run(*(clinic if argument == "SCHEMA" else argument for argument in arguments))
     assert ran.code == 1 and ran.err.startswith("ERROR:  ") and text in ran.err and "Traceback" not in ran.err
@@ -306,7 +306,7 @@ def test_the_owners_log_is_hers_alone(tmp_path):
         assert log.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_log_that_cannot_be_written_is_told(run, tmp_path, monkeypatch):
+def test_a_log_that_cannot_be_written_is_reported(run, tmp_path, monkeypatch):
     monkeypatch.setenv("DPSQL_LOG", str(tmp_path / "no" / "log"))
     ran = run("budget", "nosuch.yaml")
     assert ran.code == 1 and "the log" in ran.err and "cannot be written" in ran.err and "nosuch" not in ran.err

@@ -40,7 +40,7 @@ def test_json_and_random_schemas(tmp_path: Path) -> None:
     assert written["statistics"] == []
 
 
-def test_a_report_that_cannot_be_written_is_told_before_the_work(tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_written_is_reported_before_the_work(tmp_path: Path) -> None:
     done = verify("--report", str(tmp_path / "nowhere" / "x.json"))
     assert done.returncode == 1 and "cannot be written" in done.stderr
 

@@ -240,7 +240,7 @@ def test_pandas_with_equal_names_and_no_rows(cursor):
 @pytest.mark.parametrize(
     ("module", "extra", "method"), [("pyarrow", "arrow", "fetch_arrow"), ("pandas", "pandas", "fetch_df")]
 )
-def test_a_missing_library_is_told_with_the_line_that_installs_it(cursor, monkeypatch, module, extra, method):
+def test_a_missing_library_is_reported_with_the_line_that_installs_it(cursor, monkeypatch, module, extra, method):
     monkeypatch.setitem(sys.modules, module, None)
     cursor.execute("SELECT 1 AS a")
     with pytest.raises(dpsql.InterfaceError) as caught:

@@ -51,7 +51,7 @@ def test_integers_beyond_doubles_and_beyond_64_bits() -> None:
     assert to_pandas(huge)["x"].tolist() == [2**100 + 1, None]
 
 
-def test_what_arrow_cannot_hold_is_told() -> None:
+def test_what_arrow_cannot_hold_is_reported() -> None:
     package("pyarrow")
     with pytest.raises(DataError, match="does not fit"):
         to_arrow(column(Type(Kind.HUGEINT), 2**127 - 1))

@@ -98,7 +98,7 @@ def test_an_answer_that_is_shown_tells_its_charge_once(connected, capsys):
 @pytest.mark.parametrize(
     ("option", "near"), [("--epsilno 3", "--epsilon"), ("--param x", "--params"), ("--usr=bi", "--user")]
 )
-def test_a_misspelt_option_of_a_cell_is_told_the_nearest_one(connected, capsys, option, near):
+def test_a_misspelt_option_of_a_cell_gets_the_nearest_one(connected, capsys, option, near):
     assert f"Perhaps you meant {near}." in failed(connected, capsys, f"%%dpsql {option}\n{QUERY}")
     assert budget(connected).charges == 0
 
@@ -198,7 +198,7 @@ def test_errors_have_a_caret_and_no_traceback(connected, capsys):
         ("%%dpsql --epsilon 0\nSELECT 1", "epsilon"),
     ],
 )
-def test_what_is_wrong_is_told(connected, capsys, code, words):
+def test_what_is_wrong_is_reported(connected, capsys, code, words):
     assert words in failed(connected, capsys, code)
 
 

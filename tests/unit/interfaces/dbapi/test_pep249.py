@@ -306,7 +306,7 @@ def test_a_type_code_is_found_in_a_dict_by_its_own_name(cursor):
     assert code == "int8" and next(value for name, value in {"int8": 1}.items() if code == name) == 1
 
 
-def test_type_objects_are_told_apart():
+def test_type_objects_are_distinguished():
     assert len(set(OBJECTS)) == 5 and dpsql.STRING != dpsql.NUMBER and dpsql.STRING != "text"
     assert repr(dpsql.NUMBER) == "dpsql.NUMBER"
 

@@ -184,7 +184,7 @@ def test_what_other_libraries_read_by_themselves(connection):
 @pytest.mark.parametrize(("module", "extra", "method"), [("polars", "polars", "pl"), ("pandas", "pandas", "df"),
                                                          ("pyarrow", "arrow", "arrow"), ("altair", "altair", "plot"),
                                                          ("matplotlib.pyplot", "plot", "plot")])  # fmt: skip
-def test_a_missing_library_is_told_with_the_line_that_installs_it(connection, monkeypatch, module, extra, method):
+def test_a_missing_library_is_reported_with_the_line_that_installs_it(connection, monkeypatch, module, extra, method):
     answer = connection.sql(QUERY)
     monkeypatch.setitem(sys.modules, module, None)
     more = {"library": "altair"} if module == "altair" else {}

@@ -49,7 +49,7 @@ def test_all_digits(value, half, shown):
     assert cell(value, half, "all") == shown
 
 
-def test_an_interval_that_a_bound_cuts_is_told_by_its_longer_side():
+def test_an_interval_that_a_bound_cuts_is_reported_by_its_longer_side():
     assert format_cell(10.0, CellError(45.0, 0.0, 100.0)).bar == "90"
 
 

@@ -54,7 +54,7 @@ def test_numbers_have_their_bars_and_the_digits_that_these_leave() -> None:
     assert "surgery" in text and "8980 ± 110" in text and "8981" not in text and "charged" in text
 
 
-def test_null_is_told_from_text() -> None:
+def test_null_is_distinguished_from_text() -> None:
     assert 'opacity:0.6">NULL<' in render_html_table(["a"], [(None,)], [(None,)])
     assert '"NULL"' in Reader(render_html_table(["a"], [("NULL",)], [(None,)])).text
 

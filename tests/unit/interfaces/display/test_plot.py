@@ -149,7 +149,7 @@ def test_whiskers_never_turn_around() -> None:
         (["k", "n"], [("a", 1)], {"kind": "line"}),
     ],
 )
-def test_what_is_no_chart_is_told(names: list[str], rows: Rows, asked: dict[str, Any]) -> None:
+def test_what_is_no_chart_is_reported(names: list[str], rows: Rows, asked: dict[str, Any]) -> None:
     with pytest.raises(Error) as caught:
         planned(names, rows, (1,), **asked)
     assert isinstance(caught.value, ProgrammingError | InterfaceError) and caught.value.hint

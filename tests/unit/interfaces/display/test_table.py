@@ -96,7 +96,7 @@ def test_points_stand_below_each_other():
     )
 
 
-def test_numbers_without_noise_are_told_in_full():
+def test_numbers_without_noise_are_reported_in_full():
     rows = [(1 / 3, Decimal("2.50"), 123456789012345678), (2.0, Decimal("10.00"), 1)]
     assert (
         table(["double", "decimal", "whole"], rows)

@@ -172,7 +172,7 @@ def test_a_column_each_has_a_scale_of_its_own():
     assert text.index(" n\n") < text.index(" cost\n") and "1000 ± 5" in text and "0.500 ± 0.010" in text
 
 
-def test_columns_beyond_the_fourth_are_told():
+def test_columns_beyond_the_fourth_are_reported():
     row = ("a", 1, 2, 3, 4, 5, 6)
     assert "2 columns more are not drawn" in chart(list("kabcdef"), [row, row], (None, 1, 1, 1, 1, 1, 1))
 
@@ -202,7 +202,7 @@ def test_null_and_what_is_not_finite():
     assert lines[2].endswith("NULL") and lines[3].endswith("NaN") and lines[4].endswith("Infinity")
 
 
-def test_a_missing_value_interrupts_a_line_and_a_missing_key_is_told():
+def test_a_missing_value_interrupts_a_line_and_a_missing_key_is_reported():
     rows = [(1, 5), (2, None), (3, 7), (None, 9)]
     text = chart(["x", "n"], rows, (None, 1))
     assert text.count("●") == 2 and '1 row without "x" is not drawn' in text and "⠤" not in text and "⠉" not in text

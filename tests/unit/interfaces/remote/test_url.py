@@ -79,7 +79,7 @@ def test_arguments_win_over_the_url_and_that_over_the_environment(monkeypatch: p
         "postgresql://ana:secret@a,b/c?port=-1", "dpsql://ana:secret@h/c?connect_timeout=nan",
     ],
 )  # fmt: skip
-def test_wrong_urls_are_told_without_the_password(url: str) -> None:
+def test_wrong_urls_are_reported_without_the_password(url: str) -> None:
     with pytest.raises(dpsql.InterfaceError) as caught:
         read_address(url, None, {})
     assert "secret" not in str(caught.value)

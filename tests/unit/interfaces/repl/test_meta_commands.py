@@ -11,7 +11,7 @@ TEXT = (Path(__file__).parents[4] / "docs" / "cli.md").read_text(encoding="utf-8
 
 
 @pytest.mark.parametrize("name", _ALIASES)
-def test_other_names_are_documented_and_mean_what_is_told(name):
+def test_other_names_are_documented_and_mean_what_help_says(name):
     assert f"`\\{name}`" in TEXT and parse_meta_command(f"\\{name} x") == parse_meta_command(f"\\{_ALIASES[name]} x")
     assert name not in COMMANDS_BY_NAME and parse_meta_command("\\dt+").command.name == "dt"
 

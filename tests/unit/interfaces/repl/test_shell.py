@@ -185,7 +185,7 @@ def test_out_to_a_file_and_back(typed, folder):
     assert "│" in (folder / "answers.txt").read_text() and "│" in typed("\\g")
 
 
-def test_what_was_charged_is_told_on_the_screen_while_answers_go_to_a_file(typed, folder):
+def test_what_was_charged_is_reported_on_the_screen_while_answers_go_to_a_file(typed, folder):
     typed("\\o answers.txt")
     assert "charged: epsilon" in typed(f"{BY_SEX};") and "Statements" in typed("\\?")
     typed("\\o")

@@ -14,7 +14,7 @@ COUNT = "SELECT COUNT(*) AS n FROM patients"
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
-def test_the_error_that_is_told_before_is_the_one_that_comes(connection: dpsql.Connection, noise: str) -> None:
+def test_the_error_that_is_reported_before_is_the_one_that_comes(connection: dpsql.Connection, noise: str) -> None:
     connection.sql(f"SET noise = {noise}")
     told = format_statement_cost(connection.explain(COUNT))
     bar = connection.sql(COUNT).errors[0][0]
@@ -29,12 +29,12 @@ def test_what_is_paid_for_is_free(connection: dpsql.Connection) -> None:
     assert format_statement_cost(connection.explain("SELECT 1")) == "next: free, it reads no private rows"
 
 
-def test_what_would_be_refused_is_told(connection: dpsql.Connection) -> None:
+def test_what_would_be_refused_is_reported(connection: dpsql.Connection) -> None:
     connection.sql("SET epsilon = 1000")
     assert format_statement_cost(connection.explain(COUNT)) == "next: would be refused, your budget does not cover it"
 
 
-def test_what_is_typed_is_told_and_what_was_asked_lessens_what_is_left(connection: dpsql.Connection) -> None:
+def test_what_is_typed_is_reported_and_what_was_asked_lessens_what_is_left(connection: dpsql.Connection) -> None:
     news = threading.Semaphore(0)
     beneath = StatusLine(lambda: connection, None, news.release)
     beneath.start()

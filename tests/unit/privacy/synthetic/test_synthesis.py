@@ -258,7 +258,7 @@ def test_expected_errors_bound_those_that_are_found(method: SynthesisMethod, eps
     assert sum(map(np.mean, found_off.values())) <= sum(map(np.mean, claimed.values()))
 
 
-def test_what_was_measured_is_told() -> None:
+def test_what_was_measured_is_reported() -> None:
     _, told = made(synthesis(SynthesisMethod.MARGINALS), tallied(correlated()))
     assert [told[(axis,)][0] for axis in range(3)] == [MEASURED] * 3
     assert sorted(told[pair][0] for pair in combinations(range(3), 2)) == [MEASURED, MEASURED, FITTED]
@@ -353,7 +353,7 @@ def test_a_release_of_a_synthetic_table_is_stored_and_read() -> None:
     assert release_from_bytes(release_to_bytes(release)) == release
 
 
-def test_what_explain_is_told() -> None:
+def test_what_explain_shows() -> None:
     lines = synthesis(SynthesisMethod.MARGINALS, F(1)).explain_lines()
     assert lines[0] == "synthetic table by marginals, 64 cells, at most 100,000 rows"
     assert [line.split(":")[0] for line in lines[1:3]] == ["total", "3 one-way marginals"]

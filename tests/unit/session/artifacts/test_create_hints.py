@@ -84,7 +84,7 @@ def test_without_columns_that_fit_there_is_no_list(quiet: Session) -> None:
          'column "vip" is there twice'),
     ],
 )  # fmt: skip
-def test_a_column_is_told_by_its_place(quiet: Session, sql: str, at: str, message: str) -> None:
+def test_a_column_is_reported_by_its_place(quiet: Session, sql: str, at: str, message: str) -> None:
     for written in (sql, f"EXPLAIN {sql}"):
         error = refused(quiet, written)
         assert error.message.startswith(message) and place(error) == at
@@ -126,7 +126,7 @@ def test_a_name_that_is_taken_is_not_proposed(tmp_path: Path) -> None:
     assert error.hint is not None and error.hint.endswith("SELECT * FROM orders_like LIMIT 10.")
 
 
-def test_a_table_that_is_not_there_is_told_with_ones_own(quiet: Session) -> None:
+def test_a_table_that_is_not_there_is_reported_with_ones_own(quiet: Session) -> None:
     assert refused(quiet, "SELECT * FROM v2").hint == "Tables: people, orders, items, seen."
     assert refused(quiet, "SELECT * FROM sen").hint == 'Perhaps you meant "seen".'
 
@@ -149,7 +149,7 @@ def test_a_table_of_ones_own_is_dropped_by_its_kind(quiet: Session) -> None:
         ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 500) COUNT(*) FROM people", "OPTIONS (epsilon = 7.99)"),
     ],
 )  # fmt: skip
-def test_a_charge_that_does_not_fit_is_told_with_the_knob_that_turns(tmp_path: Path, sql: str, knob: str) -> None:
+def test_a_charge_that_does_not_fit_is_reported_with_the_knob_that_turns(tmp_path: Path, sql: str, knob: str) -> None:
     shutil.copytree(SCHEMAS, tmp_path / "schemas", ignore=shutil.ignore_patterns("*.ledger*"))
     with dpsql.connect(tmp_path / "schemas" / "poll.yaml") as connection:
         with pytest.raises(BudgetExceeded) as caught:

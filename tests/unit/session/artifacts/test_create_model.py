@@ -331,7 +331,7 @@ def test_arguments_whose_kind_fits_or_is_not_known(ann: Session, sql: str) -> No
     assert ann.execute(sql).rows
 
 
-def test_kinds_of_columns_of_columns_are_told_in_time(ann: Session) -> None:
+def test_kinds_of_columns_of_columns_are_reported_in_time(ann: Session) -> None:
     parts = ["t0 AS (SELECT age AS a, cost AS b FROM wards)"]
     parts += [f"t{n} AS (SELECT a + b + a + b AS a, a + b + a AS b FROM t{n - 1})" for n in range(1, 15)]
     start = time.process_time()
@@ -376,7 +376,7 @@ def test_what_is_no_model_is_refused_before_anything_is_charged(
     assert caught.value.statement is not None and ann.budget() == before
 
 
-def test_a_misspelt_option_is_pointed_at_and_the_right_ones_are_told(ann: Session) -> None:
+def test_a_misspelt_option_is_pointed_at_and_the_right_ones_are_reported(ann: Session) -> None:
     rows = "SELECT age FROM patients"
     model = "LOGISTIC REGRESSION ON back USING cost FROM patients"
     for sql, own in [
@@ -513,7 +513,7 @@ def test_a_value_that_was_not_declared_has_no_prediction_in_python_as_in_sql(ann
         ([[[1], 2, "f"]], 'feature "age" takes numbers'),
     ],
 )
-def test_rows_that_are_none_are_told(ann: Session, rows: object, says: str) -> None:
+def test_rows_that_are_none_are_reported(ann: Session, rows: object, says: str) -> None:
     model = read_model(ann.execute("SHOW MODEL m (FORMAT JSON)").rows[0][0])
     with pytest.raises(InterfaceError, match=says):
         model.predict(rows)

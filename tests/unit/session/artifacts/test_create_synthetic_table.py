@@ -183,7 +183,7 @@ def test_listed_described_and_dropped(ana: Connection) -> None:
     assert not asked_of(ana, LIKE.format("people")).loss  # it was paid for
 
 
-def test_one_is_shown_as_it_was_told(ana: Connection) -> None:
+def test_one_is_shown_as_it_was_reported(ana: Connection) -> None:
     told = rows(ana, LIKE.format("people"))
     cursor = asked_of(ana, "SHOW SYNTHETIC TABLE People")
     assert cursor.fetchall() == told and not cursor.loss and ana.budget().charges == 1

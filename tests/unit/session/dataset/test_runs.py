@@ -273,7 +273,7 @@ def test_what_comes_after_the_engine_has_its_limit_of_time_too() -> None:
 
 
 @pytest.mark.parametrize("error", [StaleData("it changed", hint="Wait."), OperationalError("the disk is full")])
-def test_what_is_no_failure_is_told_and_not_counted(error: Error) -> None:
+def test_what_is_no_failure_is_reported_and_not_counted(error: Error) -> None:
     data, runs = FakeData(), Runs()
     if isinstance(error, StaleData):
         data.check = raises(error)

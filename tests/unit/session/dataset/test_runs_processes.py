@@ -107,7 +107,7 @@ def test_one_that_was_killed_is_followed_when_its_time_is_over_and_not_before(bo
     assert data.runs == 1 and time.monotonic() - start > 0.3
 
 
-def test_a_failure_is_told_where_it_happened_and_the_other_runs_itself(
+def test_a_failure_is_reported_where_it_happened_and_the_other_runs_itself(
     books: SqlLedger, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At once: a lease that was ended is not waited for."""
@@ -148,7 +148,7 @@ class TestGrid:
         runs.join_run(Data(books=books), 1, ANA, StatementHandle())
         assert time.monotonic() - again < 0.5, "what was seen once is seen"
 
-    def test_who_asks_for_the_run_is_told_on_the_grid(self, books: SqlLedger) -> None:
+    def test_who_asks_for_the_run_is_reported_on_the_grid(self, books: SqlLedger) -> None:
         start = self.began(books)
         data = Data(books=books)
         assert Runs(self.GRID).run_release(data, job(), ANA, StatementHandle()) == b"rows" and data.runs == 0

@@ -61,7 +61,7 @@ def test_runs_of_one_ledger_are_joined_and_others_are_not(gate: threading.Event)
     assert [got for _, got in asked] == [[data.bodies[1]]] * 3 and other.runs == 0
 
 
-def test_a_failure_is_counted_in_the_ledger_of_whom_it_is_told(gate: threading.Event) -> None:
+def test_a_failure_is_counted_in_the_ledger_of_whom_it_is_reported(gate: threading.Event) -> None:
     """Two datasets may have been opened with other budgets of one account, by which a ledger knows it."""
     data, other = FakeData(), FakeData()
     data.act = lambda: gate.wait(PATIENCE) and raises(EngineFailed("x"))()

@@ -146,7 +146,7 @@ def test_changed_data_is_not_served_until_registered(folder, kind, file):
     check_unchanged(schema, ledger, 2)
 
 
-def test_of_many_files_no_names_are_told_and_of_none_the_size():
+def test_of_many_files_no_names_are_reported_and_of_none_the_size():
     """A file may be named after whose rows it holds; its size tells how many they are."""
     one, two = ["jane.csv", 120, 5], ["joe.csv", 777, 5]
 

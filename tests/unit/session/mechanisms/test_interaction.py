@@ -212,7 +212,7 @@ def test_what_the_budget_does_not_cover_is_not_asked(tmp_path: Path) -> None:
 # --- what ends it ----------------------------------------------------------------------------------------------------
 
 
-def test_paid_first_and_stored_before_it_is_told(shop: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paid_first_and_stored_before_it_is_delivered(shop: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []
     dataset = dataset_of(shop)
 

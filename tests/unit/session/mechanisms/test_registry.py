@@ -113,7 +113,7 @@ def test_a_mean_is_one_number(session: Session, behind: str) -> None:
     assert charges(session) == 0
 
 
-def test_a_threshold_is_held_against_nothing(session: Session) -> None:
+def test_a_threshold_is_compared_with_nothing(session: Session) -> None:
     session.execute(BUSY)
     with pytest.raises(InvalidSyntax, match='"busy" is a threshold'):
         session.execute(f"ASK busy {COUNT} AGAINST 3")
@@ -142,7 +142,7 @@ def test_errors_point_into_the_question(session: Session) -> None:
     assert charges(session) == 0
 
 
-def test_programs_are_told_exactly(session: Session) -> None:
+def test_programs_are_reported_exactly(session: Session) -> None:
     session.execute("DECLARE h HOLDOUT WITH (n = 240, threshold = 0.04, epsilon = 1)")
     ((cell,),) = session.execute(f"ASK (FORMAT JSON) h {VIP} AGAINST 0.9").rows
     told = json.loads(cell)
@@ -346,7 +346,7 @@ def test_a_question_that_was_left_is_judged_once(gated: GatedShop) -> None:
     assert session.execute(f"ASK busy {COUNT}").rows == [(True, 1)] and gated.engine.began == 2  # a question of its own
 
 
-def test_what_was_left_is_told_with_the_next_answer(gated: GatedShop) -> None:
+def test_what_was_left_is_reported_with_the_next_answer(gated: GatedShop) -> None:
     session = gated.session
     session.execute(BUSY)
     thread, _ = in_thread(lambda: session.execute(f"ASK busy {COUNT}"))

@@ -85,7 +85,7 @@ def test_a_name_that_is_nearly_right_is_offered(session: Session) -> None:
         ("NATURAL JOIN (VALUES (1)) AS u(m)", "the two sides of NATURAL JOIN have no column in common"),
     ],
 )
-def test_a_join_on_what_is_not_there_is_told_in_our_words(join: str, told: str, session: Session) -> None:
+def test_a_join_on_what_is_not_there_is_reported_in_our_words(join: str, told: str, session: Session) -> None:
     with pytest.raises(Error) as raised:
         session.execute(f"SELECT 1 FROM (VALUES (1)) AS t(n) {join}")
     assert raised.value.message == told and raised.value.hint is not None

@@ -16,7 +16,7 @@ def bar(half: float) -> CellError:
     return CellError(half / 2, 10 - half, 10 + half)
 
 
-def test_widths_are_told_by_column() -> None:
+def test_widths_are_reported_by_column() -> None:
     assert format_error_bars(answer((None, bar(5), bar(2)), (None, bar(5), bar(7.125)))) == (
         "95 % intervals: c1 ± 5, c2 ± 2 to 7.13",
     )

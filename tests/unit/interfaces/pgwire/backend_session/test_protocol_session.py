@@ -173,7 +173,7 @@ def test_another_number_of_columns_than_described_is_an_error(session, conversat
 # --- what is told ----------------------------------------------------------------------------------------------------
 
 
-def test_of_an_exception_of_others_nothing_is_told(session):
+def test_of_an_exception_of_others_nothing_is_reported(session):
     logged = []
     conversation = ProtocolHandler(session, log=logged.append)
     secret = KeyError("patient 17 has 3 visits")
@@ -186,7 +186,7 @@ def test_of_an_exception_of_others_nothing_is_told(session):
     assert logged == [secret, secret]
 
 
-def test_what_was_charged_is_told_where_it_fails_after_that(session, conversation):
+def test_what_was_charged_is_reported_where_it_fails_after_that(session, conversation):
     failed = QueryCanceled("canceling statement due to user request", detail="It goes on.")
     failed.charge = CHARGE
     session.answers["SELECT 1"] = failed
@@ -254,7 +254,7 @@ def test_our_own_client_says_what_holds_for_one_statement(session):
     assert session.given[-1][1] is None and not session.given[-1][2].free
 
 
-def test_settings_are_told_when_they_change(session, conversation):
+def test_settings_are_reported_when_they_change(session, conversation):
     assert client.ParameterStatus("application_name", "") in read_all(conversation.greeting())
 
     def set_it():
@@ -384,7 +384,7 @@ def test_statements_and_portals_are_counted(session, conversation, monkeypatch):
     assert "ErrorResponse" not in kinds(say(conversation, Close("S", "s1"), Parse("s9", "SELECT 1"), Sync()))
 
 
-def test_what_is_held_has_a_size(session, conversation, monkeypatch):
+def test_statements_and_portals_have_a_size_limit(session, conversation, monkeypatch):
     monkeypatch.setattr(held, "MAX_STORED_BYTES", 10_000)
     parsed = [Parse(f"s{at}", "SELECT $1") for at in range(2)]
     say(conversation, *parsed, Sync())

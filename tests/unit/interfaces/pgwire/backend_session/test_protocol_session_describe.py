@@ -69,12 +69,12 @@ def test_only_the_description_of_the_statement_fails(session):
 @pytest.mark.parametrize(
     "sql", ["SELECT count(*) FROM orderz WHERE kind = $1", "SELECT count(nope) FROM orders WHERE qty = $1"]
 )
-def test_mistakes_are_told_when_it_is_parsed(session, sql):
+def test_mistakes_are_reported_when_it_is_parsed(session, sql):
     replies = say(ProtocolHandler(session), Parse("", sql), Sync())
     assert error_of(replies)["C"] in ("42P01", "42703")
 
 
-def test_what_was_described_and_cannot_be_told_is_refused_before_a_charge(session, monkeypatch):
+def test_what_was_described_and_cannot_be_sent_is_refused_before_a_charge(session, monkeypatch):
     """A client that read the statement's description reads whole numbers."""
     conversation = ProtocolHandler(session)
     sql = "SELECT sum(qty) / $1 AS x FROM orders WHERE amount > 77"

@@ -73,7 +73,7 @@ def test_what_a_stranger_is_asked_depends_on_the_name_alone(opened: list[ServedD
     assert (stranger.iterations, len(stranger.salt)) == (known.iterations, len(known.salt))
 
 
-def test_who_is_told_from_a_stranger_is_known_to_the_owner(opened: list[ServedDatabase]) -> None:
+def test_who_is_distinguished_from_a_stranger_is_known_to_the_owner(opened: list[ServedDatabase]) -> None:
     assert ServedDatabases(opened).find_conspicuous_users() == ()
     odd = replace(opened[1].logins.known["bob"], iterations=20_000)
     changed = replace(opened[1].logins, known={**opened[1].logins.known, "bob": odd})
@@ -124,7 +124,7 @@ def test_who_names_a_database_that_there_is_not_is_told_her_own_alone(opened: li
         assert _no_database_error(StartupRequest(user, "nothing"), ServedDatabases(opened)).hint == due
 
 
-def test_settings_that_an_analyst_may_not_have_are_told_when_a_server_starts(folder: Path) -> None:
+def test_settings_that_an_analyst_may_not_have_are_reported_when_a_server_starts(folder: Path) -> None:
     """Not to the analyst, at each of her logins."""
     wrong = folder / "wrong.yaml"
     text = (folder / "hospital.yaml").read_text().replace("hospital.ledger", "w.ledger")

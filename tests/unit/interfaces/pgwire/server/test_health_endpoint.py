@@ -55,7 +55,7 @@ def test_no_field_can_hold_a_statement() -> None:
     assert not FIELDS & {"sql", "statement", "parameters", "rows", "values", "text", "query", "message", "detail"}
 
 
-def test_time_is_told_on_the_owners_grid_or_not_at_all() -> None:
+def test_time_is_shown_on_the_owners_grid_or_not_at_all() -> None:
     assert round_up_to_grid(1.234, Fraction(0)) is None
     assert {round_up_to_grid(seconds, Fraction(1, 2)) for seconds in (0.01, 0.3, 0.4999)} == {0.5}
 
