@@ -110,7 +110,7 @@ verify: $(RUN)
 	for schema in schemas/*.yaml; do $(BIN)/dpsql verify $$schema --seconds $(EACH) --no-statistics || exit 1; done
 
 mutants: $(DEV)
-	$(BIN)/python tests/mutants.py
+	$(BIN)/python -m tests.mutants
 
 golden: $(DEV)
 	@if [ -n "$$CI" ]; then echo 'golden files are rewritten by a person, who reads the diff, not in CI' >&2; exit 1; fi

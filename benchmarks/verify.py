@@ -4,7 +4,7 @@
     python -m benchmarks.verify --seconds 10
 
 The target is 40 statements a second on two cores. The bugs are planted in a copy of the package, one at a time; those
-of `tests/mutants.py` that a neighbor can see.
+of `tests/mutants/` that a neighbor can see.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.mutants import CLAIM, FAR, MUTANTS, Mutant
+from tests.mutants import MUTANTS
+from tests.mutants.mutant import Mutant
+from tests.mutants.runner import plant
+from tests.mutants.selections import FAR_END, ONE_UNIT_MOVES
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -52,9 +55,7 @@ def found_after(mutant: Mutant) -> float | None:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
         shutil.copytree(ROOT / "dpsql", copy / "dpsql", ignore=shutil.ignore_patterns("__pycache__"))
-        for edit in mutant.edits:
-            file = copy / "dpsql" / edit.file
-            file.write_text(file.read_text(encoding="utf-8").replace(edit.old, edit.new), encoding="utf-8")
+        plant(mutant, copy)
         started = time.monotonic()
         code, report = verify(copy, "--seconds", str(MOST), "--no-statistics", "--findings", "1")
         return time.monotonic() - started if code == BROKEN and report.get("findings") else None
@@ -68,7 +69,7 @@ def main() -> None:
     rate(given.seconds)
     if given.no_bugs:
         return
-    seen = [mutant for mutant in MUTANTS if mutant.tests in (CLAIM, FAR)]
+    seen = [mutant for mutant in MUTANTS if mutant.tests in (ONE_UNIT_MOVES, FAR_END)]
     caught = 0
     for mutant in seen:
         after = found_after(mutant)

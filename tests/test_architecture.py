@@ -89,6 +89,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "sqlite3": ("ledger/",),
     "sqlalchemy": ("interfaces/sqlalchemy/",),
     "psycopg": ("engines/postgres.py", "ledger/postgres.py", "owner/introspect/postgres.py"),
+    "psycopg_pool": ("ledger/postgres.py",),
     "pyspark": ("engines/spark.py",),
     "prompt_toolkit": ("interfaces/repl/prompt.py", "interfaces/repl/main.py"),
     "pyarrow": (
@@ -712,7 +713,7 @@ USED = [
     ("urandom", SAMPLING),
     ("import_module", "interfaces/cli/main.py"),
     ("_import_package", "interfaces/dbapi/dataframes.py"),
-    ("assert_never", "compiler/rewrite/pipeline.py"),
+    ("assert_never", "compiler/plan/walk.py"),
 ]
 DEFINED = [
     ("purchase", "ledger/ledger.py"),

@@ -41,14 +41,14 @@ def checkpoint() -> None:
 
 
 def check_now() -> None:
-    """At once, for who waits."""
+    """Check for a cancel or a deadline at once, without waiting for the next tick."""
     listener = _current_scope.get()
     if listener is not None:
         listener.check()
 
 
 def current_handle() -> StatementHandle | None:
-    """Of the statement that runs in this thread, if one does."""
+    """The handle of the statement that runs in this thread, or None."""
     scope = _current_scope.get()
     return None if scope is None else scope.handle
 

@@ -25,7 +25,7 @@ class CountedRows(list[tuple[Any, ...]]):
 
 
 class MemoryQuota:
-    """Of a process; without a limit, as in a process of one analyst, nothing is counted."""
+    """The bytes of rows that a process may keep; without a limit, as for a single analyst, nothing is counted."""
 
     def __init__(self, max_bytes: int | None = None) -> None:
         self.most = max_bytes

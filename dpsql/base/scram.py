@@ -277,7 +277,7 @@ class ClientChannelBinding:
     binding: str = "prefer"
 
     def choose_mechanism(self, offered: tuple[str, ...]) -> str:
-        """Of the mechanisms that a server offers."""
+        """The SASL mechanism to use, of those that a server offers."""
         able = self.end_point is not None and self.binding != "disable"
         if SCRAM_SHA_256_PLUS in offered and able:
             return SCRAM_SHA_256_PLUS
@@ -299,7 +299,7 @@ class ClientChannelBinding:
 
 
 class ScramClient:
-    """One exchange: `first`, then `final` for the server's challenge, then `check` for its last message."""
+    """One exchange: `first_message`, `answer_challenge`, and `check_server_signature` on the server's last message."""
 
     def __init__(self, password: str, channel: ClientChannelBinding, mechanism: str, nonce: str) -> None:
         self._password = password
@@ -332,7 +332,7 @@ class ScramClient:
         return f"{without_proof},p={_base64_text(proof)}".encode()
 
     def check_server_signature(self, last: bytes) -> None:
-        """NotProven unless the server has signed, which it can only if it knows the password too."""
+        """ServerNotProven unless the server has signed, which it can only if it knows the password too."""
         signed = _decode_field(_split_fields(_decode_ascii(last)).get("v", ""))
         if self._signature is None or not hmac.compare_digest(signed, self._signature):
             raise ServerNotProven("the server does not know the password: it may be another one in its place")

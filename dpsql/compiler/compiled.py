@@ -80,7 +80,7 @@ class RankedValues:
 
 @dataclass(frozen=True)
 class RandomizedResponses:
-    """Of randomized answers: each answer, or how often it was told (`counts`)."""
+    """Randomized responses: each response, or how often each was given (`counts`)."""
 
     axis: Axis
     counts: bool

@@ -13,7 +13,7 @@ import datetime as dt
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from uuid import UUID as Uuid
+from uuid import UUID
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -58,7 +58,7 @@ _SAMPLES: dict[Kind, Parameter] = {
     Kind.BOOLEAN: True, Kind.SMALLINT: 1, Kind.INTEGER: 1, Kind.BIGINT: 1, Kind.HUGEINT: 1,
     Kind.DECIMAL: Decimal("0.5"), Kind.REAL: 0.5, Kind.DOUBLE: 0.5, Kind.TEXT: "a", Kind.DATE: dt.date(2020, 1, 1),
     Kind.TIMESTAMP: dt.datetime(2020, 1, 1), Kind.TIMESTAMPTZ: dt.datetime(2020, 1, 1), Kind.TIME: dt.time(12),
-    Kind.INTERVAL: dt.timedelta(days=1), Kind.UUID: Uuid(int=0),
+    Kind.INTERVAL: dt.timedelta(days=1), Kind.UUID: UUID(int=0),
 }  # fmt: skip
 
 
@@ -248,7 +248,7 @@ _MODEL_ARGUMENT_TYPES: dict[str, Type] = {"a number": DOUBLE, "text": TEXT, "tru
 
 
 class _TypeInference:
-    """Of the expressions in a statement, as far as a look at it tells."""
+    """The types of expressions in a statement, as far as they can be seen without the schema."""
 
     def __init__(self, tree: exp.Query, schema: Schema) -> None:
         relations = {relation.name.lower(): relation for relation in schema.relations}
@@ -302,7 +302,7 @@ class _TypeInference:
         return None
 
     def _infer_argument(self, parent: exp.Expr | None, mark: exp.Expr) -> Placeholder | None:
-        """Of a function that tells what it takes there."""
+        """The type from a function that declares what it takes there."""
         if isinstance(mark, exp.Var):
             return UNIT_SAMPLE
         if isinstance(parent, exp.Anonymous):
@@ -395,7 +395,7 @@ def _array_element_type(to: exp.DataType) -> Type | None:
 
 
 def _object_id_placeholder(to: exp.DataType) -> Placeholder | None:
-    """Of a cast such as $1::regclass: its number is a sample that any of them takes, where a name must be there."""
+    """The sample for a cast such as $1::regclass: a number, since a name would have to exist."""
     named = to.sql(dialect="postgres").lower().rpartition(".")[2]
     return Placeholder(TEXT, "0") if named.startswith("reg") else None
 

@@ -15,7 +15,7 @@ from dpsql.compiler.render.release import find_runtime_parameters, render_releas
 from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
 from dpsql.compiler.rewrite.list_groups import is_list_only, list_declared_groups
 from dpsql.compiler.rewrite.pipeline import rewrite_plan
-from dpsql.compiler.rewrite.release_plan import RewriteContext
+from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.compiler.rewrite.snap_times import snap_times
 from dpsql.compiler.split.blocks import BoundRelease
 from dpsql.compiler.split.split import SplitQuery
@@ -61,7 +61,7 @@ def _find_static_groups(release: BoundRelease, resolved: Resolved, policy: Contr
     if release.aggregate.measures:
         return None
     aggregate = snap_times(canonicalize(release.aggregate), resolved.schema).aggregate
-    gather = rewrite_plan(canonicalize(aggregate), RewriteContext(resolved, policy)).gather
+    gather = rewrite_plan(canonicalize(aggregate), RuleContext(resolved, policy)).gather
     groups = list_declared_groups(gather)
     if groups is not None:
         return TableStep(release.name, None, release.columns, (), StaticRows(*groups))

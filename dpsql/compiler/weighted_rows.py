@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from dpsql.compiler.analysis.canonical import canonical_plan_text, canonicalize
-from dpsql.compiler.analysis.sensitivity import derive_unit_mass
+from dpsql.compiler.analysis.sensitivity import derive_unit_mass, neighboring_of
 from dpsql.compiler.calibrate.calibrate import LossNeed, LossShare, calibrate_study, split_loss
 from dpsql.compiler.catalog.identity import Identity
-from dpsql.compiler.compile import neighboring_of
 from dpsql.compiler.compiled import Compiled, ReleaseStep
 from dpsql.compiler.parse.parameters import Parameter
 from dpsql.compiler.parse.parser import parse_query
@@ -23,7 +22,7 @@ from dpsql.compiler.release_key import list_declarations
 from dpsql.compiler.render.release import render_release
 from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
 from dpsql.compiler.rewrite.debias import recorded_notices
-from dpsql.compiler.rewrite.release_plan import RewriteContext
+from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.compiler.rewrite.weighted_rows import (
     CodableRows,
     ColumnCoding,
@@ -92,7 +91,7 @@ def compile_weighted_rows(
         refuse_null_comparisons(tree)
         private = bind_private_rows(tree, resolved.schema, now, identity)
         aggregate = canonicalize(private.aggregate)
-        tally = prepare_codable_rows(aggregate, RewriteContext(resolved), private.names, private.spans)
+        tally = prepare_codable_rows(aggregate, RuleContext(resolved), private.names, private.spans)
         return StudyRows(statement, aggregate, tally, private.names, resolved, settings, private.spans)
     except Error as error:
         error.statement = statement

@@ -30,7 +30,7 @@ class AccountTerms:
 
 @dataclass(frozen=True)
 class Account:
-    """Who pays, its budget, and the owner's policy for single statements. No `parent`: the dataset, if it is not it."""
+    """An account, its budget, and the policy for single statements; without `parent`, the dataset pays too."""
 
     name: str
     epsilon: Fraction
@@ -93,7 +93,7 @@ class Balance(TextRepr):
 
     @property
     def spent_delta(self) -> Fraction:
-        """Of selections under zCDP, of all charges under basic and advanced composition."""
+        """The delta spent: by selections under zCDP, by all charges under basic and advanced composition."""
         return self.spent.delta if self.terms.composition is Composition.ZCDP else self.spent.basic_delta
 
     @property

@@ -285,7 +285,7 @@ class ObjectStore(Protocol):
     """What accounts made, by name. The names of one account differ, whatever their case and kind."""
 
     def list_objects(self, account: str) -> tuple[CreatedObject, ...]:
-        """By name."""
+        """The account's objects, by name."""
         ...
 
     def save_object(self, account: str, created: CreatedObject, *, instead: bool = False) -> None:
@@ -293,7 +293,7 @@ class ObjectStore(Protocol):
         ...
 
     def drop_object(self, account: str, kind: str, name: str) -> bool:
-        """Whether there was one."""
+        """Drop an object; whether there was one."""
         ...
 
 

@@ -53,7 +53,7 @@ class EntryWriter:
         return account.terms.is_within(recorded) and self._keeps_parent(account, recorded)
 
     def _keeps_parent(self, account: Account, recorded: AccountTerms) -> bool:
-        """Who leaves a parent has more to spend; who joins one has less."""
+        """Whether the recorded parent still pays: leaving one would give more to spend, joining one gives less."""
         return recorded.parent in {None, *(payer.name for payer in self.payers(account))}
 
     def grant_terms(self, account: Account) -> LedgerEntry | None:

@@ -202,7 +202,7 @@ def body_digest(body: bytes) -> str:
 
 
 def hash_journal_line(previous: str, account: str, number: int, hashed: str) -> str:
-    """A line of the journal."""
+    """The hash of a line of the journal."""
     return _sha256_hex(json.dumps([previous, account, number, hashed]))
 
 

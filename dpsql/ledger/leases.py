@@ -65,7 +65,7 @@ def find_hidden_releases(db: Transaction, grid: int) -> frozenset[int]:
 
 
 def renew_lease(db: Transaction, release: int, holder: str, seconds: float) -> None:
-    """Of one that another has taken over, nothing is kept."""
+    """Keep a lease for `seconds` more; nothing happens if another holder has taken it over."""
     until = db.now_microseconds() + round(seconds * _MICROSECONDS_PER_SECOND)
     db.execute("UPDATE run SET until = ? WHERE release = ? AND holder = ? AND ended IS NULL", until, release, holder)
 

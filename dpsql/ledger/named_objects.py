@@ -27,7 +27,7 @@ class SqlObjectStore:
     write: OpenTransaction
 
     def list_objects(self, account: str) -> tuple[CreatedObject, ...]:
-        """By name."""
+        """The account's objects, by name."""
         with self.read() as db:
             rows = db.execute(
                 "SELECT kind, name, release, definition, at FROM object WHERE account = ? ORDER BY folded", account
@@ -61,7 +61,7 @@ class SqlObjectStore:
             )
 
     def drop_object(self, account: str, kind: str, name: str) -> bool:
-        """Whether there was one."""
+        """Drop an object; whether there was one."""
         with self.write() as db:
             existing = fetch_one(
                 db, "SELECT 1 FROM object WHERE account = ? AND folded = ? AND kind = ?", account, name.lower(), kind

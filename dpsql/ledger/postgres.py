@@ -98,7 +98,7 @@ def parse_ledger_url(url: str) -> LedgerLocation:
 
 
 def _check_visible_parts(hosts: str, database: str, options: Mapping[str, str]) -> None:
-    """What is shown must be what it seems: a part of a password that ends up here is refused, unshown."""
+    """Refuse URLs in which part of a password may have ended up in a part that is shown."""
     for host in hosts.split(","):
         if not re.fullmatch(r"((\[[0-9A-Fa-f:.]+\]|[\w.-]*|%2[Ff][\w.%-]*)(:\d*)?)", host):
             raise wrong_url_error()
@@ -567,6 +567,6 @@ def _to_ledger_error(error: psycopg.Error, location: LedgerLocation) -> Error:
 
 
 def _first_error_line(error: psycopg.Error) -> str:
-    """Of what the server says, its first line: the others may quote rows."""
+    """The first line of the server's message: the others may quote rows."""
     lines = (error.diag.message_primary or str(error)).splitlines() or ["nothing"]
     return f"PostgreSQL says: {lines[0].strip()}."

@@ -30,7 +30,7 @@ _MAX_OWN_RELEASES = 64
 
 @dataclass(frozen=True)
 class CandidateRelease:
-    """A release that may serve."""
+    """A stored release that may answer a request."""
 
     release: int
     loss: Loss

@@ -42,7 +42,7 @@ def summarize_account(
 
 
 def usual_cost(epsilon: Fraction, delta: Fraction) -> Cost:
-    """Of a statement that selects no groups: Gaussian noise for all of (epsilon, delta), or Laplace if delta is 0."""
+    """The loss of a statement that selects no groups: Gaussian noise for (epsilon, delta), or Laplace if delta is 0."""
     if not delta:
         pure = round_down(epsilon)  # as noise is calibrated, so that shares of a budget add up to it
         return cost_of(Loss(pure, pure**2 / 2, Fraction(0)))

@@ -224,7 +224,7 @@ def _sqrt_rounded_up(square: Fraction) -> Fraction:
 
 
 def fraction_remaining(limits: FilterLimits, spent: CumulativeLoss, epsilon: Fraction) -> Fraction:
-    """Of the filter that has more to give: the part of it that is not yet spent; `epsilon` is what was lost."""
+    """The unspent fraction of the filter that has more left; `epsilon` is what was lost."""
     parts = [_ZERO if spent.epsilon is None else 1 - spent.epsilon / limits.epsilon]
     match limits.composition:
         case Composition.ZCDP if limits.rho:

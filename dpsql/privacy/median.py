@@ -107,7 +107,7 @@ class SmoothMedian:
 
     @property
     def total_epsilon(self) -> Fraction:
-        """Of all blocks, by adding up; the delta is that of `loss`."""
+        """The epsilon of all blocks, by adding up; the delta is that of `loss`."""
         return self.reached.blocks * self.epsilon
 
     @property
@@ -274,7 +274,7 @@ class ProposeTestRelease:
 
     @property
     def total_epsilon(self) -> Fraction:
-        """Of all blocks, by adding up; the delta is that of `loss`."""
+        """The epsilon of all blocks, by adding up; the delta is that of `loss`."""
         return 2 * self.reached.blocks * self.epsilon
 
     @property

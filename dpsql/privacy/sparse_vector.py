@@ -69,7 +69,7 @@ class SparseVector:
 
     @property
     def loss(self) -> Loss:
-        """Of all answers together (see above); it is charged before the first question."""
+        """The loss of all answers together (see above); it is charged before the first question."""
         parts = [SENSITIVITY_STEPS / self.threshold_scale + 2 * SENSITIVITY_STEPS / self.query_scale]
         parts += [] if self.answer_scale is None else [SENSITIVITY_STEPS / self.answer_scale]
         return sum_losses([Loss(self.answers * e, self.answers * e * e / 2, Fraction(0)) for e in parts])

@@ -121,7 +121,7 @@ class UnitMass:
 
 
 def total_sensitivity(mass: UnitMass) -> Sensitivity:
-    """Of the weight of all rows, which is one cell."""
+    """The sensitivity of the weight of all rows, which is one cell."""
     return Sensitivity(mass.max_move, mass.max_move**2, mass.max_move)
 
 

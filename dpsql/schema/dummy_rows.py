@@ -55,7 +55,7 @@ def _make_cell(table: Table, column: Column, column_index: int, row: int, ids: f
 
 
 def _id_number(table: Table, column: Column, row: int) -> int:
-    """What is unique is another in each row; of any other id there are several rows."""
+    """An id: a new one in each row if the column is unique, else one that several rows share."""
     return row + 1 if table.is_unique(column.name) else row % MAX_UNITS + 1
 
 

@@ -22,7 +22,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Flag:
-    """true or false."""
+    """A key whose value is true or false."""
 
 
 @dataclass(frozen=True)

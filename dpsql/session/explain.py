@@ -324,7 +324,7 @@ def _format_loss(explanation: Explanation) -> str:
 
 
 def _release_lines(release: ExplainedRelease, number: int, paid: bool, source: tuple[str, ...]) -> list[str]:
-    """What is there already has its own noise: the figures are those that it would have if it were run now."""
+    """Lines about one release. A stored release has its own noise: the figures are those of a run at present."""
     pure = "" if not release.epsilon else f", epsilon {format_rounded_up(release.epsilon)} without delta"
     loss, fresh = ("nothing to pay", "a fresh one: ") if paid else (f"rho {format_rounded_up(release.rho)}{pure}", "")
     lines = [f"Release {number} (owned rows, aggregated on {release.engine}): {loss}"]

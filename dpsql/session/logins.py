@@ -66,7 +66,7 @@ def _most_frequent(numbers: Iterable[int]) -> int:
 
 
 def load_logins(schema: Schema, secret: str, environment: Mapping[str, str]) -> Logins:
-    """Of analysts with a password; `secret` is known to the owner alone and lasts, as the ledger's id does."""
+    """The logins of analysts with a password; `secret` is the owner's alone and lasts, as the ledger's id does."""
     key = hashlib.sha256(f"dpsql logins {secret}".encode()).digest()
     if not schema.analysts:
         raise SchemaError(

@@ -65,7 +65,7 @@ class StatementExecutor(Protocol):
 
 
 class NamedStatements:
-    """Of one connection."""
+    """The prepared statements and cursors of one connection, by name."""
 
     def __init__(self) -> None:
         self._prepared: dict[str, PrepareCommand] = {}
@@ -140,7 +140,7 @@ class NamedStatements:
     # --- cursors -----------------------------------------------------------------------------------------------------
 
     def _check_new_cursor(self, name: str, will_last: bool) -> None:
-        """Before its query is asked."""
+        """Refuse a cursor that cannot be opened, before its query is run."""
         if not will_last:
             raise ProgrammingError(
                 "DECLARE CURSOR can only be used in transaction blocks",

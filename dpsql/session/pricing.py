@@ -32,7 +32,7 @@ PILOT_SUFFICIENT = "the pilot of max_relative_error was paid for before, and is 
 
 @dataclass(frozen=True)
 class PricingContext:
-    """Who asks, and when: `payers` are the account and all above it."""
+    """The account that asks, and when: `payers` are the account and all above it."""
 
     ledger: Ledger
     payers: tuple[Account, ...]
@@ -76,7 +76,7 @@ class StatementQuote:
 
     @property
     def loss_due(self) -> Loss:
-        """What would be charged."""
+        """The loss that would be charged."""
         unpaid = [index for index, quote in enumerate(self.quotes) if not quote.is_paid]
         return _distinct_loss(self.asked, unpaid, {index: claim.release for index, claim in self.own.items()})
 

@@ -94,7 +94,7 @@ class QueryExecutor:
 
     @cached_property
     def namespace(self) -> ObjectNamespace:
-        """What the account has made."""
+        """The models and synthetic tables of the account."""
         dataset = self.context.dataset
         return ObjectNamespace(dataset.ledger, self.context.account.name, dataset.resolved, self.memory.made)
 
@@ -275,7 +275,7 @@ class QueryExecutor:
     def explain_compiled(
         self, settings: Settings, compile_with: Callable[[Settings], Compiled], outputs: Sequence[tuple[str, str]]
     ) -> Explanation:
-        """Of such a statement."""
+        """Explain a CREATE of a model or a synthetic table."""
         pricing = PricingContext(self.context.dataset.ledger, self.context.payers, self.context.clock())
         kinds = compile_noise_kinds(settings, lambda kind: PilotedStatement(compile_with(kind)))
         quotes = [

@@ -100,7 +100,7 @@ class PendingCharge:
 
 
 def charged_loss(claims: Sequence[Entitlement]) -> Loss:
-    """What is charged for these, each release once."""
+    """The loss charged for these, each release once."""
     return sum_losses(list({claim.release: claim.loss for claim in claims if claim.charged}.values()))
 
 

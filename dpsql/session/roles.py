@@ -40,7 +40,7 @@ class ConnectionRoles:
 
     @cached_property
     def initial_role(self) -> str:
-        """That of a new connection."""
+        """The role of a new connection."""
         return self._require_allowed_role(self._given.get("role", NO_ROLE))
 
     def resolve_role(self, name: str) -> str:

@@ -149,7 +149,7 @@ class Session:
         return self._new_queries(self._new_context(StatementHandle()))
 
     def _new_context(self, cancel: StatementHandle, settings: Mapping[str, str] | None = None) -> StatementContext:
-        """Of a statement that begins now; `settings` are its own."""
+        """The context of a statement that begins now; `settings` are its own."""
         values = self._state.for_statement(settings or {}).now
         role = self._roles.get_role(values.role)
         cancel.deadline = self.dataset.runs.deadline_after(values.variables.statement_timeout)
@@ -255,7 +255,7 @@ class Session:
         return (*self._state.now.variables.items(), ("session_authorization", login), ("role", self._state.now.role))
 
     def left_text(self) -> str | None:
-        """Of the budget, after the last statement, for people; None where the ledger cannot tell it now."""
+        """What is left of the budget after the last statement, as text; None where the ledger cannot be read now."""
         try:
             stored = None if self._purchase is None else self._purchase.balance
             return (stored or self.budget()).left_text

@@ -35,7 +35,7 @@ class StatementContext:
 
     @property
     def account(self) -> Account:
-        """Who is charged."""
+        """The account that is charged."""
         return self.role.account
 
     @property

@@ -51,7 +51,7 @@ class SettingValues:
         return replace(self, settings=setting.change_setting(self.settings, privacy, name, value))
 
     def reset_value(self, privacy: Privacy, name: str, opened: SettingValues) -> SettingValues:
-        """As `opened` has it."""
+        """Set back to the value with which the connection was opened."""
         if is_variable(name):
             return replace(self, variables=self.variables.reset(name, opened.variables))
         return replace(self, settings=setting.reset_setting(self.settings, privacy, name, opened.settings))
@@ -65,7 +65,7 @@ class SettingValues:
 
     @cached_property
     def own_items(self) -> tuple[tuple[str, str], ...]:
-        """dpsql's, in their order."""
+        """dpsql's own settings, in their order."""
         return tuple((name, setting.show_setting(self.settings, name)) for name in setting.SETTING_NAMES)
 
     def items(self) -> list[tuple[str, str]]:
@@ -188,7 +188,7 @@ class SessionState:
                 return replace(self, now=point.now, kept=point.kept, points=self.points[: index + 1])
 
     def with_modes(self, modes: tuple[tuple[str, str], ...], session: bool = False) -> SessionState:
-        """Of this transaction, if there is one; with `session`, of those that follow."""
+        """Set the modes of this transaction, if there is one; with `session`, those of the transactions that follow."""
         state = self
         for name, value in modes if session or self.points else ():
             state = state.set_value(f"default_{name}" if session else name, value, local=not session)
@@ -209,11 +209,11 @@ class SessionState:
 
 
 def initial_state(roles: RoleDirectory) -> SessionState:
-    """Of a connection that is opened."""
+    """The state of a new connection."""
     values = roles.initial_values(roles.initial_role)
     return SessionState(values, values, roles)
 
 
 def strip_schema(table: str) -> str:
-    """DESCRIBE public.visits means visits."""
+    """The name without its schema: DESCRIBE public.visits means visits."""
     return table.removeprefix(f"{DEFAULT_SCHEMA}.").removeprefix("main.")

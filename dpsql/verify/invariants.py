@@ -43,7 +43,7 @@ Counts = npt.NDArray[np.int64]
 
 
 def check_local_median(mechanism: LocalSensitivityMechanism, first: Counts, second: Counts) -> list[str]:
-    """What is wrong with two neighbors' counts, a row for each block."""
+    """The violations in two neighbors' counts, a row for each block."""
     moved = np.abs(first - second).sum(axis=1)
     problems = []
     if np.count_nonzero(moved) > mechanism.reached.blocks:
@@ -110,7 +110,7 @@ class ExactCells:
 def find_violations(
     step: ReleaseStep, release: ExplainedRelease, first: ExactCells, second: ExactCells, privacy: Privacy
 ) -> list[str]:
-    """What is wrong with this release on this pair of databases; nothing, if all is well."""
+    """The claims that this release breaks on this pair of databases; empty if all hold."""
     if step.calibrated.study is not None:
         return [
             *_check_weighted_rows(step.calibrated.study.mass, first, second, privacy),
@@ -387,7 +387,7 @@ def find_undercharges(compiled: Compiled) -> list[str]:
 
 
 def _rho_of_selection(step: ReleaseStep) -> Fraction:
-    """Of the noise in a selection's column: votes of k units in l0 keys each, once more where they are replaced."""
+    """The rho of a selection's noise: votes of k units in l0 keys each, once more where they are replaced."""
     selection = step.calibrated.selection
     if selection is None:
         return Fraction(0)

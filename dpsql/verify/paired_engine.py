@@ -114,6 +114,6 @@ def fill_engine(engine: InMemoryEngine, generated: GeneratedSchema, rows: TableR
 
 
 def reveal_cells(exact: Exact) -> ExactCells:
-    """Of a scratch engine: nobody's rows."""
+    """The exact cells of an in-memory engine, whose rows are generated."""
     revealed = exact.reveal()
     return ExactCells(revealed.keys, tuple(tuple(column.tolist()) for column in revealed.cells))

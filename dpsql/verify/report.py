@@ -76,7 +76,7 @@ class VerifyReport:
 
     @property
     def holds(self) -> bool:
-        """No claim was broken."""
+        """Whether no claim was broken."""
         return not self.findings and all(result.holds for result in self.audited)
 
     @property

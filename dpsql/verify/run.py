@@ -58,7 +58,7 @@ class VerifyOptions:
 
 @dataclass(frozen=True)
 class Progress:
-    """What is told while it runs: a share of the whole that is done, and how many trials and findings there are."""
+    """Shown while it runs: the share of the whole that is done, and how many trials and findings there are."""
 
     done: float
     trials: int
@@ -153,7 +153,7 @@ def _run_trials(
 
 
 def _batch_numbers(plan: VerifyOptions) -> Iterator[tuple[int, int]]:
-    """Of each batch its number, and how many statements it may try."""
+    """The number of each batch, and how many statements it may try."""
     remaining, number = plan.trials, plan.seed
     while remaining is None or remaining > 0:
         count = STATEMENTS_PER_BATCH if remaining is None else min(STATEMENTS_PER_BATCH, remaining)

@@ -39,7 +39,7 @@ def shrink_case(case: FailingCase, harness: TrialHarness, seconds: float) -> Fai
 
 
 def _failure_kinds(outcome: TrialOutcome) -> frozenset[str]:
-    """What went wrong, without figures."""
+    """The kinds of failures, without figures."""
     return frozenset(finding.split(":")[0].split(" of ")[0] for finding in outcome.findings)
 
 

@@ -133,10 +133,10 @@ def test_what_is_delivered_is_what_was_read_back(watched: WatchedSession) -> Non
     def store(release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes:
         mine = release_from_bytes(body)
         other = replace(mine, cells=tuple(cells * 0 + 7 * 2**16 for cells in mine.cells))
-        stored: bytes = watched.ledger.inner.store(release, release_to_bytes(other), errors)
+        stored: bytes = watched.ledger.inner.store_body(release, release_to_bytes(other), errors)
         return stored
 
-    watched.ledger.store = store  # type: ignore[method-assign]
+    watched.ledger.store_body = store  # type: ignore[method-assign]
     counts = {row[1] for row in watched.session.execute("SELECT kind, COUNT(*) FROM orders GROUP BY kind").rows}
     assert counts == {7}
 

@@ -26,7 +26,7 @@ from dpsql.compiler.plan.measures import CountValues
 from dpsql.compiler.plan.relations import Named, Project
 from dpsql.compiler.render.relations import render_rows
 from dpsql.compiler.rewrite.make_total import make_total
-from dpsql.compiler.rewrite.release_plan import RewriteContext
+from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.compiler.rewrite.scan_tables import join_by_unit, scan_tables
 from dpsql.compiler.split.split import split_query
 from dpsql.errors import Error, InternalError
@@ -85,7 +85,7 @@ def bound(sql: str, world: GeneratedSchema) -> tuple[Node, Expr] | None:
         if len(releases) != 1:  # a hole has no values here
             return None
         (release,) = releases
-        aggregate = make_total(join_by_unit(scan_tables(release.aggregate, RewriteContext(world.resolved_schema))))
+        aggregate = make_total(join_by_unit(scan_tables(release.aggregate, RuleContext(world.resolved_schema))))
     except InternalError:
         raise
     except Error:

@@ -19,7 +19,7 @@ from dpsql.compiler.plan.relations import Field, row_fields
 from dpsql.compiler.plan.steps import Shape
 from dpsql.compiler.render.relations import render_rows
 from dpsql.compiler.rewrite.pipeline import prepare_rows
-from dpsql.compiler.rewrite.release_plan import RewriteContext
+from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.compiler.split.blocks import BoundRelease, BoundRuntimeParameter
 from dpsql.compiler.split.split import split_query
 from dpsql.session.dataset.dataset import Dataset, open_dataset
@@ -113,7 +113,7 @@ def filled(hole: BoundRuntimeParameter) -> object:
 
 
 def read(dataset: Dataset, release: BoundRelease) -> dict[object, Counter[str]]:
-    rows = prepare_rows(release.aggregate, RewriteContext(dataset.resolved)).rows
+    rows = prepare_rows(release.aggregate, RuleContext(dataset.resolved)).rows
     fields = [f.name for f in row_fields(rows)]
     assert fields[0] == UID
     names = ", ".join(f'"{name}"' for name in fields)

@@ -106,7 +106,7 @@ class Twin:
         self.sizes, self.real = sizes, MarginalMeasurer(tally, sizes, sampler)
         return self
 
-    def measure(self, marginal: Marginal, mechanism: Mechanism) -> Cells:
+    def measure_marginal(self, marginal: Marginal, mechanism: Mechanism) -> Cells:
         one, other = (
             MarginalMeasurer(tally, self.sizes, Still()).measure_marginal(marginal, mechanism) for tally in self.pair
         )
@@ -114,7 +114,7 @@ class Twin:
         self.looked.append(Looked("marginal" if marginal else "total", mechanism, one, other, given))
         return given
 
-    def contest(self, estimates: Mapping[Marginal, Floats], handicaps: Mapping[Marginal, int]) -> TwinContest:
+    def compare_marginals(self, estimates: Mapping[Marginal, Floats], handicaps: Mapping[Marginal, int]) -> TwinContest:
         spies = (_Penalties(), _Penalties())
         contests = [MarginalMeasurer(tally, self.sizes, spy).compare_marginals(estimates, handicaps)
                     for tally, spy in zip(self.pair, spies, strict=True)]  # fmt: skip
@@ -128,7 +128,7 @@ class TwinContest:
     contests: list[MarginalSelector]
     spies: tuple[_Penalties, _Penalties]
 
-    def furthest(self, candidates: Sequence[Marginal], scale: Fraction) -> Marginal:
+    def choose_furthest(self, candidates: Sequence[Marginal], scale: Fraction) -> Marginal:
         for contest in self.contests:
             contest.choose_furthest(candidates, scale)
         chosen = self.real.choose_furthest(candidates, scale)

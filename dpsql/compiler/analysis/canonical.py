@@ -2,8 +2,8 @@
 
 Only rewritings that hold for every row, NULL included: AND and OR flattened, sorted and without repeats;
 comparisons turned to `<`, `<=`, `=`; `OR` of equalities to IN, `AND` of `<>` to NOT IN; NOT pushed down; whole numbers
-`> n` to `>= n + 1`; operands of `=`, `<>`, `+`, `*` sorted, never reassociated. Literals keep their type. The order
-and names of sources are in `canonical_sources.py`.
+`> n` to `>= n + 1`; operands of `=`, `<>`, `+`, `*` sorted, never reassociated. Literals keep their type. The
+order and names of sources are in `canonical_sources`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from operator import eq, ge, gt, le, lt, ne
 from typing import assert_never
 
 from dpsql.compiler.analysis.canonical_sources import normalize_conditions, order_join_sides, rename_columns
+from dpsql.compiler.analysis.narrowing import NEGATED_OPERATORS
 from dpsql.compiler.plan.aggregate import (
     Aggregate,
     CountBlocks,
@@ -89,176 +90,8 @@ from dpsql.compiler.plan.walk import columns_of, map_expr, map_measure, map_node
 from dpsql.schema.domain import Scalar
 from dpsql.types import BIGINT, BOOLEAN, TEXT, Type, integer_range
 
-# Sub-selects, CTEs and views that only name and filter rows, read as if their text stood in the block around them.
-#
-#     SELECT COUNT(*) FROM (SELECT qty AS q FROM orders WHERE paid) AS t WHERE q > 3
-#         →  SELECT COUNT(*) FROM orders WHERE paid AND qty > 3
-#
-# Only columns that are passed on as they are: an expression that is read twice would be written twice, and so on
-# upward.
-
-
-def inline_projects(aggregate: Aggregate) -> Aggregate:
-    aggregate = replace(aggregate, input=map_rows(aggregate.input, _lift_projection))
-    if not isinstance(aggregate.input, Project):
-        return aggregate
-    read = [key.expr for key in aggregate.keys]
-    read += [arg for measure in aggregate.measures for arg in measure_args(measure)]
-    names = _column_renames(aggregate.input, read)
-    if names is None:
-        return aggregate
-    keys = tuple(Named(key.name, _substitute_columns(key.expr, names)) for key in aggregate.keys)
-    measures = tuple(
-        map_measure(measure, lambda arg: _substitute_columns(arg, names)) for measure in aggregate.measures
-    )
-    return replace(aggregate, input=aggregate.input.input, keys=keys, measures=measures)
-
-
-def _lift_projection(node: Rows) -> Rows:
-    """A projection above the filters and projections that read through it."""
-    if isinstance(node, Filter) and isinstance(node.input, Project):
-        names = _column_renames(node.input, [node.condition])
-        if names is not None:
-            return replace(node.input, input=Filter(node.input.input, _substitute_columns(node.condition, names)))
-    if isinstance(node, Project) and isinstance(node.input, Project):
-        names = _column_renames(node.input, [column.expr for column in node.columns])
-        if names is not None:
-            columns = tuple(Named(column.name, _substitute_columns(column.expr, names)) for column in node.columns)
-            return Project(node.input.input, columns)
-    return node
-
-
-def _column_renames(project: Project, exprs: Iterable[Expr]) -> dict[str, Column] | None:
-    """What the columns that are read are below; None where one of them is computed."""
-    renames = {column.name: column.expr for column in project.columns if isinstance(column.expr, Column)}
-    return renames if all(columns_of(expr) <= renames.keys() for expr in exprs) else None
-
-
-def _substitute_columns(expr: Expr, names: dict[str, Column]) -> Expr:
-    return map_expr(expr, lambda part: names[part.name] if isinstance(part, Column) else part)
-
-
-# Conditions said shortly: literals compared with each other, and truth compared with TRUE and FALSE.
-#
-#     1 = 1  →  TRUE        paid = TRUE, paid <> FALSE  →  paid        paid = FALSE  →  NOT paid
-#
-# These hold for NULL too. Where rows are kept for which a condition is true, NULL and FALSE are the same, and there
-# alone
-# `paid IS TRUE` is `paid`; `paid IS NOT TRUE` is never `NOT paid`.
-
-_NULL_BOOLEAN = Literal(None, BOOLEAN)
-_EQUALITY_OPERATORS: dict[str, Callable[[Scalar, Scalar], bool]] = {"=": eq, "<>": ne}
-_ORDERING_OPERATORS: dict[str, Callable[[int, int], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
-
-
-def fold_constants(expr: Compare | InList) -> Expr | None:
-    """What a comparison is in every row, or the truth that it compares; None where there is nothing shorter."""
-    if isinstance(expr, InList):
-        return _fold_in_list(expr)
-    left, right = expr.left, expr.right
-    if isinstance(left, Literal) and isinstance(right, Literal):
-        return _compare_literals(expr.op, left, right)
-    for truth, literal in ((left, right), (right, left)):
-        if isinstance(literal, Literal) and isinstance(literal.value, bool) and expr.op in _EQUALITY_OPERATORS:
-            return truth if literal.value == (expr.op == "=") else Not(truth)
-    return None
-
-
-def _fold_in_list(expr: InList) -> Expr | None:
-    if len(expr.values) == 1:
-        return fold_constants(Compare("=", expr.arg, expr.values[0]))
-    arg = expr.arg
-    if not isinstance(arg, Literal) or not _is_exact(arg.type):
-        return None
-    if arg.value is None:
-        return _NULL_BOOLEAN
-    return Literal(any(arg.value == value.value for value in expr.values), BOOLEAN)
-
-
-def _compare_literals(op: str, left: Literal, right: Literal) -> Literal | None:
-    """Whole numbers, texts and truth; other values are compared by the engine, which rounds them as it does."""
-    if left.value is None or right.value is None:
-        return _NULL_BOOLEAN
-    if not _is_exact(left.type):
-        return None
-    if op in _EQUALITY_OPERATORS:
-        return Literal(_EQUALITY_OPERATORS[op](left.value, right.value), BOOLEAN)
-    if left.type.is_integer and isinstance(left.value, int) and isinstance(right.value, int):
-        return Literal(_ORDERING_OPERATORS[op](left.value, right.value), BOOLEAN)
-    return None  # the order of texts is the engine's
-
-
-def _is_exact(type_: Type) -> bool:
-    return type_.is_integer or type_ in (TEXT, BOOLEAN)
-
-
-def simplify_condition(expr: Expr, simplify: Callable[[Expr], Expr]) -> Expr:
-    """A condition that is true for the same rows, and perhaps NULL for others for which this one is false.
-
-    `rebuilt` gives the canonical form of a connective whose parts are canonical.
-    """
-    if isinstance(expr, Call) and expr.function == "coalesce" and expr.args[1:] == (FALSE,):
-        return simplify_condition(expr.args[0], simplify)
-    if isinstance(expr, And | Or):
-        parts = tuple(simplify_condition(arg, simplify) for arg in expr.args)
-        return expr if parts == expr.args else simplify(replace(expr, args=parts))
-    return expr
-
-
-# The text of what a measure does, for the canonical form of a plan.
-
-
-def measure_function_text(measure: Measure, text: Callable[[Expr], str]) -> str:
-    """Everything about a measure but its arguments."""
-    match measure:
-        case CountRows():
-            return "count_rows"
-        case CountDistinctUnits():
-            return "count_units"
-        case CountValues():
-            return "count"
-        case SumValues():
-            return "sum"
-        case MeanValues():
-            return "mean"
-        case DistinctValues():
-            return f"distinct_{measure.function}"
-        case VarianceValues():
-            return f"variance:{measure.sample}:{measure.root}"
-        case PairValues():
-            return measure.function.value
-        case Truth():
-            return f"truth:{measure.every}"
-        case Quantile():
-            fractions = " ".join(map(str, measure.fractions))
-            local = "" if measure.local is None else f":{measure.local.by.value}:{measure.local.proposal}"
-            return f"quantile:{fractions}:{measure.discrete}:{measure.is_list}{local}"
-        case Extreme():
-            return f"extreme:{measure.high}"
-        case Frequent():
-            return f"frequent:{measure.shape}:{measure.most}"
-        case Blockwise():
-            statistic = measure.statistic
-            named = " ".join(
-                f"{aggregate.name}={aggregate.function}:{aggregate.fraction}" for aggregate in statistic.aggregates
-            )
-            combined = f"{measure.combine}:{measure.blocks}:{measure.lower}:{measure.upper}"
-            return f"blockwise:{combined}:{named}:{text(statistic.result)}"
-        case Best():
-            return f"best:{measure_function_text(measure.score, text)}:{measure.most}:{measure.is_list}"
-        case Posterior():
-            prior = f"{measure.alpha}:{measure.beta}:{measure.first}"
-            return f"posterior:{measure.draws}:{measure.is_list}:{prior}"
-        case ConjugatePosterior() | SharesPosterior():
-            return measure.signature
-        case _:
-            assert_never(measure)
-
-
 CANONICAL_VERSION = 2
 """Part of every key: stored releases of another form are not mistaken for this one's."""
-
-_NEGATED_OPERATORS = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 def canonicalize(aggregate: Aggregate) -> Aggregate:
@@ -504,7 +337,7 @@ def _negate_expr(arg: Expr) -> Expr:
     if isinstance(arg, Not):
         return arg.arg
     if isinstance(arg, Compare):
-        return _orient_comparison(Compare(_NEGATED_OPERATORS[arg.op], arg.left, arg.right))
+        return _orient_comparison(Compare(NEGATED_OPERATORS[arg.op], arg.left, arg.right))
     if isinstance(arg, InList) and len(arg.values) == 1:
         return _orient_comparison(Compare("<>", arg.arg, arg.values[0]))
     if isinstance(arg, And):
@@ -562,6 +395,172 @@ def _expr_text(expr: Expr) -> str:
 
 def _call_text(head: str, args: tuple[Expr, ...]) -> str:
     return f"({head} {' '.join(_expr_text(arg) for arg in args)})"
+
+
+# Sub-selects, CTEs and views that only name and filter rows, read as if their text stood in the block around them.
+#
+#     SELECT COUNT(*) FROM (SELECT qty AS q FROM orders WHERE paid) AS t WHERE q > 3
+#         →  SELECT COUNT(*) FROM orders WHERE paid AND qty > 3
+#
+# Only columns that are passed on as they are: an expression that is read twice would be written twice, and so on
+# upward.
+
+
+def inline_projects(aggregate: Aggregate) -> Aggregate:
+    aggregate = replace(aggregate, input=map_rows(aggregate.input, _lift_projection))
+    if not isinstance(aggregate.input, Project):
+        return aggregate
+    read = [key.expr for key in aggregate.keys]
+    read += [arg for measure in aggregate.measures for arg in measure_args(measure)]
+    names = _column_renames(aggregate.input, read)
+    if names is None:
+        return aggregate
+    keys = tuple(Named(key.name, _substitute_columns(key.expr, names)) for key in aggregate.keys)
+    measures = tuple(
+        map_measure(measure, lambda arg: _substitute_columns(arg, names)) for measure in aggregate.measures
+    )
+    return replace(aggregate, input=aggregate.input.input, keys=keys, measures=measures)
+
+
+def _lift_projection(node: Rows) -> Rows:
+    """A projection above the filters and projections that read through it."""
+    if isinstance(node, Filter) and isinstance(node.input, Project):
+        names = _column_renames(node.input, [node.condition])
+        if names is not None:
+            return replace(node.input, input=Filter(node.input.input, _substitute_columns(node.condition, names)))
+    if isinstance(node, Project) and isinstance(node.input, Project):
+        names = _column_renames(node.input, [column.expr for column in node.columns])
+        if names is not None:
+            columns = tuple(Named(column.name, _substitute_columns(column.expr, names)) for column in node.columns)
+            return Project(node.input.input, columns)
+    return node
+
+
+def _column_renames(project: Project, exprs: Iterable[Expr]) -> dict[str, Column] | None:
+    """What the columns that are read are below; None where one of them is computed."""
+    renames = {column.name: column.expr for column in project.columns if isinstance(column.expr, Column)}
+    return renames if all(columns_of(expr) <= renames.keys() for expr in exprs) else None
+
+
+def _substitute_columns(expr: Expr, names: dict[str, Column]) -> Expr:
+    return map_expr(expr, lambda part: names[part.name] if isinstance(part, Column) else part)
+
+
+# Conditions said shortly: literals compared with each other, and truth compared with TRUE and FALSE.
+#
+#     1 = 1  →  TRUE        paid = TRUE, paid <> FALSE  →  paid        paid = FALSE  →  NOT paid
+#
+# These hold for NULL too. Where rows are kept for which a condition is true, NULL and FALSE are the same, and there
+# alone
+# `paid IS TRUE` is `paid`; `paid IS NOT TRUE` is never `NOT paid`.
+
+_NULL_BOOLEAN = Literal(None, BOOLEAN)
+_EQUALITY_OPERATORS: dict[str, Callable[[Scalar, Scalar], bool]] = {"=": eq, "<>": ne}
+_ORDERING_OPERATORS: dict[str, Callable[[int, int], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
+
+
+def fold_constants(expr: Compare | InList) -> Expr | None:
+    """What a comparison is in every row, or the truth that it compares; None where there is nothing shorter."""
+    if isinstance(expr, InList):
+        return _fold_in_list(expr)
+    left, right = expr.left, expr.right
+    if isinstance(left, Literal) and isinstance(right, Literal):
+        return _compare_literals(expr.op, left, right)
+    for truth, literal in ((left, right), (right, left)):
+        if isinstance(literal, Literal) and isinstance(literal.value, bool) and expr.op in _EQUALITY_OPERATORS:
+            return truth if literal.value == (expr.op == "=") else Not(truth)
+    return None
+
+
+def _fold_in_list(expr: InList) -> Expr | None:
+    if len(expr.values) == 1:
+        return fold_constants(Compare("=", expr.arg, expr.values[0]))
+    arg = expr.arg
+    if not isinstance(arg, Literal) or not _is_exact(arg.type):
+        return None
+    if arg.value is None:
+        return _NULL_BOOLEAN
+    return Literal(any(arg.value == value.value for value in expr.values), BOOLEAN)
+
+
+def _compare_literals(op: str, left: Literal, right: Literal) -> Literal | None:
+    """Whole numbers, texts and truth; other values are compared by the engine, which rounds them as it does."""
+    if left.value is None or right.value is None:
+        return _NULL_BOOLEAN
+    if not _is_exact(left.type):
+        return None
+    if op in _EQUALITY_OPERATORS:
+        return Literal(_EQUALITY_OPERATORS[op](left.value, right.value), BOOLEAN)
+    if left.type.is_integer and isinstance(left.value, int) and isinstance(right.value, int):
+        return Literal(_ORDERING_OPERATORS[op](left.value, right.value), BOOLEAN)
+    return None  # the order of texts is the engine's
+
+
+def _is_exact(type_: Type) -> bool:
+    return type_.is_integer or type_ in (TEXT, BOOLEAN)
+
+
+def simplify_condition(expr: Expr, simplify: Callable[[Expr], Expr]) -> Expr:
+    """A condition that is true for the same rows, and perhaps NULL for others for which this one is false.
+
+    `rebuilt` gives the canonical form of a connective whose parts are canonical.
+    """
+    if isinstance(expr, Call) and expr.function == "coalesce" and expr.args[1:] == (FALSE,):
+        return simplify_condition(expr.args[0], simplify)
+    if isinstance(expr, And | Or):
+        parts = tuple(simplify_condition(arg, simplify) for arg in expr.args)
+        return expr if parts == expr.args else simplify(replace(expr, args=parts))
+    return expr
+
+
+# The text of what a measure does, for the canonical form of a plan.
+
+
+def measure_function_text(measure: Measure, text: Callable[[Expr], str]) -> str:
+    """Everything about a measure but its arguments."""
+    match measure:
+        case CountRows():
+            return "count_rows"
+        case CountDistinctUnits():
+            return "count_units"
+        case CountValues():
+            return "count"
+        case SumValues():
+            return "sum"
+        case MeanValues():
+            return "mean"
+        case DistinctValues():
+            return f"distinct_{measure.function}"
+        case VarianceValues():
+            return f"variance:{measure.sample}:{measure.root}"
+        case PairValues():
+            return measure.function.value
+        case Truth():
+            return f"truth:{measure.every}"
+        case Quantile():
+            fractions = " ".join(map(str, measure.fractions))
+            local = "" if measure.local is None else f":{measure.local.by.value}:{measure.local.proposal}"
+            return f"quantile:{fractions}:{measure.discrete}:{measure.is_list}{local}"
+        case Extreme():
+            return f"extreme:{measure.high}"
+        case Frequent():
+            return f"frequent:{measure.shape}:{measure.most}"
+        case Blockwise():
+            statistic = measure.statistic
+            named = " ".join(
+                f"{aggregate.name}={aggregate.function}:{aggregate.fraction}" for aggregate in statistic.aggregates
+            )
+            combined = f"{measure.combine}:{measure.blocks}:{measure.lower}:{measure.upper}"
+            return f"blockwise:{combined}:{named}:{text(statistic.result)}"
+        case Best():
+            return f"best:{measure_function_text(measure.score, text)}:{measure.most}:{measure.is_list}"
+        case Posterior():
+            prior = f"{measure.alpha}:{measure.beta}:{measure.first}"
+            return f"posterior:{measure.draws}:{measure.is_list}:{prior}"
+        case ConjugatePosterior() | SharesPosterior():
+            return measure.signature
+        case _:
+            assert_never(measure)
 
 
 # Keys and measures in the order of their texts in the canonical plan, where aliases and the order of sources are gone.

@@ -19,10 +19,7 @@ from dpsql.compiler.analysis.narrowing import (
     negate_condition,
 )
 from dpsql.compiler.functions.calendar import convert_time
-from dpsql.compiler.functions.function import MAX_VALUES as MAX_VALUES
-from dpsql.compiler.functions.function import domain_of_call, limit_to_type
-from dpsql.compiler.functions.function import hull_of_domains as hull_of_domains
-from dpsql.compiler.functions.function import merge_values as merge_values
+from dpsql.compiler.functions.function import domain_of_call, hull_of_domains, limit_to_type
 from dpsql.compiler.functions.table import FUNCTIONS
 from dpsql.compiler.plan.expressions import (
     And,

@@ -44,6 +44,275 @@ from dpsql.compiler.plan.walk import columns_of
 from dpsql.schema.domain import Domain, Scalar, to_number
 from dpsql.types import DOUBLE, INTEGER_BITS, TEXT, Kind, Type
 
+Environment = Mapping[str, Domain]
+
+
+class EnforcedDomains(dict[str, Domain]):
+    """Domains that hold for every row that an engine may look at, also those that a condition drops.
+
+    Engines reorder conditions, so an expression may meet rows that another condition is about to drop.
+    """
+
+
+def narrow_where(env: Environment, condition: Expr) -> dict[str, Domain]:
+    """The domains of the rows for which the condition is true."""
+    if isinstance(env, EnforcedDomains):
+        return env
+    result = dict(env)
+    for part in split_conjuncts(condition):
+        if isinstance(part, Or):
+            result = _narrow_disjunction(result, part)
+            continue
+        constraint = _column_constraint(part, env) or _constraint_through_functions(part, env)
+        if constraint is not None:
+            column, change = constraint
+            result[column.name] = change(result[column.name].with_nullable(False))
+    return result
+
+
+def _narrow_disjunction(env: dict[str, Domain], condition: Or) -> dict[str, Domain]:
+    """What the rows of all branches can be; a branch that no row can meet has none."""
+    names = columns_of(condition) & env.keys()
+    branches = [_narrow_branch(env, part) for part in disjuncts(condition) if not _is_never_true(part)]
+    possible = [b for b in branches if not any(b[name].values == () and not b[name].nullable for name in names)]
+    if len(possible) < 2:
+        return (possible or branches or [env])[0]
+    return env | {name: union_of_domains(tuple(branch[name] for branch in possible), env[name].type) for name in names}
+
+
+def _narrow_branch(env: dict[str, Domain], part: Expr) -> dict[str, Domain]:
+    if isinstance(part, IsNull) and isinstance(part.arg, Column):
+        return env | {part.arg.name: replace(env[part.arg.name], values=())}
+    return narrow_where(env, part)
+
+
+def _is_never_true(part: Expr) -> bool:
+    return isinstance(part, Literal) and part.value is not True
+
+
+def narrow_unless(env: Environment, condition: Expr) -> dict[str, Domain]:
+    """The domains of the rows for which the condition is not true: false, or NULL because the column is."""
+    if isinstance(env, EnforcedDomains):
+        return env
+    result = dict(env)
+    for part in disjuncts(condition):
+        negation = part.arg if isinstance(part, Not) else negate_condition(part)
+        constraint = _column_constraint(negation, env)
+        if constraint is not None:
+            column, change = constraint
+            before = result[column.name]
+            keeps_null = before.nullable and not isinstance(part, IsNull)
+            result[column.name] = change(before).with_nullable(keeps_null)
+    return result
+
+
+def disjuncts(condition: Expr) -> tuple[Expr, ...]:
+    """The parts of a condition of which none is true where it is not."""
+    if isinstance(condition, Or):
+        return tuple(part for arg in condition.args for part in disjuncts(arg))
+    return (condition,)
+
+
+def negate_condition(condition: Expr) -> Expr:
+    if isinstance(condition, Compare):
+        return Compare(NEGATED_OPERATORS[condition.op], condition.left, condition.right)
+    return Not(condition)
+
+
+DomainChange = Callable[[Domain], Domain]
+
+
+def _column_constraint(part: Expr, env: Environment) -> tuple[Column, DomainChange] | None:
+    """The column that a condition is about, and what it leaves of the column's domain."""
+    match part:
+        case Compare(op, left, Literal() as literal) if (column := _compared_column(left, env)) is not None:
+            return None if literal.value is None else (column, lambda domain: narrow_domain(domain, op, literal))
+        case Compare(op, Literal() as literal, right) if (column := _compared_column(right, env)) is not None:
+            flipped = FLIPPED_OPERATORS[op]
+            return None if literal.value is None else (column, lambda domain: narrow_domain(domain, flipped, literal))
+        case Not(InList(arg, values)) if (column := _compared_column(arg, env)) is not None:
+            return column, lambda domain: _exclude_values(domain, tuple(v.value for v in values if v.value is not None))
+        case InList(Column() as column, values):
+            return column, lambda domain: _restrict_to_values(
+                domain, tuple(v.value for v in values if v.value is not None)
+            )
+        case Not(IsNull(Column() as column)):
+            return column, lambda domain: domain
+        case Column() as column:
+            return column, lambda domain: _restrict_to_values(domain, (True,))
+        case Not(Column() as column):
+            return column, lambda domain: _restrict_to_values(domain, (False,))
+        case Literal() | Compare() | And() | Or() | Not() | IsNull() | InList() | Arithmetic() | Case() | Cast():
+            return None
+        case Call() | Clip() | Quantise() | HoleValue() | InHole():
+            return None
+        case _:
+            assert_never(part)
+
+
+def _constraint_through_functions(part: Expr, env: Environment) -> tuple[Column, DomainChange] | None:
+    """The same where functions that never decrease stand around the column.
+
+    Only for rows for which the condition is true: where it is not, the function may be NULL though its column is not.
+    """
+    match part:
+        case Compare(op, Call(args=(Column() as printed, Literal())) as call, Literal(str() as text)):
+            return _range_constraint(
+                printed, formatted_range(call, env[printed.name], lambda value: TEXT_COMPARISONS[op](value, text))
+            )
+        case InList(Call(args=(Column() as printed, Literal())) as call, values) if call.type == TEXT:
+            texts = [value.value for value in values]
+            return _range_constraint(printed, formatted_range(call, env[printed.name], lambda value: value in texts))
+        case Not(InList(Call(args=(Column() as printed, Literal())) as call, values)) if call.type == TEXT:
+            excluded = [value.value for value in values]
+            return _range_constraint(
+                printed, formatted_range(call, env[printed.name], lambda value: value not in excluded)
+            )
+        case Compare(op, left, Literal(value)) if value is not None:
+            return _constraint_by_preimage(left, comparison_range(op, value, left.type), env)
+        case Compare(op, Literal(value), right) if value is not None:
+            return _constraint_by_preimage(right, comparison_range(FLIPPED_OPERATORS[op], value, right.type), env)
+        case InList(arg, values):
+            return _constraint_by_preimage(arg, in_list_range(values, arg.type), env)
+        case Column() | Literal() | Compare() | And() | Or() | Not() | IsNull() | Arithmetic() | Case() | Cast():
+            return None
+        case Call() | Clip() | Quantise() | HoleValue() | InHole():
+            return None
+        case _:
+            assert_never(part)
+
+
+def _constraint_by_preimage(expr: Expr, within: Range | None, env: Environment) -> tuple[Column, DomainChange] | None:
+    column = _compared_column(expr, env)
+    while within is not None and column is None:
+        below = find_preimage(expr, within)
+        if below is None:
+            return None
+        expr, within = below
+        column = _compared_column(expr, env)
+    return None if column is None else _range_constraint(column, within)
+
+
+def _range_constraint(column: Column, within: Range | None) -> tuple[Column, DomainChange] | None:
+    return None if within is None else (column, lambda domain: _narrow_to_range(domain, within))
+
+
+def _narrow_to_range(domain: Domain, within: Range) -> Domain:
+    for op, bound in ((">=", within.lower), ("<=", within.upper)):
+        domain = domain if bound is None else _narrow_bounds(domain, op, bound)
+    return domain
+
+
+def _compared_column(expr: Expr, env: Environment) -> Column | None:
+    """The column that a comparison is about; also where it is read as a wider type that holds it exactly."""
+    if isinstance(expr, Column):
+        return expr
+    if not isinstance(expr, Cast) or not isinstance(expr.arg, Column) or not expr.arg.type.is_integer:
+        return None
+    if expr.type.is_integer and INTEGER_BITS[expr.type.kind] >= INTEGER_BITS[expr.arg.type.kind]:
+        return expr.arg
+    if expr.type == DOUBLE:
+        domain = env[expr.arg.name]
+        narrow_type = INTEGER_BITS[expr.arg.type.kind] <= 32
+        if narrow_type or (domain.is_bounded and max(abs(bound) for bound in domain.bounds) <= 2**53):
+            return expr.arg
+    return None
+
+
+FLIPPED_OPERATORS = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+NEGATED_OPERATORS = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+_COMPARISONS: dict[str, Callable[[Fraction, Fraction], bool]] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+def _exclude_values(domain: Domain, values: tuple[Scalar, ...]) -> Domain:
+    if domain.values is None:
+        return domain
+    excluded = frozenset(values)
+    return replace(domain, values=tuple(value for value in domain.values if value not in excluded))
+
+
+def narrow_domain(domain: Domain, op: str, literal: Literal) -> Domain:
+    """What a comparison with a literal leaves of a domain, NULL aside."""
+    if literal.value is None:
+        return domain
+    if op == "=":
+        return _restrict_to_values(domain, (literal.value,))
+    if op == "<>":
+        return _exclude_values(domain, (literal.value,))
+    if not (domain.type.is_number or domain.type.is_time):
+        return domain
+    return _narrow_bounds(domain, op, to_number(literal.value))
+
+
+def _narrow_bounds(domain: Domain, op: str, number: Fraction) -> Domain:
+    lower, upper = domain.lower, domain.upper
+    if op in (">", ">="):
+        lower = number if lower is None else max(lower, number)
+    else:
+        upper = number if upper is None else min(upper, number)
+    if domain.type.is_integer or domain.type.is_time:  # days and microseconds are whole too
+        lower = _round_inward(lower, op == ">" and lower == number, 1)
+        upper = _round_inward(upper, op == "<" and upper == number, -1)
+    values = domain.values
+    if values is not None:
+        values = tuple(value for value in values if _COMPARISONS[op](to_number(value), number))
+    if lower is not None and upper is not None and lower > upper:  # no row is left; any bounds hold
+        lower = upper = next((bound for bound in (domain.lower, domain.upper) if bound is not None), Fraction(0))
+        values = ()
+    return replace(domain, lower=lower, upper=upper, values=values)
+
+
+def _round_inward(bound: Fraction | None, strict: bool, inward: int) -> Fraction | None:
+    """The bound of whole numbers that are past it (or strictly past it)."""
+    if bound is None:
+        return None
+    rounded = Fraction(bound.__ceil__() if inward > 0 else bound.__floor__())
+    return rounded + inward if strict and rounded == bound else rounded
+
+
+def _restrict_to_values(domain: Domain, values: tuple[Scalar, ...]) -> Domain:
+    # As values of the column's type: 0.1 and 1e-1 are one double, and must be one group.
+    allowed = tuple(
+        dict.fromkeys(value_as_type(value, domain.type) for value in values if _is_possible_value(domain, value))
+    )
+    lower, upper = domain.lower, domain.upper
+    if allowed and (domain.type.is_number or domain.type.is_time):
+        numbers = [to_number(value) for value in allowed]
+        lower, upper = min(numbers), max(numbers)
+    return replace(domain, values=allowed, lower=lower, upper=upper)
+
+
+def value_as_type(value: Scalar, type_: Type) -> Scalar:
+    if type_.is_float and isinstance(value, int | float | Decimal):
+        return float(value) + 0.0
+    if type_.is_integer and isinstance(value, int | float | Decimal):
+        return int(value)
+    return value
+
+
+def _is_possible_value(domain: Domain, value: Scalar) -> bool:
+    if domain.values is not None:
+        return value in domain.values
+    if domain.type.is_number or domain.type.is_time:
+        number = to_number(value)
+        steps = number * 10 ** (domain.type.scale or 0)
+        if (domain.type.is_integer or domain.type.kind is Kind.DECIMAL) and steps.denominator != 1:
+            return False
+        if domain.type.is_float:  # rows are clipped to the doubles nearest to the bounds
+            lower, upper = (None if b is None else Fraction(float(b)) for b in (domain.lower, domain.upper))
+            number = Fraction(float(number))
+        else:
+            lower, upper = domain.lower, domain.upper
+        return (lower is None or lower <= number) and (upper is None or number <= upper)
+    return True
+
+
 # Which values of a column can make an expression fall into a range, where the expression never decreases with it.
 #
 #     extract(year FROM day) from 2024 to 2024   →  day from 2024-01-01 to 2024-12-31
@@ -220,272 +489,3 @@ def formatted_range(call: Call, domain: Domain, keep: Callable[[str], bool]) -> 
     return _range_from_microseconds(
         Range(to_number(matching[0]), to_number(next_period(part, matching[-1])) - 1), domain.type
     )
-
-
-Environment = Mapping[str, Domain]
-
-
-class EnforcedDomains(dict[str, Domain]):
-    """Domains that hold for every row that an engine may look at, also those that a condition drops.
-
-    Engines reorder conditions, so an expression may meet rows that another condition is about to drop.
-    """
-
-
-def narrow_where(env: Environment, condition: Expr) -> dict[str, Domain]:
-    """The domains of the rows for which the condition is true."""
-    if isinstance(env, EnforcedDomains):
-        return env
-    result = dict(env)
-    for part in split_conjuncts(condition):
-        if isinstance(part, Or):
-            result = _narrow_disjunction(result, part)
-            continue
-        constraint = _column_constraint(part, env) or _constraint_through_functions(part, env)
-        if constraint is not None:
-            column, change = constraint
-            result[column.name] = change(result[column.name].with_nullable(False))
-    return result
-
-
-def _narrow_disjunction(env: dict[str, Domain], condition: Or) -> dict[str, Domain]:
-    """What the rows of all branches can be; a branch that no row can meet has none."""
-    names = columns_of(condition) & env.keys()
-    branches = [_narrow_branch(env, part) for part in disjuncts(condition) if not _is_never_true(part)]
-    possible = [b for b in branches if not any(b[name].values == () and not b[name].nullable for name in names)]
-    if len(possible) < 2:
-        return (possible or branches or [env])[0]
-    return env | {name: union_of_domains(tuple(branch[name] for branch in possible), env[name].type) for name in names}
-
-
-def _narrow_branch(env: dict[str, Domain], part: Expr) -> dict[str, Domain]:
-    if isinstance(part, IsNull) and isinstance(part.arg, Column):
-        return env | {part.arg.name: replace(env[part.arg.name], values=())}
-    return narrow_where(env, part)
-
-
-def _is_never_true(part: Expr) -> bool:
-    return isinstance(part, Literal) and part.value is not True
-
-
-def narrow_unless(env: Environment, condition: Expr) -> dict[str, Domain]:
-    """The domains of the rows for which the condition is not true: false, or NULL because the column is."""
-    if isinstance(env, EnforcedDomains):
-        return env
-    result = dict(env)
-    for part in disjuncts(condition):
-        negation = part.arg if isinstance(part, Not) else negate_condition(part)
-        constraint = _column_constraint(negation, env)
-        if constraint is not None:
-            column, change = constraint
-            before = result[column.name]
-            keeps_null = before.nullable and not isinstance(part, IsNull)
-            result[column.name] = change(before).with_nullable(keeps_null)
-    return result
-
-
-def disjuncts(condition: Expr) -> tuple[Expr, ...]:
-    """The parts of a condition of which none is true where it is not."""
-    if isinstance(condition, Or):
-        return tuple(part for arg in condition.args for part in disjuncts(arg))
-    return (condition,)
-
-
-def negate_condition(condition: Expr) -> Expr:
-    if isinstance(condition, Compare):
-        return Compare(_NEGATED_OPERATORS[condition.op], condition.left, condition.right)
-    return Not(condition)
-
-
-DomainChange = Callable[[Domain], Domain]
-
-
-def _column_constraint(part: Expr, env: Environment) -> tuple[Column, DomainChange] | None:
-    """The column that a condition is about, and what it leaves of the column's domain."""
-    match part:
-        case Compare(op, left, Literal() as literal) if (column := _compared_column(left, env)) is not None:
-            return None if literal.value is None else (column, lambda domain: narrow_domain(domain, op, literal))
-        case Compare(op, Literal() as literal, right) if (column := _compared_column(right, env)) is not None:
-            flipped = FLIPPED_OPERATORS[op]
-            return None if literal.value is None else (column, lambda domain: narrow_domain(domain, flipped, literal))
-        case Not(InList(arg, values)) if (column := _compared_column(arg, env)) is not None:
-            return column, lambda domain: _exclude_values(domain, tuple(v.value for v in values if v.value is not None))
-        case InList(Column() as column, values):
-            return column, lambda domain: _restrict_to_values(
-                domain, tuple(v.value for v in values if v.value is not None)
-            )
-        case Not(IsNull(Column() as column)):
-            return column, lambda domain: domain
-        case Column() as column:
-            return column, lambda domain: _restrict_to_values(domain, (True,))
-        case Not(Column() as column):
-            return column, lambda domain: _restrict_to_values(domain, (False,))
-        case Literal() | Compare() | And() | Or() | Not() | IsNull() | InList() | Arithmetic() | Case() | Cast():
-            return None
-        case Call() | Clip() | Quantise() | HoleValue() | InHole():
-            return None
-        case _:
-            assert_never(part)
-
-
-def _constraint_through_functions(part: Expr, env: Environment) -> tuple[Column, DomainChange] | None:
-    """The same where functions that never decrease stand around the column.
-
-    Only for rows for which the condition is true: where it is not, the function may be NULL though its column is not.
-    """
-    match part:
-        case Compare(op, Call(args=(Column() as printed, Literal())) as call, Literal(str() as text)):
-            return _range_constraint(
-                printed, formatted_range(call, env[printed.name], lambda value: TEXT_COMPARISONS[op](value, text))
-            )
-        case InList(Call(args=(Column() as printed, Literal())) as call, values) if call.type == TEXT:
-            texts = [value.value for value in values]
-            return _range_constraint(printed, formatted_range(call, env[printed.name], lambda value: value in texts))
-        case Not(InList(Call(args=(Column() as printed, Literal())) as call, values)) if call.type == TEXT:
-            excluded = [value.value for value in values]
-            return _range_constraint(
-                printed, formatted_range(call, env[printed.name], lambda value: value not in excluded)
-            )
-        case Compare(op, left, Literal(value)) if value is not None:
-            return _constraint_by_preimage(left, comparison_range(op, value, left.type), env)
-        case Compare(op, Literal(value), right) if value is not None:
-            return _constraint_by_preimage(right, comparison_range(FLIPPED_OPERATORS[op], value, right.type), env)
-        case InList(arg, values):
-            return _constraint_by_preimage(arg, in_list_range(values, arg.type), env)
-        case Column() | Literal() | Compare() | And() | Or() | Not() | IsNull() | Arithmetic() | Case() | Cast():
-            return None
-        case Call() | Clip() | Quantise() | HoleValue() | InHole():
-            return None
-        case _:
-            assert_never(part)
-
-
-def _constraint_by_preimage(expr: Expr, within: Range | None, env: Environment) -> tuple[Column, DomainChange] | None:
-    column = _compared_column(expr, env)
-    while within is not None and column is None:
-        below = find_preimage(expr, within)
-        if below is None:
-            return None
-        expr, within = below
-        column = _compared_column(expr, env)
-    return None if column is None else _range_constraint(column, within)
-
-
-def _range_constraint(column: Column, within: Range | None) -> tuple[Column, DomainChange] | None:
-    return None if within is None else (column, lambda domain: _narrow_to_range(domain, within))
-
-
-def _narrow_to_range(domain: Domain, within: Range) -> Domain:
-    for op, bound in ((">=", within.lower), ("<=", within.upper)):
-        domain = domain if bound is None else _narrow_bounds(domain, op, bound)
-    return domain
-
-
-def _compared_column(expr: Expr, env: Environment) -> Column | None:
-    """The column that a comparison is about; also where it is read as a wider type that holds it exactly."""
-    if isinstance(expr, Column):
-        return expr
-    if not isinstance(expr, Cast) or not isinstance(expr.arg, Column) or not expr.arg.type.is_integer:
-        return None
-    if expr.type.is_integer and INTEGER_BITS[expr.type.kind] >= INTEGER_BITS[expr.arg.type.kind]:
-        return expr.arg
-    if expr.type == DOUBLE:
-        domain = env[expr.arg.name]
-        narrow_type = INTEGER_BITS[expr.arg.type.kind] <= 32
-        if narrow_type or (domain.is_bounded and max(abs(bound) for bound in domain.bounds) <= 2**53):
-            return expr.arg
-    return None
-
-
-FLIPPED_OPERATORS = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_NEGATED_OPERATORS = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-
-_COMPARISONS: dict[str, Callable[[Fraction, Fraction], bool]] = {
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
-
-
-def _exclude_values(domain: Domain, values: tuple[Scalar, ...]) -> Domain:
-    if domain.values is None:
-        return domain
-    excluded = frozenset(values)
-    return replace(domain, values=tuple(value for value in domain.values if value not in excluded))
-
-
-def narrow_domain(domain: Domain, op: str, literal: Literal) -> Domain:
-    """What a comparison with a literal leaves of a domain, NULL aside."""
-    if literal.value is None:
-        return domain
-    if op == "=":
-        return _restrict_to_values(domain, (literal.value,))
-    if op == "<>":
-        return _exclude_values(domain, (literal.value,))
-    if not (domain.type.is_number or domain.type.is_time):
-        return domain
-    return _narrow_bounds(domain, op, to_number(literal.value))
-
-
-def _narrow_bounds(domain: Domain, op: str, number: Fraction) -> Domain:
-    lower, upper = domain.lower, domain.upper
-    if op in (">", ">="):
-        lower = number if lower is None else max(lower, number)
-    else:
-        upper = number if upper is None else min(upper, number)
-    if domain.type.is_integer or domain.type.is_time:  # days and microseconds are whole too
-        lower = _round_inward(lower, op == ">" and lower == number, 1)
-        upper = _round_inward(upper, op == "<" and upper == number, -1)
-    values = domain.values
-    if values is not None:
-        values = tuple(value for value in values if _COMPARISONS[op](to_number(value), number))
-    if lower is not None and upper is not None and lower > upper:  # no row is left; any bounds hold
-        lower = upper = next((bound for bound in (domain.lower, domain.upper) if bound is not None), Fraction(0))
-        values = ()
-    return replace(domain, lower=lower, upper=upper, values=values)
-
-
-def _round_inward(bound: Fraction | None, strict: bool, inward: int) -> Fraction | None:
-    """The bound of whole numbers that are past it (or strictly past it)."""
-    if bound is None:
-        return None
-    rounded = Fraction(bound.__ceil__() if inward > 0 else bound.__floor__())
-    return rounded + inward if strict and rounded == bound else rounded
-
-
-def _restrict_to_values(domain: Domain, values: tuple[Scalar, ...]) -> Domain:
-    # As values of the column's type: 0.1 and 1e-1 are one double, and must be one group.
-    allowed = tuple(
-        dict.fromkeys(value_as_type(value, domain.type) for value in values if _is_possible_value(domain, value))
-    )
-    lower, upper = domain.lower, domain.upper
-    if allowed and (domain.type.is_number or domain.type.is_time):
-        numbers = [to_number(value) for value in allowed]
-        lower, upper = min(numbers), max(numbers)
-    return replace(domain, values=allowed, lower=lower, upper=upper)
-
-
-def value_as_type(value: Scalar, type_: Type) -> Scalar:
-    if type_.is_float and isinstance(value, int | float | Decimal):
-        return float(value) + 0.0
-    if type_.is_integer and isinstance(value, int | float | Decimal):
-        return int(value)
-    return value
-
-
-def _is_possible_value(domain: Domain, value: Scalar) -> bool:
-    if domain.values is not None:
-        return value in domain.values
-    if domain.type.is_number or domain.type.is_time:
-        number = to_number(value)
-        steps = number * 10 ** (domain.type.scale or 0)
-        if (domain.type.is_integer or domain.type.kind is Kind.DECIMAL) and steps.denominator != 1:
-            return False
-        if domain.type.is_float:  # rows are clipped to the doubles nearest to the bounds
-            lower, upper = (None if b is None else Fraction(float(b)) for b in (domain.lower, domain.upper))
-            number = Fraction(float(number))
-        else:
-            lower, upper = domain.lower, domain.upper
-        return (lower is None or lower <= number) and (upper is None or number <= upper)
-    return True

@@ -30,6 +30,7 @@ from dpsql.compiler.plan.relations import Rows
 from dpsql.errors import InternalError, UnboundedContribution
 from dpsql.privacy.noise import Sensitivity
 from dpsql.privacy.weighted_rows import UnitMass
+from dpsql.schema.model import Neighbors, Resolved
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,11 @@ class Neighboring:
 
     change_one: bool
     group_size: int
+
+
+def neighboring_of(resolved: Resolved) -> Neighboring:
+    privacy = resolved.schema.privacy
+    return Neighboring(privacy.neighbors is Neighbors.CHANGE_ONE, privacy.group_size)
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,7 @@ class SensitivityBound:
 
 @dataclass(frozen=True)
 class _Norms:
-    """Of what one unit contributes to the cells of a bundle."""
+    """The norms of what one unit contributes to the cells of a bundle."""
 
     l1: int
     l2_squared: int
@@ -165,7 +171,7 @@ def _bundle_norms(part: Sum, bundle: Bundle, gather: Gather) -> _Norms:
 
 
 def _rows_per_unit(node: Rows | Distinct) -> int:
-    """Of distinct pairs, those that only this unit brings come and go with it: at most as many as it keeps."""
+    """How many rows of a unit count: of distinct pairs that only this unit has, at most those that it keeps."""
     if isinstance(node, Distinct) and node.limit is not None:
         return node.limit
     rows = derive_unit_facts(node.input if isinstance(node, Distinct) else node).rows

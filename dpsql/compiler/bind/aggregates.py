@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal as One
 from typing import assert_never
 
 from sqlglot import exp
@@ -147,7 +147,7 @@ def _unsupported_aggregate_error(node: exp.Expr) -> Unsupported:
 
 
 def measure_type(measure: Measure) -> Type:
-    """Of one answer; where the answer is a list or a map (`container_of`), of the values in it."""
+    """The type of the measure's answer; of the values in it where that is a list or a map (`container_of`)."""
     match measure:
         case SumValues(arg):
             return sum_type(arg.type)
@@ -238,7 +238,7 @@ def _bind_mean(node: exp.Expr, scope: Scope) -> Measure:
     )
 
 
-def _bind_sum_or_mean(node: exp.Expr, arg: exp.Expr, scope: Scope, function: One["sum", "mean"]) -> Measure:
+def _bind_sum_or_mean(node: exp.Expr, arg: exp.Expr, scope: Scope, function: typing.Literal["sum", "mean"]) -> Measure:
     if not isinstance(node, exp.Anonymous):
         refuse_other_args(node, "this")
     span = span_of(node)

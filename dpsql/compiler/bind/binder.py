@@ -18,13 +18,10 @@ from dpsql.compiler.bind.joins import bind_join_tree, has_subquery, order_inner_
 from dpsql.compiler.bind.lateral import bind_lateral
 from dpsql.compiler.bind.outputs import output_name
 from dpsql.compiler.bind.per_unit import bind_per_unit_select, groups_by_unit
-from dpsql.compiler.bind.relation import BoundRelation as BoundRelation
+from dpsql.compiler.bind.relation import BoundRelation
 from dpsql.compiler.bind.scope import BoundColumn, ColumnNamer, Scope, expand_star, is_star
-from dpsql.compiler.bind.scope import expand_plain_star as expand_plain_star
 from dpsql.compiler.bind.set_operations import bind_set_operation
-from dpsql.compiler.bind.sources import Ctes as Ctes
-from dpsql.compiler.bind.sources import bind_source
-from dpsql.compiler.bind.sources import require_table as require_table
+from dpsql.compiler.bind.sources import Ctes, bind_source
 from dpsql.compiler.bind.subqueries import bind_subquery_or_window
 from dpsql.compiler.bind.windows import refuse_row_selection, refuse_windows
 from dpsql.compiler.parse.dialect import refuse_other_args, span_of
@@ -36,7 +33,7 @@ from dpsql.schema.model import Schema
 
 
 class RuntimeParameterBinder(Protocol):
-    """What is not over private rows, within a block that is: it becomes holes that earlier steps fill."""
+    """Binds sub-queries that are not over private rows, within a block that is: earlier steps fill in their values."""
 
     def is_owned(self, query: exp.Expr) -> bool:
         """Whether a query or source would give out private rows."""

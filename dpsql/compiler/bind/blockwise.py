@@ -6,21 +6,21 @@ one of them, and the expression around them as any expression of doubles, in the
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Literal as One
 from typing import get_args
 
 from sqlglot import exp
 
 from dpsql.compiler.bind.calls import read_arguments, read_number_literal, require_integer_between
-from dpsql.compiler.bind.coercion import coerce_number_literal
+from dpsql.compiler.bind.coercion import coerce_number_literal, null_unless
 from dpsql.compiler.bind.expressions import bind_condition, bind_expr
 from dpsql.compiler.bind.scope import BoundColumn, Scope, SourceScope
 from dpsql.compiler.parse.dialect import refuse_other_args, span_of, sql_name_of
 from dpsql.compiler.parse.literals import parse_exact_number
-from dpsql.compiler.plan.expressions import Case, Column, Expr, Literal
+from dpsql.compiler.plan.expressions import Column, Expr, Literal
 from dpsql.compiler.plan.measures import MAX_BLOCKS, BlockAggregate, BlockFunction, Blockwise, Statistic
 from dpsql.errors import GroupingError, InvalidParameter, TypeMismatch, Unsupported
 from dpsql.types import BIGINT, DOUBLE
@@ -88,7 +88,7 @@ def bind_blockwise(node: exp.Expr, scope: Scope, is_aggregate: Callable[[exp.Exp
 
 
 def filter_blockwise(measure: Blockwise, where: Callable[[Expr], Expr]) -> Blockwise:
-    """Of the rows where a condition holds; `where` makes NULL of an argument elsewhere."""
+    """The measure over the rows where a condition holds; `where` makes an argument NULL in all others."""
 
     def filter_aggregate(aggregate: BlockAggregate) -> BlockAggregate:
         if aggregate.arg is None:
@@ -102,7 +102,7 @@ def filter_blockwise(measure: Blockwise, where: Callable[[Expr], Expr]) -> Block
 # --- what stands behind the statistic --------------------------------------------------------------------------------
 
 
-def _read_combine(node: exp.Expr | None, whole: exp.Expr) -> One["mean", "median"]:
+def _read_combine(node: exp.Expr | None, whole: exp.Expr) -> typing.Literal["mean", "median"]:
     text = str(node.this).lower() if isinstance(node, exp.Literal) and node.args.get("is_string") else ""
     if node is None or text == "mean":
         return "mean"
@@ -168,14 +168,14 @@ class _StatisticAggregates:
                 refuse_other_args(node.expression, "this")
                 inner, condition = self._bind_aggregate(node.this), bind_condition(node.expression.this, self.scope)
                 if inner.arg is None:
-                    return BlockAggregate("", "count", _null_unless_met(condition, Literal(1, BIGINT)))
-                return replace(inner, arg=_null_unless_met(condition, inner.arg))
+                    return BlockAggregate("", "count", null_unless(condition, Literal(1, BIGINT)))
+                return replace(inner, arg=null_unless(condition, inner.arg))
             case exp.Count():
                 return self._bind_count(node)
             case exp.CountIf():
                 refuse_other_args(node, "this")
                 return BlockAggregate(
-                    "", "count", _null_unless_met(bind_condition(node.this, self.scope), Literal(1, BIGINT))
+                    "", "count", null_unless(bind_condition(node.this, self.scope), Literal(1, BIGINT))
                 )
             case exp.WithinGroup():
                 return self._bind_within_group(node)
@@ -269,10 +269,6 @@ def _bind_statistic(aggregates: _StatisticAggregates, result: exp.Expr, written:
     if not bound.type.is_number:
         raise TypeMismatch(f"BLOCKWISE needs a statistic that is a number, not {bound.type}", span=span_of(written))
     return bound
-
-
-def _null_unless_met(condition: Expr, arg: Expr) -> Expr:
-    return Case(((condition, arg),), Literal(None, arg.type), arg.type)
 
 
 def _function_name_of(node: exp.Expr) -> str:

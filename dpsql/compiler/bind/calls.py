@@ -6,6 +6,7 @@ others, and a literal, so that nothing of it reaches the engine.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from difflib import get_close_matches
 from fractions import Fraction
 from itertools import product
@@ -21,6 +22,9 @@ from dpsql.compiler.parse.literals import parse_exact_number
 from dpsql.compiler.plan.expressions import Call, Clip, Expr, Literal
 from dpsql.errors import InvalidParameter, InvalidSyntax, TypeMismatch, UnknownFunction, Unsupported
 from dpsql.types import BIGINT, DOUBLE, TEXT, TIMESTAMP, Type, integer_range
+
+BindChild = Callable[[exp.Expr], Expr]
+"""Binds a part of the expression that is being bound."""
 
 _SUGGESTED_FUNCTIONS = (
     *(name for name, function in FUNCTIONS.items() if function.written),

@@ -12,7 +12,7 @@ from sqlglot import exp
 from dpsql.compiler.functions.calendar import convert_time
 from dpsql.compiler.functions.logical import find_common_type
 from dpsql.compiler.parse.dialect import refuse_other_args, span_of
-from dpsql.compiler.plan.expressions import Cast, Expr, Literal
+from dpsql.compiler.plan.expressions import Case, Cast, Expr, Literal
 from dpsql.errors import InvalidSyntax, TypeMismatch
 from dpsql.types import BIGINT, DOUBLE, TEXT, Kind, Type, decimal_type, integer_range
 
@@ -180,3 +180,8 @@ def coerce_number_literal(arg: Expr, node: exp.Expr) -> Expr:
         if converted is not None:
             return converted
     raise TypeMismatch("this text is not a number", span=span_of(node))
+
+
+def null_unless(condition: Expr, arg: Expr) -> Expr:
+    """The argument where the condition is true, else NULL: what FILTER and COUNTIF leave of it."""
+    return Case(((condition, arg),), Literal(None, arg.type), arg.type)

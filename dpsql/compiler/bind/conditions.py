@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from sqlglot import exp
 
-from dpsql.compiler.bind.calls import build_call
+from dpsql.compiler.bind.calls import BindChild, build_call
 from dpsql.compiler.bind.coercion import unify_types
 from dpsql.compiler.bind.datetime import bind_comparison_sides
 from dpsql.compiler.parse.dialect import refuse_other_args, span_of
 from dpsql.compiler.plan.expressions import FALSE, TRUE, And, Call, Compare, Expr, InList, IsNull, Literal, Not, Or
 from dpsql.errors import TypeMismatch, Unsupported
 from dpsql.types import BOOLEAN, TEXT
-
-BindChild = Callable[[exp.Expr], Expr]
 
 COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",

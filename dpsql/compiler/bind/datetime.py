@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Decimal
 
 from sqlglot import exp
 
-from dpsql.compiler.bind.calls import build_call
+from dpsql.compiler.bind.calls import BindChild, build_call
 from dpsql.compiler.bind.coercion import coerce
 from dpsql.compiler.functions.calendar import DAY_MICROSECONDS, EXTRACTIONS, FIXED_UNITS, TRUNCATIONS, canonical_part
 from dpsql.compiler.functions.date_formats import UnknownFormat, parse_to_char_format, strptime_format
@@ -23,7 +22,6 @@ from dpsql.types import BIGINT, DATE, INTEGER, MICROSECOND_INTERVAL, TEXT, TIMES
 
 # Intervals over private rows: differences of moments, literals that they are compared with, and their parts.
 
-BindChild = Callable[[exp.Expr], Expr]
 
 _INTERVAL_PARTS_HINT = ("EXTRACT(epoch FROM to - from) gives all seconds; its parts are day, hour, minute and second. "
           "EXTRACT(year FROM AGE(to, from)) counts years.")  # fmt: skip

@@ -31,7 +31,8 @@ from dpsql.errors import InvalidSyntax, NotPrivate, Unsupported
 from dpsql.schema.model import Schema
 
 if TYPE_CHECKING:
-    from dpsql.compiler.bind.binder import Binder, Ctes
+    from dpsql.compiler.bind.binder import Binder
+    from dpsql.compiler.bind.sources import Ctes
 
 UNMATCHED_ROWS_NOTICE = (
     "rows without a privacy unit are not counted: in a LEFT JOIN from public rows to private ones, COUNT(*) counts"

@@ -33,7 +33,8 @@ from dpsql.compiler.plan.expressions import Expr
 from dpsql.errors import Unsupported
 
 if TYPE_CHECKING:
-    from dpsql.compiler.bind.binder import Binder, Ctes
+    from dpsql.compiler.bind.binder import Binder
+    from dpsql.compiler.bind.sources import Ctes
 
 
 def bind_lateral(binder: Binder, left: BoundRelation, join: exp.Join, ctes: Ctes) -> BoundRelation:

@@ -348,7 +348,7 @@ class UnitGrouping:
         self.measures.append(pick or bind_unit_measure(node, name, self.below.scope))
 
     def check_levels(self) -> None:
-        """What is grouped reads the rows below, not the block around a sub-select."""
+        """Refuse keys and measures that read the block around a sub-select instead of the rows below."""
         exprs = [key.expr for key in self.keys] + [m.arg for m in self.measures if m.arg is not None]
         if any(not columns_of(expr) <= self.below.names for expr in exprs):
             raise nesting_level_error(self.select)

@@ -220,8 +220,8 @@ def bind_scored_aggregate(node: exp.Expr, scope: Scope, bind_score: BindScore) -
     value, score = _bind_candidate(args[0], scope, node), bind_score(args[1], scope)
     if not isinstance(score, Score):
         raise Unsupported(
-            f"{sql_name_of(node)} compares values by a count or a sum: of a ratio, one privacy unit could "
-            "move all of it",
+            f"{sql_name_of(node)} compares values by a count or a sum: "
+            "of a ratio, one privacy unit could move all of it",
             hint="Compare by COUNT(*), COUNT(DISTINCT unit) or SUM(x), or ask for the averages with GROUP BY.",
             span=span_of(args[1]) or span_of(node),
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dpsql.compiler.bind.coercion import coerce_number_literal
+from dpsql.compiler.bind.coercion import coerce_number_literal, null_unless
 from dpsql.compiler.bind.expressions import bind_condition, bind_expr
 from dpsql.compiler.bind.relation import BoundRelation, nesting_level_error
 from dpsql.compiler.bind.scope import ColumnNamer, Scope
@@ -206,16 +206,16 @@ class UnitPickBinder:
         function, by = "max" if isinstance(node, exp.ArgMax) else "min", make_comparable(by)
         counts: Expr = Not(IsNull(value))
         counts = counts if where is None else And((counts, where))
-        top = self._add_window(function, (_null_unless(counts, by),), self.keys, (), None, by.type)
-        return UnitMeasure(name, function, _null_unless(And((counts, Compare("=", by, top))), value), value.type)
+        top = self._add_window(function, (null_unless(counts, by),), self.keys, (), None, by.type)
+        return UnitMeasure(name, function, null_unless(And((counts, Compare("=", by, top))), value), value.type)
 
     def _bind_mode(self, node: exp.Expr, name: str, where: Expr | None) -> UnitMeasure:
         refuse_other_args(node, "this")
         value = self._bind_part(node.this, node)
-        value = value if where is None else _null_unless(where, value)
+        value = value if where is None else null_unless(where, value)
         count = self._add_window("count", (value,), (*self.keys, make_comparable(value)), (), None, BIGINT)
         max_count = self._add_window("max", (count,), self.keys, (), None, BIGINT)
-        return UnitMeasure(name, "min", _null_unless(Compare("=", count, max_count), value), value.type)
+        return UnitMeasure(name, "min", null_unless(Compare("=", count, max_count), value), value.type)
 
     def _bind_first_or_last(self, node: exp.Expr, name: str) -> UnitMeasure:
         if isinstance(node, exp.Filter):
@@ -261,7 +261,3 @@ class UnitPickBinder:
 def make_comparable(arg: Expr) -> Expr:
     """NaN and infinities are no values, and -0.0 is 0.0, as they are for the grouping above."""
     return Call("finite", (arg,), DOUBLE) if arg.type.is_float else arg
-
-
-def _null_unless(condition: Expr, arg: Expr) -> Expr:
-    return Case(((condition, arg),), Literal(None, arg.type), arg.type)

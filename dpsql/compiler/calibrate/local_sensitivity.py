@@ -30,10 +30,10 @@ from dpsql.privacy.median import (
     SmoothMedian,
     calibrate_propose_test_release,
     calibrate_smooth_median,
+    units_for_precision,
+    units_to_pass_test,
     worst_scale,
 )
-from dpsql.privacy.median import units_for_precision as units_smoothed
-from dpsql.privacy.median import units_to_pass_test as units_tested
 from dpsql.privacy.noise import Laplace, standard_error
 from dpsql.privacy.release_spec import BinPicks
 from dpsql.types import Kind
@@ -164,9 +164,8 @@ def few_blocks_notices(choice: BinPicks | None, measures: tuple[Measure, ...]) -
     enough = math.ceil(4 * off / 10) * 10
     more = f"{enough} blocks or more, " if enough <= MAX_BLOCKS else ""
     return [
-        f"the median of {blocks} blocks is little but noise: it may be off by "
-        f"{format_rounded_up(Fraction(off))} of them by rank"
-        f" (95 %); take {more}a larger epsilon, or combine => 'mean'"
+        f"the median of {blocks} blocks is little but noise: it may be off by {format_rounded_up(Fraction(off))} of"
+        f" them by rank (95 %); take {more}a larger epsilon, or combine => 'mean'"
     ]
 
 
@@ -190,13 +189,13 @@ def _compare_with_exponential(
     rarely = f"the exponential mechanism at the same rho is within {rows} rows by rank on any data (95 %)"
     match mechanism:
         case SmoothMedian():
-            units = units_smoothed(mechanism, RANGE_HUNDREDTH)
+            units = units_for_precision(mechanism, RANGE_HUNDREDTH)
             return (
                 f"smooth sensitivity is rarely better: with fewer than {units} units in a group, wherever their values"
                 f" lie, its noise is wider than a hundredth of the range; {rarely}"
             )
         case ProposeTestRelease():
-            units = units_tested(mechanism)
+            units = units_to_pass_test(mechanism)
             width = format_rounded_up(Fraction(math.log(20)) * mechanism.noise_scale * bins.grid / _proposal_unit(bins))
             return (
                 f"ptr is rarely better: with fewer than {units} units in a group, wherever their values lie, it has no"

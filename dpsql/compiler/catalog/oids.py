@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from dpsql.compiler.catalog import pg_catalog as functions
 from dpsql.compiler.catalog.builtin import load_relations, load_rows
 from dpsql.compiler.catalog.objects import NAMESPACE_OIDS, OWNER_NAME, OWNER_OID, objects_of
 from dpsql.compiler.catalog.pg_catalog import (
     constraint_definitions,
+    function_signatures,
     index_definition,
     load_types,
     quote_ident,
@@ -107,7 +107,7 @@ def type_rows(schema: Schema) -> Iterator[tuple[int, str, bool, str | None, str,
 
 
 def type_names(schema: Schema) -> Iterator[tuple[str, int]]:
-    """All ways to write each."""
+    """Every spelling of a type, with its number."""
     arrays = {oid: int(row["typarray"]) for oid, row in load_types().items()}
     oids = type_oids()
     others = {"int": "int4", "decimal": "numeric", "timestamp without time zone": "timestamp", "float": "float8",
@@ -124,7 +124,7 @@ def type_names(schema: Schema) -> Iterator[tuple[str, int]]:
 
 
 def comment_rows(schema: Schema, described: list[tuple[object, ...]]) -> Iterator[tuple[int, str, int, str]]:
-    """Of pg_description's rows: object, the catalog that lists it, column, text."""
+    """Rows of pg_description: object, the catalog that lists it, column, text."""
     named = {catalog.oid: catalog.name for catalog in load_relations().values()}
     for object_, class_, position, text in described:
         yield int(str(object_)), named[int(str(class_))], int(str(position)), str(text)
@@ -154,7 +154,7 @@ def procedure_rows() -> Iterator[tuple[int, str, str, str, str | None, str]]:
     names = {row[0]: str(row[1]) for row in load_rows("pg_proc")}
     for oid, arguments, identity, result, signature in load_rows("procedures"):
         yield int(str(oid)), names[oid], str(arguments), str(identity), result, str(signature)
-    for number, arguments_text, identity_text, result, signature in functions.function_signatures():
+    for number, arguments_text, identity_text, result, signature in function_signatures():
         yield number, signature.split("(")[0], arguments_text, identity_text, result, signature
 
 

@@ -269,7 +269,7 @@ def constraint_definitions(objects: CatalogObjects) -> Iterator[tuple[int, str]]
 
 
 def pg_rewrite_rows(schema: Schema) -> Iterator[RowValues]:
-    """Views are rules, to PostgreSQL."""
+    """Rows of pg_rewrite: to PostgreSQL, a view is a rule."""
     for index, relation in enumerate(relation for relation in objects_of(schema).relations if relation.kind == "v"):
         yield {"oid": 15000 + index, "rulename": "_RETURN", "ev_class": relation.oid, "ev_type": "1", "ev_enabled": "O",
                "is_instead": True, "ev_qual": "<>", "ev_action": "<>"}  # fmt: skip

@@ -224,7 +224,7 @@ def _current_setting(node: exp.Expr, identity: Identity) -> exp.Expr:
 
 
 def _setting_of_row(node: exp.Expr, identity: Identity) -> exp.Expr:
-    """Of a name that a row has."""
+    """`current_setting` of a name that differs from row to row."""
     if not node.expressions:
         raise Unsupported("current_setting takes the name of a setting", span=span_of(node))
     cases = [exp.If(this=exp.Literal.string(name.lower()), true=exp.Literal.string(value)) for name, value in

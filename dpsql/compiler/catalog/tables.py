@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from dpsql.compiler.catalog import information_schema as information
-from dpsql.compiler.catalog import pg_catalog as system
+from dpsql.compiler.catalog import information_schema, pg_catalog
 from dpsql.compiler.catalog.builtin import (
     CATALOG_SCHEMAS,
     Attribute,
@@ -87,7 +86,9 @@ def rows_of_schema(schema: Schema, relation: CatalogRelation) -> list[CatalogRow
         result += [
             _parse_row(relation, row) for row in load_rows(relation.name) if not _is_replaced(schema, relation, row)
         ]
-    built = (information if relation.place == "information_schema" else system).SCHEMA_ROWS.get(relation.name)
+    built = (information_schema if relation.place == "information_schema" else pg_catalog).SCHEMA_ROWS.get(
+        relation.name
+    )
     values: Iterator[RowValues] = iter(()) if built is None else built(schema)
     result += [_complete_row(relation, row) for row in values]
     if relation.name == "pg_proc":
@@ -97,7 +98,7 @@ def rows_of_schema(schema: Schema, relation: CatalogRelation) -> list[CatalogRow
 
 def _is_replaced(schema: Schema, relation: CatalogRelation, row: tuple[str | None, ...]) -> bool:
     """The comment on `public`, where the schema has one of its own."""
-    public = relation.name == "pg_description" and row[:2] == ("2200", str(system.NAMESPACE_OID))
+    public = relation.name == "pg_description" and row[:2] == ("2200", str(pg_catalog.NAMESPACE_OID))
     return public and schema.description is not None
 
 

@@ -218,7 +218,7 @@ def _annotate_source(source: exp.Expr, scope: TypeScope) -> None:
 
 
 def _function_source_columns(source: exp.Expr, alias: str, scope: TypeScope) -> list[tuple[str, str | None]]:
-    """Of a function in FROM: one column that is named as the function's alias, or those of a list."""
+    """The columns of a function in FROM: one that is named as the function's alias, or those of a list."""
     if isinstance(source, exp.Unnest):
         types = [infer_type(item, scope) for item in source.expressions]
         columns: list[tuple[str, str | None]] = [(alias or "unnest", array_element_type(type_)) for type_ in types]

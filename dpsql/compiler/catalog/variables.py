@@ -102,7 +102,7 @@ class Variables:
         return Variables({**self.changed, variable.name.lower(): _accept_value(variable, value)})
 
     def reset(self, name: str, opened: Variables) -> Variables:
-        """As `opened` has it."""
+        """Set back to the value with which the connection was opened."""
         others = {
             variable_name: value for variable_name, value in self.changed.items() if variable_name != name.lower()
         }

@@ -6,9 +6,7 @@ import datetime as dt
 from collections.abc import Iterator
 from fractions import Fraction
 
-from dpsql.compiler.functions.function import FIRST_DAY as FIRST_DAY
-from dpsql.compiler.functions.function import LAST_DAY as LAST_DAY
-from dpsql.compiler.functions.function import replace_values
+from dpsql.compiler.functions.function import LAST_DAY, replace_values
 from dpsql.schema.domain import EPOCH, Domain, Scalar, to_number
 from dpsql.types import Kind, Type
 
@@ -86,7 +84,7 @@ def datetime_bounds(domain: Domain) -> tuple[dt.datetime, dt.datetime] | None:
 
 
 def extract_part(part: str, at: dt.datetime) -> int:
-    """A part of a moment."""
+    """A part of a date or timestamp, such as its month."""
     within = at.second * 1_000_000 + at.microsecond
     iso = at.isocalendar()
     return {

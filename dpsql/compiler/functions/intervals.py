@@ -12,10 +12,8 @@ from fractions import Fraction
 
 from dpsql.compiler.functions.calendar import (
     DAY_MICROSECONDS,
-    FIRST_DAY,
     FIRST_MODERN_YEAR,
     FIXED_UNITS,
-    LAST_DAY,
     MONTHS_PER_UNIT,
     TRUNCATIONS,
     add_months,
@@ -25,6 +23,8 @@ from dpsql.compiler.functions.calendar import (
 )
 from dpsql.compiler.functions.datetime import null_outside_calendar
 from dpsql.compiler.functions.function import (
+    FIRST_DAY,
+    LAST_DAY,
     MAX_VALUES,
     Domains,
     NotEvaluable,
@@ -117,7 +117,7 @@ def _add_interval_domain(call: Call, args: Domains) -> Domain:
 
 
 def _add_to_values(arg: Domain, interval: IntervalParts) -> Domain:
-    """Of few moments, such as the starts of weeks, each is known."""
+    """The domain of a sum where the times are listed, such as the starts of weeks: each is moved."""
     timestamps = [dt.datetime(v.year, v.month, v.day) if not isinstance(v, dt.datetime) else v
                for v in arg.values or () if isinstance(v, dt.date)]  # fmt: skip
     try:

@@ -203,10 +203,8 @@ def _increasing_function(
 
 def _render_guarded(engine: str, lowest: float, highest: float) -> SqlRenderer:
     def form(call: Call, args: list[str]) -> str:
-        return (
-            f"CASE WHEN {args[0]} BETWEEN {_double_literal(lowest)} AND {_double_literal(highest)} THEN "
-            f"{engine}({args[0]}) END"
-        )
+        bounds = f"{_double_literal(lowest)} AND {_double_literal(highest)}"
+        return f"CASE WHEN {args[0]} BETWEEN {bounds} THEN {engine}({args[0]}) END"
 
     return form
 

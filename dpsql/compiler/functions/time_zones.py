@@ -10,9 +10,17 @@ import datetime as dt
 from difflib import get_close_matches
 from fractions import Fraction
 
-from dpsql.compiler.functions.calendar import DAY_MICROSECONDS, FIRST_DAY, LAST_TIMESTAMP, datetime_bounds
+from dpsql.compiler.functions.calendar import DAY_MICROSECONDS, LAST_TIMESTAMP, datetime_bounds
 from dpsql.compiler.functions.datetime import null_outside_calendar
-from dpsql.compiler.functions.function import Domains, ScalarFunction, Signature, Types, quote_text, text_argument
+from dpsql.compiler.functions.function import (
+    FIRST_DAY,
+    Domains,
+    ScalarFunction,
+    Signature,
+    Types,
+    quote_text,
+    text_argument,
+)
 from dpsql.compiler.plan.expressions import Call
 from dpsql.schema.domain import Domain
 from dpsql.types import TEXT, TIMESTAMP, TIMESTAMPTZ

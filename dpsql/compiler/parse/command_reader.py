@@ -83,7 +83,7 @@ class CommandReader:
         return self.sql[token.start : self._tokens[-1].end], token.start
 
     def take_remaining(self) -> list[Token]:
-        """All tokens that follow, taken."""
+        """Take all tokens that follow."""
         remaining = self._tokens[self._at :]
         self._at = len(self._tokens)
         return remaining
@@ -146,7 +146,7 @@ def find_options(tokens: list[Token]) -> int | None:
 
 
 def read_with_options(tokens: list[Token]) -> tuple[Option, ...]:
-    """Of tokens that begin with WITH (."""
+    """The options of `WITH (…)`."""
     if tokens[-1].text != ")":
         raise InvalidSyntax('a ")" is missing behind the options', span=_token_span(tokens[-1]))
     parts: list[list[Token]] = [[]]

@@ -69,7 +69,7 @@ class DescribeQueryCommand:
 
 
 class TransactionStep(Enum):
-    """What a transaction's command does."""
+    """What a command about transactions does."""
 
     BEGIN = "BEGIN"
     START = "START TRANSACTION"
@@ -235,7 +235,7 @@ def _split_option(words: list[str]) -> tuple[str, str]:
 
 
 def _check_option(word: str, value: str) -> bool:
-    """Whether it asks for JSON."""
+    """Refuse options of EXPLAIN that have no meaning here; whether this one asks for JSON."""
     off = value in ("off", "false", "0")
     if word == "analyze" and not off:
         raise Unsupported(

@@ -1,4 +1,6 @@
-"""Numbers that a statement or a setting writes, read exactly. Law: every text becomes a Fraction here alone.
+"""Numbers and intervals that a statement or a setting writes, read exactly.
+
+Law: every text becomes a Fraction here alone.
 
 1e-20000000 is eleven characters, and as a fraction twenty million digits, which no cancel and no timer interrupts. So
 how many digits it has, and where they begin, is looked at first.

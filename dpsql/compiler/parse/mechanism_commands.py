@@ -135,7 +135,7 @@ def _read_number(tokens: Sequence[Token]) -> str | None:
 
 
 def read_submit_query(words: CommandReader) -> SubmitQuery:
-    """Behind ASK."""
+    """Read what follows ASK."""
     json, sensitivity = _read_submit_options(words)
     name, tokens = words.read_name(), words.take_remaining()
     against_index = _find_against(tokens)

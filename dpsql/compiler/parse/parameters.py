@@ -24,7 +24,7 @@ MAX_INTEGER_BITS = 3_000  # 903 digits: Python itself writes out 4,300
 
 
 class ParameterLiteral(NamedTuple):
-    """A parameter that was read."""
+    """A parameter's value as a literal."""
 
     kind: TokenType
     text: str

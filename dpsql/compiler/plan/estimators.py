@@ -129,7 +129,7 @@ class BlockMean:
 
 @dataclass(frozen=True)
 class BetaPosterior:
-    """Of a share, from noisy counts of ones and zeros; `part` is one of the columns that tell it."""
+    """The posterior of a share, from noisy counts of ones and zeros; `part` is one of the columns that show it."""
 
     ones: Terms
     zeros: Terms

@@ -182,7 +182,7 @@ class VarianceValues:
 
 
 class PairFunction(Enum):
-    """Of the rows where both values are there; REGR_SLOPE(y, x) and the others of its kind take y first."""
+    """A statistic of the rows where both values are present; REGR_SLOPE(y, x) and its like take y first."""
 
     COVAR_POP = "covar_pop"
     COVAR_SAMP = "covar_samp"

@@ -106,6 +106,11 @@ def columns_of(expr: Expr) -> frozenset[str]:
     return frozenset(part.name for part in walk_exprs(expr) if isinstance(part, Column))
 
 
+def origin_of(expr: Expr) -> str | None:
+    """The first declared column that an expression reads, as `table.column`."""
+    return next((part.origin for part in walk_exprs(expr) if isinstance(part, Column) and part.origin), None)
+
+
 def map_expr(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """The expression with `change` applied to every part, children first."""
     checkpoint()
@@ -145,6 +150,12 @@ def measure_args(measure: Measure) -> tuple[Expr, ...]:
             return (measure.arg, *measure_args(measure.score))
         case _:
             assert_never(measure)
+
+
+def aggregate_exprs(aggregate: Aggregate) -> list[Expr]:
+    """The keys and the arguments of all measures; not what is below them."""
+    args = (arg for measure in aggregate.measures for arg in measure_args(measure))
+    return [*(key.expr for key in aggregate.keys), *args]
 
 
 def map_measure(measure: Measure, change: Callable[[Expr], Expr]) -> Measure:

@@ -5,53 +5,12 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from dpsql.compiler.bind.blockwise import BLOCKWISE_NAME as BLOCKWISE
+from dpsql.compiler.bind.blockwise import BLOCKWISE_NAME
 from dpsql.compiler.bind.posteriors import POSTERIOR_FUNCTIONS
 from dpsql.compiler.bind.selections import SCORED_FUNCTIONS
 from dpsql.compiler.parse.dialect import span_of, sql_name_of
 from dpsql.compiler.parse.googlesql import PER_GROUP
 from dpsql.errors import Unsupported
-
-# Functions that there are over private rows alone: what to write over rows that are public or released.
-
-PRIVATE_ONLY_FUNCTIONS = SCORED_FUNCTIONS | POSTERIOR_FUNCTIONS | {BLOCKWISE, "randomized"}
-
-
-def refuse_private_only(node: exp.Expr) -> None:
-    """They are there for their noise, and what has none to hide is asked plainly."""
-    name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
-    if name in PRIVATE_ONLY_FUNCTIONS:
-        raise Unsupported(
-            f"{sql_name_of(node)} is for private rows, and these are public or released",
-            hint="Nothing of them is hidden: write "
-            f"{_plain_equivalent(name, [_node_text(part) for part in node.expressions])}.",
-            span=span_of(node),
-        )
-
-
-def _plain_equivalent(name: str, arguments: list[str]) -> str:
-    first = arguments[0] if arguments else "x"
-    if name in ("private_argmax", "private_top_k"):
-        score = arguments[1] if len(arguments) > 1 else "COUNT(*)"
-        limit = arguments[2] if name == "private_top_k" and len(arguments) > 2 else "1"
-        return f"SELECT {first} … GROUP BY {first} ORDER BY {_sum_if_plain(score)} DESC LIMIT {limit}"
-    if name.startswith("dirichlet"):
-        return f"SELECT {first}, COUNT(*) … GROUP BY {first}"
-    if name.startswith("normal"):
-        return f"AVG({first}) and STDDEV({first})"
-    if name.startswith("beta") or name == "posterior_sample":
-        return f"AVG(CAST({first} AS INTEGER))"
-    return first
-
-
-def _sum_if_plain(score: str) -> str:
-    """A plain expression means its sum."""
-    return score if score.endswith(")") else f"SUM({score})"
-
-
-def _node_text(node: exp.Expr) -> str:
-    return str(node.sql(dialect="postgres"))
-
 
 DENIED_FUNCTIONS = frozenset(
     {
@@ -124,3 +83,44 @@ def check_allowed_source(source: exp.Expr) -> None:
         "this cannot stand in FROM", hint=f"Tables, sub-selects, VALUES and {', '.join(SOURCE_FUNCTIONS)} can.",
         span=span_of(source),
     )  # fmt: skip
+
+
+# Functions that there are over private rows alone: what to write over rows that are public or released.
+
+PRIVATE_ONLY_FUNCTIONS = SCORED_FUNCTIONS | POSTERIOR_FUNCTIONS | {BLOCKWISE_NAME, "randomized"}
+
+
+def refuse_private_only(node: exp.Expr) -> None:
+    """They are there for their noise, and what has none to hide is asked plainly."""
+    name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
+    if name in PRIVATE_ONLY_FUNCTIONS:
+        plain = _plain_equivalent(name, [_node_text(part) for part in node.expressions])
+        raise Unsupported(
+            f"{sql_name_of(node)} is for private rows, and these are public or released",
+            hint=f"Nothing of them is hidden: write {plain}.",
+            span=span_of(node),
+        )
+
+
+def _plain_equivalent(name: str, arguments: list[str]) -> str:
+    first = arguments[0] if arguments else "x"
+    if name in ("private_argmax", "private_top_k"):
+        score = arguments[1] if len(arguments) > 1 else "COUNT(*)"
+        limit = arguments[2] if name == "private_top_k" and len(arguments) > 2 else "1"
+        return f"SELECT {first} … GROUP BY {first} ORDER BY {_sum_if_plain(score)} DESC LIMIT {limit}"
+    if name.startswith("dirichlet"):
+        return f"SELECT {first}, COUNT(*) … GROUP BY {first}"
+    if name.startswith("normal"):
+        return f"AVG({first}) and STDDEV({first})"
+    if name.startswith("beta") or name == "posterior_sample":
+        return f"AVG(CAST({first} AS INTEGER))"
+    return first
+
+
+def _sum_if_plain(score: str) -> str:
+    """A plain expression means its sum."""
+    return score if score.endswith(")") else f"SUM({score})"
+
+
+def _node_text(node: exp.Expr) -> str:
+    return str(node.sql(dialect="postgres"))

@@ -225,7 +225,7 @@ UNKNOWN_SCALE = 10
 
 
 def rewrite_plain_numeric(cast: exp.Expr) -> exp.Expr | None:
-    """What is written for a cast to numeric without a precision."""
+    """The DuckDB expression for a cast to numeric without a precision."""
     inner = cast.this.unnest()
     digits = inner.this if isinstance(inner, exp.Neg) else inner
     if isinstance(digits, exp.Literal):
@@ -246,7 +246,7 @@ def rewrite_plain_numeric(cast: exp.Expr) -> exp.Expr | None:
 
 
 def rewrite_scaled_numeric(cast: exp.Expr) -> exp.Expr | None:
-    """What is written for a cast to numeric(10, 2): of a double, by its digits."""
+    """The DuckDB expression for a cast to numeric(10, 2); a double is cast by its digits."""
     if isinstance(cast.this.unnest(), exp.Literal):
         return None
     type_ = infer_type(cast.this)
@@ -325,7 +325,7 @@ def apply_postgres_semantics(post: exp.Query) -> None:
 
 
 def _check_rewritten_size(rewritten: exp.Expr) -> None:
-    """What is written holds an argument several times: nested, these would multiply."""
+    """Refuse deep nesting: each rewriting repeats its argument, and nested ones would multiply."""
     if sum(1 for _ in rewritten.walk()) > MAX_REWRITTEN_NODES:
         raise LimitExceeded("calls are nested too deeply after the aggregation",
                             hint="Name an inner call in a sub-select.")  # fmt: skip
@@ -352,7 +352,7 @@ def _rewrite_to_date(node: exp.Expr) -> exp.Expr | None:
     if format_ is None:
         raise Unsupported("this format cannot be read back", hint="For example: to_date(note, 'YYYY-MM-DD').",
                           span=span_of(node))  # fmt: skip
-    read = _call_function("strptime", node.this.copy(), exp.Literal.string(format_))
+    read = _make_call("strptime", node.this.copy(), exp.Literal.string(format_))
     return exp.cast(read, "date" if isinstance(node, exp.StrToDate) else "timestamptz")
 
 
@@ -409,7 +409,7 @@ def _rewrite_format(node: exp.Expr) -> exp.Expr | None:
     if written.name.replace("%%", "").count("%") > len(node.expressions):
         raise InvalidParameter("too few arguments for format()", span=span_of(node))
     texts = [exp.Coalesce(this=_cast_to_text(arg), expressions=[exp.Literal.string("")]) for arg in node.expressions]
-    return _call_function("printf", written.copy(), *texts)
+    return _make_call("printf", written.copy(), *texts)
 
 
 def _cast_to_text(value: exp.Expr) -> exp.Expr:
@@ -422,7 +422,7 @@ def _cast_to_text(value: exp.Expr) -> exp.Expr:
 
 def _rewrite_function_name(node: exp.Expr) -> exp.Expr | None:
     name = _DUCKDB_NAMES.get(str(node.this).lower())
-    return _call_function(name, *(arg.copy() for arg in node.expressions)) if name is not None else None
+    return _make_call(name, *(arg.copy() for arg in node.expressions)) if name is not None else None
 
 
 # --- numbers and types -----------------------------------------------------------------------------------------------
@@ -459,10 +459,6 @@ def _rewrite_width_bucket(node: exp.Expr) -> exp.Expr | None:
     return exp.Paren(this=case.when(inside, bucket))
 
 
-def _call_function(name: str, *args: exp.Expr) -> exp.Expr:
-    return exp.Anonymous(this=name, expressions=list(args))
-
-
 _REWRITERS: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
     exp.TimeToStr: _rewrite_to_char,
     exp.StrToDate: _rewrite_to_date,
@@ -471,7 +467,7 @@ _REWRITERS: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
     exp.ILike: _rewrite_like,
     exp.Format: _rewrite_format,
     exp.Interval: _rewrite_interval,
-    exp.JSONArrayAgg: lambda node: _call_function("json_group_array", node.this.copy()),
+    exp.JSONArrayAgg: lambda node: _make_call("json_group_array", node.this.copy()),
     exp.Anonymous: _rewrite_function_name,
     exp.Cast: _rewrite_cast,
     exp.WidthBucket: _rewrite_width_bucket,

@@ -249,10 +249,8 @@ def _render_decimal(number: Fraction | None, type_: Type) -> str | None:
     # No value of the column lies beyond what 38 digits hold, so neither need its bounds.
     scale, max_unscaled = type_.scale or 0, 10**MAX_DECIMAL_DIGITS - 1
     unscaled = max(-max_unscaled, min(max_unscaled, int(number * 10**scale)))
-    return (
-        f"CAST({render_text(format_decimal(Fraction(unscaled, 10**scale), scale))} AS "
-        f"{render_type_name(_widest_decimal(scale))})"
-    )
+    text = format_decimal(Fraction(unscaled, 10**scale), scale)
+    return f"CAST({render_text(text)} AS {render_type_name(_widest_decimal(scale))})"
 
 
 def _widest_decimal(scale: int) -> Type:

@@ -56,10 +56,8 @@ def render_literal(value: Scalar | None, type_: Type) -> str:
         case Kind.INTERVAL if type_.is_microsecond_interval:
             return f"CAST({int(_to_fraction(value))} AS {render_type_name(type_)})"
         case Kind.DECIMAL:
-            return (
-                f"CAST({render_text(format_decimal(_to_fraction(value), type_.scale or 0))} AS "
-                f"{render_type_name(type_)})"
-            )
+            text = format_decimal(_to_fraction(value), type_.scale or 0)
+            return f"CAST({render_text(text)} AS {render_type_name(type_)})"
         case Kind.REAL | Kind.DOUBLE:
             return render_double(_to_fraction(value))
         case Kind.DATE | Kind.TIMESTAMP | Kind.TIMESTAMPTZ:

@@ -216,10 +216,8 @@ def _render_expand(node: Expand) -> str:
     for f in row_fields(node.input):
         if f.name in node.keys:
             inside = ", ".join(str(number) for number, names in enumerate(node.sets) if f.name in names) or "-1"
-            columns.append(
-                f'CASE WHEN s."{SET_COLUMN}" IN ({inside}) THEN {quote_identifier(f.name)} END AS '
-                f"{quote_identifier(f.name)}"
-            )
+            name = quote_identifier(f.name)
+            columns.append(f'CASE WHEN s."{SET_COLUMN}" IN ({inside}) THEN {name} END AS {name}')
         elif f.name != UID:
             columns.append(quote_identifier(f.name))
     numbers = ", ".join(f"({number})" for number in range(len(node.sets)))

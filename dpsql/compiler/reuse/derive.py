@@ -29,68 +29,6 @@ from dpsql.privacy.noise import Gaussian, Laplace, Mechanism, scale_from_square,
 from dpsql.privacy.partition_selection import units_needed
 from dpsql.privacy.release_spec import NoiseBundle, Release, ReleaseSpec
 
-# Cells as combinations of other cells, in exact rationals; and whether one noise is nowhere larger than another.
-
-Matrix = list[list[Fraction]]
-
-
-def find_combination(target: CellForm, cells: Sequence[CellForm]) -> tuple[Fraction, ...] | None:
-    """Numbers by which the cells add up to the target, earlier ones preferred; None where they do not."""
-    atoms = sorted({atom for form in (target, *cells) for atom, _ in form})
-    columns = [dict(form) for form in (*cells, target)]
-    rows: Matrix = [[column.get(atom, Fraction(0)) for column in columns] for atom in atoms]
-    pivots = _row_reduce(rows, len(cells))
-    if any(row[-1] for row in rows[len(pivots) :]):
-        return None
-    numbers = [Fraction(0)] * len(cells)
-    for row, pivot in zip(rows, pivots, strict=False):
-        numbers[pivot] = row[-1]
-    return tuple(numbers)
-
-
-def _row_reduce(rows: Matrix, width: int) -> list[int]:
-    """Gauss and Jordan, in place; the columns that lead a row."""
-    pivots: list[int] = []
-    for column in range(width):
-        top = len(pivots)
-        pivot_row = next((index for index in range(top, len(rows)) if rows[index][column]), None)
-        if pivot_row is None:
-            continue
-        rows[top], rows[pivot_row] = rows[pivot_row], rows[top]
-        rows[top] = [number / rows[top][column] for number in rows[top]]
-        for index, row in enumerate(rows):
-            if index != top and row[column]:
-                rows[index] = [a - row[column] * b for a, b in zip(row, rows[top], strict=True)]
-        pivots.append(column)
-    return pivots
-
-
-def covariance_matrix(numbers: Sequence[Sequence[Fraction]], variances: Sequence[Fraction]) -> Matrix:
-    """Of combinations of independent noises."""
-    return [
-        [
-            sum((a * b * v for a, b, v in zip(row, other_row, variances, strict=True)), Fraction(0))
-            for other_row in numbers
-        ]
-        for row in numbers
-    ]
-
-
-def is_positive_semidefinite(matrix: Matrix) -> bool:
-    """Whether x' M x >= 0 for all x, of a symmetric matrix: by completing squares, exactly."""
-    rows = [list(row) for row in matrix]
-    for index in range(len(rows)):
-        pivot = rows[index][index]
-        if pivot < 0 or (pivot == 0 and any(rows[index][index:])):
-            return False
-        if pivot == 0:
-            continue
-        for below in range(index + 1, len(rows)):
-            factor = rows[below][index] / pivot
-            rows[below] = [a - factor * b for a, b in zip(rows[below], rows[index], strict=True)]
-    return True
-
-
 _MAX_CELL = (1 << 62) - 1
 
 
@@ -122,7 +60,7 @@ def can_derive(wanted_release: DescribedRelease, stored: ReleaseShape) -> bool:
 def derive_release(
     wanted: DescribedRelease, fresh: CalibratedPlan, stored: ReleaseShape, release: Release
 ) -> DerivedRelease | None:
-    """What is asked, from a stored release; None where it cannot be told, or not as accurately as `fresh` would."""
+    """The wanted release, derived from a stored one; None where that cannot be done as accurately as `fresh` would."""
     try:
         if wanted.shape.rows != stored.rows or release.spec.choice is not None:
             return None
@@ -188,7 +126,7 @@ def _check_additive(cell: CellShape | None, stored: ReleaseShape, groups: Regrou
 
 
 def _column_variances(spec: ReleaseSpec) -> dict[int, Fraction]:
-    """Of each column, in the units of its values: of Gaussian noise the variance, of Laplace noise half of it."""
+    """The variance of each column's noise, in the units of its values; half of it for Laplace noise."""
     return {
         index: (scale_of(bundle.mechanism) * spec.grids[index]) ** 2
         for bundle in spec.bundles
@@ -270,3 +208,65 @@ def _sum_mechanism(mechanism: Mechanism, draws: int) -> Mechanism:
             return Laplace(scale_from_square(draws * scale**2))
         case Gaussian(sigma):
             return Gaussian(scale_from_square(draws * sigma**2))
+
+
+# Cells as combinations of other cells, in exact rationals; and whether one noise is nowhere larger than another.
+
+Matrix = list[list[Fraction]]
+
+
+def find_combination(target: CellForm, cells: Sequence[CellForm]) -> tuple[Fraction, ...] | None:
+    """Numbers by which the cells add up to the target, earlier ones preferred; None where they do not."""
+    atoms = sorted({atom for form in (target, *cells) for atom, _ in form})
+    columns = [dict(form) for form in (*cells, target)]
+    rows: Matrix = [[column.get(atom, Fraction(0)) for column in columns] for atom in atoms]
+    pivots = _row_reduce(rows, len(cells))
+    if any(row[-1] for row in rows[len(pivots) :]):
+        return None
+    numbers = [Fraction(0)] * len(cells)
+    for row, pivot in zip(rows, pivots, strict=False):
+        numbers[pivot] = row[-1]
+    return tuple(numbers)
+
+
+def _row_reduce(rows: Matrix, width: int) -> list[int]:
+    """Gauss and Jordan, in place; the columns that lead a row."""
+    pivots: list[int] = []
+    for column in range(width):
+        top = len(pivots)
+        pivot_row = next((index for index in range(top, len(rows)) if rows[index][column]), None)
+        if pivot_row is None:
+            continue
+        rows[top], rows[pivot_row] = rows[pivot_row], rows[top]
+        rows[top] = [number / rows[top][column] for number in rows[top]]
+        for index, row in enumerate(rows):
+            if index != top and row[column]:
+                rows[index] = [a - row[column] * b for a, b in zip(row, rows[top], strict=True)]
+        pivots.append(column)
+    return pivots
+
+
+def covariance_matrix(numbers: Sequence[Sequence[Fraction]], variances: Sequence[Fraction]) -> Matrix:
+    """Of combinations of independent noises."""
+    return [
+        [
+            sum((a * b * v for a, b, v in zip(row, other_row, variances, strict=True)), Fraction(0))
+            for other_row in numbers
+        ]
+        for row in numbers
+    ]
+
+
+def is_positive_semidefinite(matrix: Matrix) -> bool:
+    """Whether x' M x >= 0 for all x, of a symmetric matrix: by completing squares, exactly."""
+    rows = [list(row) for row in matrix]
+    for index in range(len(rows)):
+        pivot = rows[index][index]
+        if pivot < 0 or (pivot == 0 and any(rows[index][index:])):
+            return False
+        if pivot == 0:
+            continue
+        for below in range(index + 1, len(rows)):
+            factor = rows[below][index] / pivot
+            rows[below] = [a - factor * b for a, b in zip(rows[below], rows[index], strict=True)]
+    return True

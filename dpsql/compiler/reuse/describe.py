@@ -39,6 +39,159 @@ from dpsql.compiler.plan.walk import map_expr
 from dpsql.compiler.reuse.shape import CellForm, CellKind, CellShape, KeyShape, ReleaseShape
 from dpsql.errors import InternalError
 
+SHAPE_VERSION = 1
+"""Part of every hash of rows: releases that were described otherwise are not mistaken for these."""
+
+ONE = Fraction(1)
+
+
+@dataclass(frozen=True)
+class DescribedRelease:
+    """`keys` and `conditions` are the expressions of the shape's, in its order."""
+
+    shape: ReleaseShape
+    keys: tuple[Expr, ...]
+    conditions: tuple[Expr, ...]
+
+
+def describe_release(
+    aggregate: Aggregate, calibrated: CalibratedPlan, context: str, assume: int | None
+) -> DescribedRelease | None:
+    """`aggregate` is canonical; `context` is the text of all else that fixes the meaning of a cell: declarations of
+    tables, caps, neighbors, noise. None for what nothing is derived from: grouping sets, bins, blocks, mere lists."""
+    gather = calibrated.gather
+    project = _shared_projection(gather)
+    blocks = any(isinstance(part, SumBlocks | CountBlocks) for part in gather.parts)
+    chosen = calibrated.choice is not None or calibrated.scores is not None
+    if aggregate.sets or blocks or chosen or project is None:
+        return None
+    base, written = _split_conditions(aggregate.input)
+    exprs = {column.name: column.expr for column in project.columns}
+    dropped = _null_conditions(project, gather)
+    keys = tuple(
+        _describe_key(field.name, exprs[field.name], gather, project, assume, dropped) for field in gather.keys
+    )
+    conditions = {canonical_expr_text(part): part for part in (*written, *dropped.values())}
+    text = "\n".join([f"v{SHAPE_VERSION}", canonical_plan_text(base), context])
+    shape = ReleaseShape(
+        rows=hashlib.sha256(text.encode()).hexdigest(),
+        conditions=tuple(conditions),
+        keys=keys,
+        cells=tuple(cell for part in gather.all_parts for cell in _describe_cells(part, gather, exprs, assume)),
+        selection=None if gather.selection is None else str(gather.selection.limit),
+    )
+    return DescribedRelease(shape, tuple(exprs[field.name] for field in gather.keys), tuple(conditions.values()))
+
+
+def _split_conditions(node: Rows) -> tuple[Rows, tuple[Expr, ...]]:
+    """The rows without WHERE, and its conjuncts."""
+    parts: list[Expr] = []
+    while isinstance(node, Filter):
+        parts += [part for part in split_conjuncts(canonicalize_expr(node.condition)) if part != TRUE]
+        node = node.input
+    return node, tuple(parts)
+
+
+def _rows_of_part(part: Part) -> Rows:
+    return part.input.input if isinstance(part.input, Weigh | Distinct) else part.input
+
+
+def _shared_projection(gather: Gather) -> Project | None:
+    """The columns that all parts read."""
+    if not gather.all_parts:
+        return None
+    rows = _rows_of_part(gather.all_parts[0])
+    rows = rows.input if isinstance(rows, Filter) else rows
+    return rows if isinstance(rows, Project) else None
+
+
+# --- keys ------------------------------------------------------------------------------------------------------------
+
+
+def _null_conditions(project: Project, gather: Gather) -> dict[str, Expr]:
+    """The conditions that `list_groups` has added to keep rows out whose key is NULL where NULL is no group."""
+    if not isinstance(project.input, Filter):
+        return {}
+    conditions = split_conjuncts(project.input.condition)
+    keys = {field.name for field in gather.keys}
+    present = {c.name: Not(IsNull(c.expr)) for c in project.columns if c.name in keys}
+    return {name: condition for name, condition in present.items() if condition in conditions}
+
+
+def _describe_key(
+    name: str, expr: Expr, gather: Gather, project: Project, assume: int | None, dropped: dict[str, Expr]
+) -> KeyShape:
+    selected = gather.selection is not None and name in gather.selection.keys
+    factor = None if gather.listed is None else next((f for f in gather.listed.factors if name in _key_names(f)), None)
+    listing, complete = None, not selected
+    if isinstance(factor, ListedHole):
+        rows = hashlib.sha256(repr(factor.rows).encode()).hexdigest()
+        listing = f"{rows} {factor.columns[_key_names(factor).index(name)]} {factor.and_null}"
+        complete = factor.and_null or not domain_of(expr, derive_domains(project.input, assume)).nullable
+    present = canonical_expr_text(dropped[name]) if name in dropped else None
+    by_unit = name in derive_unit_facts(project).determined
+    return KeyShape(canonical_expr_text(expr), selected, listing, complete, by_unit, present)
+
+
+def _key_names(factor: Factor) -> list[str]:
+    return [field.name for field in factor.keys]
+
+
+# --- cells -----------------------------------------------------------------------------------------------------------
+
+
+def _describe_cells(
+    part: Part, gather: Gather, exprs: dict[str, Expr], assume: int | None
+) -> tuple[CellShape | None, ...]:
+    text = _make_text_renderer(exprs)
+    match part:
+        case CountUnits():
+            if part is gather.selection:
+                return (None,)
+            where = text(part.input.condition) if isinstance(part.input, Filter) else ""
+            form = ((f"units {part.limit} {where}", ONE),)
+            return (CellShape(part.cell, CellKind.UNITS, part.limit is not None, False, form),)
+        case Sum():
+            return _describe_sums(part, text, assume)
+        case SumBlocks() | CountBlocks():
+            raise InternalError("nothing is derived from blocks")
+        case _:
+            assert_never(part)
+
+
+def _describe_sums(part: Sum, text: Callable[[Expr], str], assume: int | None) -> tuple[CellShape, ...]:
+    rows = part.input
+    env = derive_domains(_rows_of_part(part), assume)
+    former = FormBuilder("rows", text, lambda arg: domain_of(arg, env).nullable)
+    kind, capped, spread = CellKind.ROWS, False, False
+    if isinstance(rows, Weigh):
+        kind, spread = CellKind.WEIGHED, rows.norm is Norm.L2 and bool(rows.keys)
+        former = FormBuilder(f"weighed {rows.rows} {rows.norm.value}", text, lambda arg: domain_of(arg, env).nullable)
+    elif isinstance(rows, Distinct):
+        kind, capped = CellKind.DISTINCT, rows.limit is not None
+        columns = " ".join(text(Column(f.name, f.type)) for f in _distinct_fields(rows))
+        former = FormBuilder(f"distinct {rows.limit} {columns}", text, lambda arg: False)  # NULL is no distinct value
+    return tuple(
+        CellShape(name, kind, capped, spread, form)
+        for bundle in part.bundles
+        for name, form in zip(bundle.cells, former.build_forms(bundle), strict=True)
+    )
+
+
+def _distinct_fields(rows: Distinct) -> list[Field]:
+    fields = {field.name: field for field in row_fields(rows.input)}
+    return [fields[name] for name in rows.columns]
+
+
+def _make_text_renderer(exprs: dict[str, Expr]) -> Callable[[Expr], str]:
+    """The canonical text of an expression over the narrowed columns, in terms of the release's rows."""
+
+    def text(expr: Expr) -> str:
+        return canonical_expr_text(map_expr(expr, lambda e: exprs[e.name] if isinstance(e, Column) else e))
+
+    return text
+
+
 # What the cells of a bundle add up to, in terms of sums that other bundles share.
 #
 #     v - lower, upper - v              →  SUM(v) - lower * COUNT(v), upper * COUNT(v) - SUM(v)
@@ -139,156 +292,3 @@ def _add_sums(*parts: tuple[AtomSums, Fraction | int]) -> AtomSums:
 
 def _sums_to_form(sums: AtomSums) -> CellForm:
     return tuple(sorted((atom, number) for atom, number in sums.items() if number))
-
-
-SHAPE_VERSION = 1
-"""Part of every hash of rows: releases that were described otherwise are not mistaken for these."""
-
-ONE = Fraction(1)
-
-
-@dataclass(frozen=True)
-class DescribedRelease:
-    """`keys` and `conditions` are the expressions of the shape's, in its order."""
-
-    shape: ReleaseShape
-    keys: tuple[Expr, ...]
-    conditions: tuple[Expr, ...]
-
-
-def describe_release(
-    aggregate: Aggregate, calibrated: CalibratedPlan, context: str, assume: int | None
-) -> DescribedRelease | None:
-    """`aggregate` is canonical; `context` is the text of all else that fixes the meaning of a cell: declarations of
-    tables, caps, neighbors, noise. None for what nothing is derived from: grouping sets, bins, blocks, mere lists."""
-    gather = calibrated.gather
-    project = _shared_projection(gather)
-    blocks = any(isinstance(part, SumBlocks | CountBlocks) for part in gather.parts)
-    chosen = calibrated.choice is not None or calibrated.scores is not None
-    if aggregate.sets or blocks or chosen or project is None:
-        return None
-    base, written = _split_conditions(aggregate.input)
-    exprs = {column.name: column.expr for column in project.columns}
-    dropped = _null_conditions(project, gather)
-    keys = tuple(
-        _describe_key(field.name, exprs[field.name], gather, project, assume, dropped) for field in gather.keys
-    )
-    conditions = {canonical_expr_text(part): part for part in (*written, *dropped.values())}
-    text = "\n".join([f"v{SHAPE_VERSION}", canonical_plan_text(base), context])
-    shape = ReleaseShape(
-        rows=hashlib.sha256(text.encode()).hexdigest(),
-        conditions=tuple(conditions),
-        keys=keys,
-        cells=tuple(cell for part in gather.all_parts for cell in _describe_cells(part, gather, exprs, assume)),
-        selection=None if gather.selection is None else str(gather.selection.limit),
-    )
-    return DescribedRelease(shape, tuple(exprs[field.name] for field in gather.keys), tuple(conditions.values()))
-
-
-def _split_conditions(node: Rows) -> tuple[Rows, tuple[Expr, ...]]:
-    """The rows without WHERE, and its conjuncts."""
-    parts: list[Expr] = []
-    while isinstance(node, Filter):
-        parts += [part for part in split_conjuncts(canonicalize_expr(node.condition)) if part != TRUE]
-        node = node.input
-    return node, tuple(parts)
-
-
-def _rows_of_part(part: Part) -> Rows:
-    return part.input.input if isinstance(part.input, Weigh | Distinct) else part.input
-
-
-def _shared_projection(gather: Gather) -> Project | None:
-    """The columns that all parts read."""
-    if not gather.all_parts:
-        return None
-    rows = _rows_of_part(gather.all_parts[0])
-    rows = rows.input if isinstance(rows, Filter) else rows
-    return rows if isinstance(rows, Project) else None
-
-
-# --- keys ------------------------------------------------------------------------------------------------------------
-
-
-def _null_conditions(project: Project, gather: Gather) -> dict[str, Expr]:
-    """Of the keys for which NULL is no group: the condition that keeps such rows out, which `list_groups` has added."""
-    if not isinstance(project.input, Filter):
-        return {}
-    conditions = split_conjuncts(project.input.condition)
-    keys = {field.name for field in gather.keys}
-    present = {c.name: Not(IsNull(c.expr)) for c in project.columns if c.name in keys}
-    return {name: condition for name, condition in present.items() if condition in conditions}
-
-
-def _describe_key(
-    name: str, expr: Expr, gather: Gather, project: Project, assume: int | None, dropped: dict[str, Expr]
-) -> KeyShape:
-    selected = gather.selection is not None and name in gather.selection.keys
-    factor = None if gather.listed is None else next((f for f in gather.listed.factors if name in _key_names(f)), None)
-    listing, complete = None, not selected
-    if isinstance(factor, ListedHole):
-        rows = hashlib.sha256(repr(factor.rows).encode()).hexdigest()
-        listing = f"{rows} {factor.columns[_key_names(factor).index(name)]} {factor.and_null}"
-        complete = factor.and_null or not domain_of(expr, derive_domains(project.input, assume)).nullable
-    present = canonical_expr_text(dropped[name]) if name in dropped else None
-    by_unit = name in derive_unit_facts(project).determined
-    return KeyShape(canonical_expr_text(expr), selected, listing, complete, by_unit, present)
-
-
-def _key_names(factor: Factor) -> list[str]:
-    return [field.name for field in factor.keys]
-
-
-# --- cells -----------------------------------------------------------------------------------------------------------
-
-
-def _describe_cells(
-    part: Part, gather: Gather, exprs: dict[str, Expr], assume: int | None
-) -> tuple[CellShape | None, ...]:
-    text = _make_text_renderer(exprs)
-    match part:
-        case CountUnits():
-            if part is gather.selection:
-                return (None,)
-            where = text(part.input.condition) if isinstance(part.input, Filter) else ""
-            form = ((f"units {part.limit} {where}", ONE),)
-            return (CellShape(part.cell, CellKind.UNITS, part.limit is not None, False, form),)
-        case Sum():
-            return _describe_sums(part, text, assume)
-        case SumBlocks() | CountBlocks():
-            raise InternalError("nothing is derived from blocks")
-        case _:
-            assert_never(part)
-
-
-def _describe_sums(part: Sum, text: Callable[[Expr], str], assume: int | None) -> tuple[CellShape, ...]:
-    rows = part.input
-    env = derive_domains(_rows_of_part(part), assume)
-    former = FormBuilder("rows", text, lambda arg: domain_of(arg, env).nullable)
-    kind, capped, spread = CellKind.ROWS, False, False
-    if isinstance(rows, Weigh):
-        kind, spread = CellKind.WEIGHED, rows.norm is Norm.L2 and bool(rows.keys)
-        former = FormBuilder(f"weighed {rows.rows} {rows.norm.value}", text, lambda arg: domain_of(arg, env).nullable)
-    elif isinstance(rows, Distinct):
-        kind, capped = CellKind.DISTINCT, rows.limit is not None
-        columns = " ".join(text(Column(f.name, f.type)) for f in _distinct_fields(rows))
-        former = FormBuilder(f"distinct {rows.limit} {columns}", text, lambda arg: False)  # NULL is no distinct value
-    return tuple(
-        CellShape(name, kind, capped, spread, form)
-        for bundle in part.bundles
-        for name, form in zip(bundle.cells, former.build_forms(bundle), strict=True)
-    )
-
-
-def _distinct_fields(rows: Distinct) -> list[Field]:
-    fields = {field.name: field for field in row_fields(rows.input)}
-    return [fields[name] for name in rows.columns]
-
-
-def _make_text_renderer(exprs: dict[str, Expr]) -> Callable[[Expr], str]:
-    """The canonical text of an expression over the narrowed columns, in terms of the release's rows."""
-
-    def text(expr: Expr) -> str:
-        return canonical_expr_text(map_expr(expr, lambda e: exprs[e.name] if isinstance(e, Column) else e))
-
-    return text

@@ -47,7 +47,7 @@ FINER_UNITS = {
 
 
 class NotDerivable(Exception):
-    """What is asked cannot be told from this release."""
+    """The wanted release cannot be derived from this one."""
 
 
 @dataclass(frozen=True)

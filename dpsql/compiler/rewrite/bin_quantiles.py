@@ -16,22 +16,21 @@ from dpsql.compiler.analysis.domains import derive_domains, domain_of
 from dpsql.compiler.analysis.units import derive_unit_facts
 from dpsql.compiler.plan.aggregate import CountBlocks, Factor, Listed, ListedHole, ListedRange, Sum
 from dpsql.compiler.plan.bundles import CountBundle
-from dpsql.compiler.plan.expressions import UID, Call, Column, Expr, IsNull, Not, Quantise
+from dpsql.compiler.plan.expressions import UID, Column, Expr, IsNull, Not, Quantise
 from dpsql.compiler.plan.measures import Blockwise, Extreme, Quantile
 from dpsql.compiler.plan.relations import Field, Filter, Named, Project, Rows, row_fields
 from dpsql.compiler.plan.steps import Bins
 from dpsql.compiler.rewrite.bound_contributions import weigh_units
 from dpsql.compiler.rewrite.form_blocks import blocks_of
-from dpsql.compiler.rewrite.grids import declared_grids
-from dpsql.compiler.rewrite.release_plan import ReleasePlan, RewriteContext
+from dpsql.compiler.rewrite.form_bundles import ROWS_CELL
+from dpsql.compiler.rewrite.grids import declared_grids, natural_grid, quantize_evenly, to_number_expr
+from dpsql.compiler.rewrite.release_plan import ReleasePlan, RuleContext
 from dpsql.errors import TypeMismatch, UnboundedContribution, UnboundedValues, Unsupported
-from dpsql.privacy.exponential import ExtremeTarget as ExtremeTarget
-from dpsql.privacy.exponential import Rank, Target
+from dpsql.privacy.exponential import ExtremeTarget, Rank, Target
 from dpsql.schema.domain import Domain
-from dpsql.types import BIGINT, DOUBLE, Kind
+from dpsql.types import BIGINT, DOUBLE
 
 BIN_KEY = "bin"
-ROWS_CELL = "rows"
 
 MAX_CELLS = 1 << 20
 """Groups times bins: all of them leave the engine."""
@@ -42,7 +41,7 @@ MAX_EXTREME_BINS = 1 << 10
 """MIN and MAX skip rows by the logarithm of the bins, so that noise does not choose among those beyond the data."""
 
 
-def bin_values(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+def bin_values(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
     """The rows with the bin of their value as a column; those without a value are left out."""
     (asked,), (measure,) = plan.asked.measures, plan.measures
     assert isinstance(asked, Quantile | Extreme) and isinstance(measure, Quantile | Extreme)
@@ -61,13 +60,13 @@ def bin_values(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
     return replace(plan.with_rows(rows), bins=bins, targets=_targets_of(asked), local=local)
 
 
-def count_rows_by_bin(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+def count_rows_by_bin(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
     summed = weigh_units(plan.rows, plan.key_names, (CountBundle(ROWS_CELL, None),), context.policy)
     part = Sum(summed.input, (*plan.key_names, BIN_KEY), summed.bundles)
     return replace(plan, parts=(part,))
 
 
-def list_bins(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+def list_bins(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
     """Every group and every bin has its count; the bin is a key like any other."""
     assert plan.bins is not None
     bin_ = Field(BIN_KEY, BIGINT)
@@ -94,20 +93,14 @@ def _require_one_value(rows: Rows, measure: Quantile) -> None:
 
 
 def _to_numeric_arg(arg: Expr, measure: Quantile | Extreme) -> Expr:
-    """The argument as a number: days of a date, microseconds of a moment."""
-    match arg.type.kind:
-        case Kind.DATE:
-            return Call("epoch_days", (arg,), BIGINT)
-        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
-            return Call("epoch_us", (arg,), BIGINT)
-        case _ if arg.type.is_number:
-            return arg
-        case _:
-            raise TypeMismatch(
-                f"quantiles, MIN and MAX are for numbers and dates, not {arg.type}",
-                hint="MODE gives the most frequent value of any type.",
-                span=measure.span,
-            )
+    number = to_number_expr(arg)
+    if number is None:
+        raise TypeMismatch(
+            f"quantiles, MIN and MAX are for numbers and dates, not {arg.type}",
+            hint="MODE gives the most frequent value of any type.",
+            span=measure.span,
+        )
+    return number
 
 
 def _require_bounds(domain: Domain, measure: Quantile | Extreme) -> Domain:
@@ -127,18 +120,8 @@ def _quantize_to_bins(
 ) -> Quantise:
     """As many bins as the groups leave room for; whole numbers, and days, have one each where they fit."""
     lower, upper = domain.bounds
-    max_bins = max_bins_for(listed, bins)
-    natural = declared or (Fraction(1) if domain.type.is_integer else None)
-    if domain.type.kind is Kind.DECIMAL:
-        natural = natural or Fraction(1, 10 ** (domain.type.scale or 0))
-    grid = natural or (Fraction(1, 1 << 200) if upper > lower else abs(lower) or Fraction(1))
-    if (upper - lower) / grid >= max_bins:
-        bin_width = (upper - lower) / (max_bins - 1) or Fraction(1)
-        grid = -(-bin_width // natural) * natural if natural is not None else bin_width
-    first_bin, last_bin = (lower / grid).__ceil__(), (upper / grid).__floor__()
-    if first_bin > last_bin:
-        first_bin = last_bin = round((lower + upper) / 2 / grid)
-    return Quantise(arg, grid, first_bin, last_bin)
+    finest = Fraction(1, 1 << 200) if upper > lower else abs(lower) or Fraction(1)
+    return quantize_evenly(arg, domain, declared or natural_grid(domain), finest, max_bins_for(listed, bins))
 
 
 def max_bins_for(listed: Listed | None, bins: int) -> int:
@@ -148,7 +131,7 @@ def max_bins_for(listed: Listed | None, bins: int) -> int:
 
 
 def _typical_group_count(factor: Factor) -> int:
-    """Of groups that are not known yet, as many as most answers have; bins for the most there could be were too few."""
+    """How many groups to expect where they are not known yet; counting with the maximum left too few bins."""
     return 256 if isinstance(factor, ListedHole) else factor.count
 
 
@@ -168,7 +151,7 @@ MAX_BLOCK_BINS = 1 << 12
 """Between the bounds: a median of some hundred blocks is hardly known better."""
 
 
-def count_blocks_by_bin(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+def count_blocks_by_bin(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
     (measure,) = plan.measures
     assert isinstance(measure, Blockwise)
     names = plan.key_names

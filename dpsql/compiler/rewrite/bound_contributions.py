@@ -1,4 +1,4 @@
-"""Let each privacy unit count like at most `rows` rows.
+"""Bound what each privacy unit contributes: it counts like at most `rows` rows, and is in at most `groups` groups.
 
 Sum(rows)  →  Sum(Weigh(rows))          where a unit may have more rows than it may count for
 Sum(rows)  →  Sum(rows)                 where the plan proves that it cannot
@@ -14,11 +14,11 @@ from dpsql.compiler.plan.bundles import Bundle
 from dpsql.compiler.plan.relations import Rows, has_uid
 from dpsql.errors import UnboundedContribution
 
-# What rewriting may use: the caps of this statement, never above the owner's.
-
 
 @dataclass(frozen=True)
 class ContributionPolicy:
+    """What rewriting may use: the caps of this statement, never above the owner's."""
+
     rows: int | None
     groups: int | None
     norm: Norm

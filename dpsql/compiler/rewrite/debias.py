@@ -44,7 +44,7 @@ from dpsql.schema.model import Randomized, Schema
 
 @dataclass(frozen=True)
 class Debiasing:
-    """Of each measure its recipe, debiased where that is sound; and what must be said."""
+    """The recipe of each measure, debiased where that is sound; and the notices for the analyst."""
 
     recipes: tuple[Recipe, ...]
     notices: tuple[str, ...]
@@ -61,7 +61,7 @@ def debias(aggregate: Aggregate, rewritten: RewrittenPlan, schema: Schema) -> De
 def debias_counts(
     counts: Aggregate, measure: Frequent | SharesPosterior, rewritten: RewrittenPlan, schema: Schema
 ) -> Debiasing:
-    """Of counts of values; posteriors are of what was recorded: the noise that they know of is the release's."""
+    """Debias counts of values. Posteriors stay those of what was recorded: they know the release's noise only."""
     if isinstance(measure, SharesPosterior):
         return Debiasing(rewritten.recipes, recorded_notices(counts, schema))
     return debias(counts, rewritten, schema)

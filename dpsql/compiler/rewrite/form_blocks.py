@@ -52,7 +52,7 @@ from dpsql.compiler.plan.relations import (
 from dpsql.compiler.plan.walk import map_rows
 from dpsql.compiler.rewrite.grids import declared_grids, quantize_arg, unbounded_values_error
 from dpsql.compiler.rewrite.make_total import make_finite
-from dpsql.compiler.rewrite.release_plan import RewriteContext
+from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.errors import UnboundedContribution, Unsupported
 from dpsql.types import BIGINT
 
@@ -63,7 +63,7 @@ BLOCK_STEP_BITS = 40
 """A range of arguments has about 2^40 steps: they are compared and added up, not multiplied by a weight."""
 
 
-def refuse_grouping_sets(aggregate: Aggregate, _context: RewriteContext | None = None) -> Aggregate:
+def refuse_grouping_sets(aggregate: Aggregate, _context: RuleContext | None = None) -> Aggregate:
     """Grouping sets put a unit into several groups of keys that depend on it alone."""
     blockwise = _find_blockwise(aggregate)
     if blockwise is not None and aggregate.sets:
@@ -88,7 +88,7 @@ def _find_blockwise(aggregate: Aggregate) -> Blockwise | None:
 # are in one block. Equal rows share a block, too.
 
 
-def carry_row_hash(aggregate: Aggregate, _context: RewriteContext | None = None) -> Aggregate:
+def carry_row_hash(aggregate: Aggregate, _context: RuleContext | None = None) -> Aggregate:
     blockwise = _find_blockwise(aggregate)
     if blockwise is None or has_uid(aggregate.input):
         return aggregate

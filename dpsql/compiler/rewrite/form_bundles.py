@@ -1,7 +1,7 @@
 """Turn measures into bundles of integer cells, and say how each measure is worked out from them.
 
-Measures of one argument share its bundle (`sums`), those of one pair of arguments theirs, equal sums are computed and
-paid once, and COUNT(*) joins the first bundle that can tell it.
+Measures of one argument share its bundle (`ArgumentSums`), those of one pair of arguments theirs, equal sums are
+computed and paid once, and COUNT(*) joins the first bundle that can tell it.
 """
 
 from __future__ import annotations

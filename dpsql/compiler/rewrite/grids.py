@@ -1,4 +1,4 @@
-"""Pick the integer grid on which the values of a sum are counted."""
+"""Integer grids: on which the values of a sum are counted, and which values are clipped or divided for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import assert_never
 from dpsql.compiler.analysis.domains import derive_domains
 from dpsql.compiler.plan.aggregate import CountBlocks, CountUnits, Distinct, Gather, Part, Sum, SumBlocks, Weigh
 from dpsql.compiler.plan.bundles import CountBundle
-from dpsql.compiler.plan.expressions import Column, Expr, Quantise
+from dpsql.compiler.plan.expressions import Call, Column, Expr, Quantise
 from dpsql.compiler.plan.measures import (
     Best,
     Blockwise,
@@ -51,7 +51,7 @@ from dpsql.compiler.plan.relations import (
 from dpsql.compiler.plan.walk import columns_of, map_rows, walk_exprs, walk_nodes
 from dpsql.errors import UnboundedValues
 from dpsql.schema.domain import Domain
-from dpsql.types import Kind
+from dpsql.types import BIGINT, Kind
 
 STEP_BITS = 24
 """A range of values has about 2^24 steps. A row is then rounded by 2^-25 of the range, and a sum of n rows by about the
@@ -115,7 +115,7 @@ def quantize_arg(
 def _pick_grid(domain: Domain, declared: Fraction | None, fine: int) -> Fraction:
     lower, upper = domain.bounds
     largest = max(abs(lower), abs(upper), Fraction(1, 1 << 200))
-    natural = declared or _natural_grid(domain)
+    natural = declared or natural_grid(domain)
     if natural is not None and largest / natural < MAX_STEPS:
         return natural
     spread = max(upper - lower, largest / (1 << 20))
@@ -130,7 +130,7 @@ def _coarsen_grid(grid: Fraction, domain: Domain, widest: int) -> Fraction:
     return grid
 
 
-def _natural_grid(domain: Domain) -> Fraction | None:
+def natural_grid(domain: Domain) -> Fraction | None:
     if domain.type.is_integer:
         return Fraction(1)
     if domain.type.kind is Kind.DECIMAL:
@@ -143,6 +143,33 @@ def _power_of_two_below(number: Fraction) -> Fraction:
     exponent = number.numerator.bit_length() - number.denominator.bit_length()
     power = Fraction(2) ** exponent
     return power if power <= number else power / 2
+
+
+def to_number_expr(value: Expr) -> Expr | None:
+    """Days of a date, microseconds of a timestamp, a number as it is; None of what has no order in steps."""
+    match value.type.kind:
+        case Kind.DATE:
+            return Call("epoch_days", (value,), BIGINT)
+        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            return Call("epoch_us", (value,), BIGINT)
+        case _:
+            return value if value.type.is_number else None
+
+
+def quantize_evenly(arg: Expr, domain: Domain, natural: Fraction | None, finest: Fraction, max_steps: int) -> Quantise:
+    """At most `max_steps` between the bounds: on the natural grid where it has one, or a multiple of it; else evenly.
+
+    `finest` is the grid of an argument without a natural one, unless it has too many steps.
+    """
+    lower, upper = domain.bounds
+    grid = natural or finest
+    if (upper - lower) / grid >= max_steps:
+        width = (upper - lower) / (max_steps - 1)
+        grid = -(-width // natural) * natural if natural is not None else width
+    first, last = (lower / grid).__ceil__(), (upper / grid).__floor__()
+    if first > last:
+        first = last = round((lower + upper) / 2 / grid)
+    return Quantise(arg, grid, first, last)
 
 
 # Divide each row's components by a power of two where the grid is finer than the noise needs (SOUNDNESS 4).

@@ -1,4 +1,6 @@
-"""Refuse joins of private rows with each other that would multiply a unit's rows beyond a power.
+"""Refuse statements that could take an engine long over the rows of one unit, before anything is charged.
+
+Joins of private rows with each other may multiply a unit's rows up to a power:
 
     visits a JOIN visits b ON the unit                  →  n * n rows of a unit with n visits
     prescriptions p JOIN visits v ON the visit's key    →  n: a prescription meets one visit
@@ -38,8 +40,8 @@ from dpsql.compiler.plan.relations import (
     UnitWindow,
     is_public,
 )
-from dpsql.compiler.plan.walk import child_exprs, measure_args, node_exprs, row_inputs, walk_exprs, walk_rows
-from dpsql.compiler.rewrite.release_plan import RewriteContext
+from dpsql.compiler.plan.walk import aggregate_exprs, child_exprs, node_exprs, row_inputs, walk_exprs, walk_rows
+from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.errors import LimitExceeded
 from dpsql.types import TEXT
 
@@ -47,7 +49,7 @@ MAX_POWER = 3
 """As for the three steps of a funnel; more are asked with a row for each unit in between."""
 
 
-def limit_joins(aggregate: Aggregate, _context: RewriteContext | None = None) -> Aggregate:
+def limit_joins(aggregate: Aggregate, _context: RuleContext | None = None) -> Aggregate:
     if _row_power(aggregate.input).most > MAX_POWER:
         raise LimitExceeded(
             f"more than {MAX_POWER} private tables with many rows for each unit meet on the unit alone",
@@ -58,7 +60,7 @@ def limit_joins(aggregate: Aggregate, _context: RewriteContext | None = None) ->
 
 @dataclass(frozen=True)
 class _RowPower:
-    """Of a unit's rows: at most n to the power `now` leave a step, and `most` is the largest of all steps."""
+    """How joins multiply a unit's n rows: n to the power `now` leave a step, `most` is the largest of all steps."""
 
     now: int
     most: int
@@ -140,7 +142,7 @@ MAX_MATCHED_ROWS = 1_000
 """Public rows that one private row may meet, over all joins."""
 
 
-def limit_public_joins(aggregate: Aggregate, _context: RewriteContext | None = None) -> Aggregate:
+def limit_public_joins(aggregate: Aggregate, _context: RuleContext | None = None) -> Aggregate:
     multiplication = max_row_multiplication(aggregate.input)
     if multiplication <= MAX_MATCHED_ROWS:
         return aggregate
@@ -184,12 +186,8 @@ _CHARACTER_COSTS: Mapping[str, int] = {
 """What a character costs, in those of `lower`: about twice what `python -m benchmarks.functions` measures."""
 
 
-def limit_work(aggregate: Aggregate, _context: RewriteContext | None = None) -> Aggregate:
-    release_exprs = [
-        *(key.expr for key in aggregate.keys),
-        *(arg for m in aggregate.measures for arg in measure_args(m)),
-    ]
-    work = max_row_multiplication(aggregate.input) * _count_characters(release_exprs, aggregate.input)
+def limit_work(aggregate: Aggregate, _context: RuleContext | None = None) -> Aggregate:
+    work = max_row_multiplication(aggregate.input) * _count_characters(aggregate_exprs(aggregate), aggregate.input)
     for node in walk_rows(aggregate.input):
         exprs = () if is_public(node) else node_exprs(node)
         if exprs:
@@ -234,11 +232,7 @@ def _max_text_length(arg: Expr, env: Environment) -> int:
 def limit_conditions(aggregate: Aggregate) -> None:
     """Engines take time that grows with the square of a chain of AND or OR, and more; lists of values are no chains."""
     rows = [expr for node in walk_rows(aggregate.input) for expr in node_exprs(node)]
-    exprs = [
-        *rows,
-        *(key.expr for key in aggregate.keys),
-        *(arg for m in aggregate.measures for arg in measure_args(m)),
-    ]
+    exprs = [*rows, *aggregate_exprs(aggregate)]
     parts = sum(len(part.args) for expr in exprs for part in walk_exprs(expr) if isinstance(part, And | Or))
     if parts > MAX_CONDITIONS:
         raise LimitExceeded(f"private rows are tried on more than {MAX_CONDITIONS} conditions",

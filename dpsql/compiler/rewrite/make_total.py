@@ -40,9 +40,9 @@ from dpsql.compiler.plan.relations import (
     UnitWindow,
     row_fields,
 )
-from dpsql.compiler.plan.walk import map_expr, map_measure, map_node_exprs, map_rows, row_inputs, walk_exprs
+from dpsql.compiler.plan.walk import map_expr, map_measure, map_node_exprs, map_rows, origin_of, row_inputs
 from dpsql.compiler.rewrite.grids import MAX_STEPS, declared_grids, quantize_arg
-from dpsql.compiler.rewrite.release_plan import RewriteContext
+from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.errors import LimitExceeded, UnboundedValues, Unsupported
 from dpsql.schema.domain import Domain
 from dpsql.types import BIGINT, DOUBLE, HUGEINT, TEXT, Kind, integer_range
@@ -51,7 +51,7 @@ MAX_TEXT_LENGTH = 100_000
 """Of one text that an expression may make."""
 
 
-def make_total(aggregate: Aggregate, _context: RewriteContext | None = None) -> Aggregate:
+def make_total(aggregate: Aggregate, _context: RuleContext | None = None) -> Aggregate:
     rows = map_rows(aggregate.input, _make_node_total)
     env = derive_enforced_domains(rows)
 
@@ -101,6 +101,11 @@ def make_finite(expr: Expr) -> Expr:
     return Call("finite", (expr,), DOUBLE) if expr.type.is_float else expr
 
 
+def strip_finite(expr: Expr) -> Expr:
+    """What `make_finite` was given."""
+    return expr.args[0] if isinstance(expr, Call) and expr.function == "finite" else expr
+
+
 # Let what is worked out within one unit depend on the bag of its rows alone, not on the order in which they are met.
 #
 #     SUM(cost) per patient        →  SUM of whole steps of cost's grid, times the grid
@@ -131,7 +136,7 @@ MAX_SQUARED_STEPS = 1 << 43
 _OFFSET_FRAME = re.compile(r"(?i)RANGE\b.*(?<!UNBOUNDED)\s(PRECEDING|FOLLOWING)")
 
 
-def make_unit_aggregates_exact(aggregate: Aggregate, _context: RewriteContext | None = None) -> Aggregate:
+def make_unit_aggregates_exact(aggregate: Aggregate, _context: RuleContext | None = None) -> Aggregate:
     return replace(aggregate, input=map_rows(aggregate.input, _make_node_exact))
 
 
@@ -198,7 +203,7 @@ def _bound_by_type(domain: Domain) -> Domain:
 
 
 def _unbounded_error(function: str, arg: Expr) -> UnboundedValues:
-    origin = next((part.origin for part in walk_exprs(arg) if isinstance(part, Column) and part.origin), None)
+    origin = origin_of(arg)
     function_name = _SUM_FUNCTIONS[function]
     hint = f"Write {function_name}(CLIP(…, 0, 100)) with bounds of your own."
     if origin is not None:

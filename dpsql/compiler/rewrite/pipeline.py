@@ -47,7 +47,7 @@ from dpsql.compiler.plan.aggregate import Aggregate, CountUnits, Sum, SumBlocks,
 from dpsql.compiler.plan.expressions import ROW, Column, Expr
 from dpsql.compiler.plan.measures import Blockwise, Measure
 from dpsql.compiler.plan.relations import SET_COLUMN, Field, Filter, Named, Project, row_fields
-from dpsql.compiler.plan.walk import map_measure, measure_args, walk_exprs
+from dpsql.compiler.plan.walk import map_measure, measure_args, origin_of
 from dpsql.compiler.rewrite.bin_quantiles import bin_values, count_blocks_by_bin, count_rows_by_bin, list_bins
 from dpsql.compiler.rewrite.bound_contributions import cap_distinct_values, count_units, select_groups, weigh_units
 from dpsql.compiler.rewrite.form_blocks import carry_row_hash, check_groups_reached, refuse_grouping_sets, sum_blocks
@@ -56,7 +56,7 @@ from dpsql.compiler.rewrite.grids import drop_clips
 from dpsql.compiler.rewrite.limit_joins import limit_joins, limit_public_joins, limit_work
 from dpsql.compiler.rewrite.list_groups import expand_sets, list_groups
 from dpsql.compiler.rewrite.make_total import make_total, make_unit_aggregates_exact
-from dpsql.compiler.rewrite.release_plan import BinSelection, ReleasePlan, RewriteContext, RewrittenPlan
+from dpsql.compiler.rewrite.release_plan import BinSelection, ReleasePlan, RewrittenPlan, RuleContext
 from dpsql.compiler.rewrite.scan_tables import join_by_unit, push_conditions, scan_tables
 from dpsql.compiler.rewrite.score_candidates import weigh_truth_values
 from dpsql.types import BIGINT
@@ -64,11 +64,11 @@ from dpsql.types import BIGINT
 NULLS_DROPPED_NOTICE = "rows for which a computed key is NULL are in no group; COALESCE(…) within the key keeps them"
 
 Plan = TypeVar("Plan", Aggregate, ReleasePlan)
-RowRule = Callable[[Aggregate, RewriteContext], Aggregate]
-ReleaseRule = Callable[[ReleasePlan, RewriteContext], ReleasePlan]
+RowRule = Callable[[Aggregate, RuleContext], Aggregate]
+ReleaseRule = Callable[[ReleasePlan, RuleContext], ReleasePlan]
 
 
-def apply_rules(rules: tuple[Callable[[Plan, RewriteContext], Plan], ...], plan: Plan, context: RewriteContext) -> Plan:
+def apply_rules(rules: tuple[Callable[[Plan, RuleContext], Plan], ...], plan: Plan, context: RuleContext) -> Plan:
     for rule in rules:
         plan = rule(plan, context)
     return plan
@@ -77,7 +77,7 @@ def apply_rules(rules: tuple[Callable[[Plan, RewriteContext], Plan], ...], plan:
 # --- groups ----------------------------------------------------------------------------------------------------------
 
 
-def find_groups(plan: ReleasePlan, _context: RewriteContext) -> ReleasePlan:
+def find_groups(plan: ReleasePlan, _context: RuleContext) -> ReleasePlan:
     """Which groups are listed, and which keys are to be selected; rows that are in none of them are left out."""
     groups = list_groups(plan.aggregate)
     return replace(
@@ -90,7 +90,7 @@ def find_groups(plan: ReleasePlan, _context: RewriteContext) -> ReleasePlan:
     )
 
 
-def narrow_rows(plan: ReleasePlan, _context: RewriteContext) -> ReleasePlan:
+def narrow_rows(plan: ReleasePlan, _context: RuleContext) -> ReleasePlan:
     """The rows with the keys and arguments of the release as columns, and nothing else."""
     columns = list(plan.aggregate.keys)
     names: dict[Expr, Column] = {}
@@ -98,7 +98,7 @@ def narrow_rows(plan: ReleasePlan, _context: RewriteContext) -> ReleasePlan:
     for measure in plan.measures:
         for arg in measure_args(measure):
             if arg not in names:
-                names[arg] = Column(f"x{len(names) + 1}", arg.type, _origin_of(arg))
+                names[arg] = Column(f"x{len(names) + 1}", arg.type, origin_of(arg))
                 columns.append(Named(names[arg].name, arg))
         measures.append(map_measure(measure, names.__getitem__))
     columns += [Named(f.name, Column(f.name, f.type)) for f in row_fields(plan.rows) if f.name == ROW]
@@ -108,11 +108,7 @@ def narrow_rows(plan: ReleasePlan, _context: RewriteContext) -> ReleasePlan:
     return replace(plan, aggregate=Aggregate(rows, keys, tuple(measures), plan.aggregate.sets), keys=fields)
 
 
-def _origin_of(arg: Expr) -> str | None:
-    return next((part.origin for part in walk_exprs(arg) if isinstance(part, Column) and part.origin), None)
-
-
-def expand_grouping_sets(plan: ReleasePlan, _context: RewriteContext) -> ReleasePlan:
+def expand_grouping_sets(plan: ReleasePlan, _context: RuleContext) -> ReleasePlan:
     if not plan.aggregate.sets:
         return plan
     rows = expand_sets(plan.rows, plan.keys, plan.aggregate.sets, plan.never_null)
@@ -122,19 +118,19 @@ def expand_grouping_sets(plan: ReleasePlan, _context: RewriteContext) -> Release
 # --- linear measures -------------------------------------------------------------------------------------------------
 
 
-def bundle_measures(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+def bundle_measures(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
     """Which cells there are, and how measures are worked out from them; blocks are not bundled."""
     linear = tuple(measure for measure in plan.measures if not isinstance(measure, Blockwise))
     bundles = form_bundles(linear, plan.rows, context.policy.rows)
     return replace(plan, bundles=bundles, recipes=bundles.recipes)
 
 
-def sum_bundles(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+def sum_bundles(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
     bundles = plan.bundles.bundles
     return plan.with_parts([weigh_units(plan.rows, plan.key_names, bundles, context.policy)] if bundles else [])
 
 
-def sum_distinct_values(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+def sum_distinct_values(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
     def make_part(sums: DistinctSums) -> Sum:
         pairs = cap_distinct_values(plan.rows, plan.key_names, sums.columns, context.policy)
         return Sum(pairs, plan.key_names, sums.bundles)
@@ -142,7 +138,7 @@ def sum_distinct_values(plan: ReleasePlan, context: RewriteContext) -> ReleasePl
     return plan.with_parts(map(make_part, plan.bundles.distinct))
 
 
-def count_distinct_units(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+def count_distinct_units(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
     def make_part(count: UnitCount) -> CountUnits:
         rows = plan.rows if count.where is None else Filter(plan.rows, count.where)
         return count_units(rows, plan.key_names, count.cell, plan.listed, context.policy)
@@ -150,7 +146,7 @@ def count_distinct_units(plan: ReleasePlan, context: RewriteContext) -> ReleaseP
     return plan.with_parts(map(make_part, plan.bundles.units))
 
 
-def average_blocks(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+def average_blocks(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
     """A part for every BLOCKWISE, whose recipes stand among those of other measures, in the order of all measures."""
     blocks = [
         sum_blocks(measure, plan.rows, plan.key_names, f"b{number}", context.policy.rows)
@@ -165,16 +161,16 @@ def _blockwise_measures(plan: ReleasePlan) -> list[Blockwise]:
     return [measure for measure in plan.measures if isinstance(measure, Blockwise)]
 
 
-def count_selection_units(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+def count_selection_units(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
     return replace(plan, selection=select_groups(plan.rows, plan.selected, context.policy))
 
 
-def order_selected_first(plan: ReleasePlan, _context: RewriteContext) -> ReleasePlan:
+def order_selected_first(plan: ReleasePlan, _context: RuleContext) -> ReleasePlan:
     """Rows come in blocks of one selected key each, which is drawn once."""
     return replace(plan, keys=tuple(sorted(plan.keys, key=lambda key: key.name not in plan.selected)))
 
 
-def check_block_groups(plan: ReleasePlan, _context: RewriteContext) -> ReleasePlan:
+def check_block_groups(plan: ReleasePlan, _context: RuleContext) -> ReleasePlan:
     gather = plan.gather
     parts = [part for part in plan.parts if isinstance(part, SumBlocks)]
     for measure, part in zip(_blockwise_measures(plan), parts, strict=True):
@@ -182,7 +178,7 @@ def check_block_groups(plan: ReleasePlan, _context: RewriteContext) -> ReleasePl
     return plan
 
 
-def add_repeated_row_notices(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+def add_repeated_row_notices(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
     """Said of the statement alone: a row that counts many times uses up what its unit may contribute."""
     if not any(isinstance(part, Sum) and isinstance(part.input, Weigh) for part in plan.parts):
         return plan
@@ -198,7 +194,7 @@ def add_repeated_row_notices(plan: ReleasePlan, context: RewriteContext) -> Rele
     return replace(plan, notices=(*plan.notices, *notices))
 
 
-def drop_needless_clips(plan: ReleasePlan, _context: RewriteContext) -> ReleasePlan:
+def drop_needless_clips(plan: ReleasePlan, _context: RuleContext) -> ReleasePlan:
     gather = drop_clips(plan.gather)
     return replace(plan, parts=gather.parts, selection=gather.selection)
 
@@ -236,18 +232,18 @@ BLOCK_MEDIAN_RULES: tuple[ReleaseRule, ...] = (*GROUP_RULES, count_blocks_by_bin
 POSTERIOR_RULES: tuple[ReleaseRule, ...] = (*GROUP_RULES, weigh_truth_values)
 
 
-def prepare_rows(aggregate: Aggregate, context: RewriteContext) -> ReleasePlan:
+def prepare_rows(aggregate: Aggregate, context: RuleContext) -> ReleasePlan:
     """The rows of a release, sanitised and narrowed to its keys and arguments, and what its groups are."""
     return _rewrite(aggregate, GROUP_RULES, context)
 
 
-def rewrite_plan(aggregate: Aggregate, context: RewriteContext) -> RewrittenPlan:
+def rewrite_plan(aggregate: Aggregate, context: RuleContext) -> RewrittenPlan:
     """Of groups and linear measures."""
     plan = _rewrite(aggregate, LINEAR_RULES, context)
     return RewrittenPlan(plan.gather, plan.recipes, plan.notices)
 
 
-def rewrite_bins(aggregate: Aggregate, context: RewriteContext) -> BinSelection:
+def rewrite_bins(aggregate: Aggregate, context: RuleContext) -> BinSelection:
     """Of a quantile, an extreme or a median of blocks, which is the only measure: a bin is chosen in every group."""
     (measure,) = aggregate.measures
     plan = _rewrite(aggregate, BLOCK_MEDIAN_RULES if isinstance(measure, Blockwise) else QUANTILE_RULES, context)
@@ -255,11 +251,11 @@ def rewrite_bins(aggregate: Aggregate, context: RewriteContext) -> BinSelection:
     return BinSelection(plan.gather, plan.bins, plan.targets, plan.local)
 
 
-def rewrite_posterior(aggregate: Aggregate, context: RewriteContext) -> RewrittenPlan:
+def rewrite_posterior(aggregate: Aggregate, context: RuleContext) -> RewrittenPlan:
     """Of draws from a posterior, which is the only measure."""
     return RewrittenPlan(_rewrite(aggregate, POSTERIOR_RULES, context).gather, ())
 
 
-def _rewrite(aggregate: Aggregate, rules: tuple[ReleaseRule, ...], context: RewriteContext) -> ReleasePlan:
+def _rewrite(aggregate: Aggregate, rules: tuple[ReleaseRule, ...], context: RuleContext) -> ReleasePlan:
     rewritten = apply_rules(ROW_RULES, aggregate, context)
     return apply_rules(rules, ReleasePlan(aggregate, rewritten), context)

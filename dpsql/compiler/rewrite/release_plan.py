@@ -26,7 +26,7 @@ NO_BUNDLES = FormedBundles((), (), (), ())
 
 
 @dataclass(frozen=True)
-class RewriteContext:
+class RuleContext:
     """What rules read: the resolved schema, the caps, and the groups that a quantile or posterior is chosen in."""
 
     resolved: Resolved

@@ -29,8 +29,8 @@ from dpsql.compiler.plan.relations import (
     is_public,
     row_fields,
 )
-from dpsql.compiler.plan.walk import columns_of, map_rows, measure_args, node_exprs, walk_rows
-from dpsql.compiler.rewrite.release_plan import RewriteContext
+from dpsql.compiler.plan.walk import aggregate_exprs, columns_of, map_rows, node_exprs, walk_rows
+from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.errors import InternalError
 from dpsql.schema import model
 from dpsql.schema.domain import to_number
@@ -38,7 +38,7 @@ from dpsql.schema.model import ForeignUnit, OwnUnit, PublicFacts, Resolved, Sour
 from dpsql.types import TEXT, Type
 
 
-def scan_tables(aggregate: Aggregate, context: RewriteContext) -> Aggregate:
+def scan_tables(aggregate: Aggregate, context: RuleContext) -> Aggregate:
     used, resolved = _columns_used(aggregate), context.resolved
 
     def change(node: Rows) -> Rows:
@@ -54,8 +54,7 @@ def scan_tables(aggregate: Aggregate, context: RewriteContext) -> Aggregate:
 
 def _columns_used(aggregate: Aggregate) -> frozenset[str]:
     """Every column that an expression of the plan reads; a plan's column names are unique."""
-    exprs = [key.expr for key in aggregate.keys]
-    exprs += [arg for measure in aggregate.measures for arg in measure_args(measure)]
+    exprs = aggregate_exprs(aggregate)
     by_position: set[str] = set()
     for node in walk_rows(aggregate.input):
         exprs += node_exprs(node)
@@ -64,7 +63,7 @@ def _columns_used(aggregate: Aggregate) -> frozenset[str]:
     return frozenset(name for expr in exprs for name in columns_of(expr)) | by_position
 
 
-def join_by_unit(aggregate: Aggregate, _context: RewriteContext | None = None) -> Aggregate:
+def join_by_unit(aggregate: Aggregate, _context: RuleContext | None = None) -> Aggregate:
     """Let the SQL that runs equate the ids of both sides of every join of private rows (SOUNDNESS 2)."""
 
     def change(node: Rows) -> Rows:
@@ -205,7 +204,7 @@ def _unit_id_of(resolved: Resolved, table: model.Table, path: tuple[ForeignUnit,
 # need not find it again.
 
 
-def push_conditions(aggregate: Aggregate, _context: RewriteContext | None = None) -> Aggregate:
+def push_conditions(aggregate: Aggregate, _context: RuleContext | None = None) -> Aggregate:
     return replace(aggregate, input=map_rows(aggregate.input, _push_into_join))
 
 

@@ -21,7 +21,7 @@ from dpsql.compiler.plan.relations import Filter, Named
 from dpsql.compiler.plan.steps import VALUE_KEY, Bins, ReleaseColumn
 from dpsql.compiler.rewrite.bound_contributions import weigh_units
 from dpsql.compiler.rewrite.form_bundles import require_flag
-from dpsql.compiler.rewrite.release_plan import ReleasePlan, RewriteContext, RewrittenPlan
+from dpsql.compiler.rewrite.release_plan import ReleasePlan, RewrittenPlan, RuleContext
 from dpsql.errors import InternalError, InvalidParameter
 from dpsql.privacy.score_selection import SHARE_STEPS
 from dpsql.types import DOUBLE
@@ -73,7 +73,7 @@ def rank_candidates(rewritten: RewrittenPlan, measure: Best, listed: Listed | No
     return replace(rewritten, gather=gather)
 
 
-def weigh_truth_values(plan: ReleasePlan, context: RewriteContext) -> ReleasePlan:
+def weigh_truth_values(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
     """The weights of rows that are true and that are false; the posterior is the only measure."""
     (measure,) = plan.measures
     assert isinstance(measure, Posterior)

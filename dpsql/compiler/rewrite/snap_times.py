@@ -121,7 +121,7 @@ def _set_operation_origins(node: SetOperation, schema: Schema) -> GridOrigins:
 
 
 def _grids_behind(expr: Expr, below: GridOrigins) -> Mapping[str, Snap]:
-    """Of a time, the grids of all columns that it is computed from."""
+    """The grids of all columns that a time is computed from."""
     if not expr.type.is_time:
         return {}
     origin_grids = [below.get(part.name, {}) for part in walk_exprs(expr) if isinstance(part, Column)]
@@ -183,7 +183,7 @@ class _TimeRounding:
         return expr if end.value == dt.date.max else end.make_comparison(end.value + _DAY, not end.strict)
 
     def _keep_nonempty(self, expr: Expr) -> Expr:
-        """Of a range within one step, the end moved to that of the step; of a range that is left out, too."""
+        """Move the end of a range within one step to the end of the step; also of a range that is left out."""
         if not isinstance(expr, And | Or):
             return expr
         ends = [self._range_end_of(arg) for arg in expr.args]

@@ -18,7 +18,6 @@ from dpsql.compiler.analysis.key_values import list_few_values
 from dpsql.compiler.plan.aggregate import Aggregate, Norm, Sum, Tally
 from dpsql.compiler.plan.bundles import CountBundle
 from dpsql.compiler.plan.expressions import (
-    Call,
     Case,
     Column,
     Compare,
@@ -32,16 +31,16 @@ from dpsql.compiler.plan.expressions import (
 from dpsql.compiler.plan.relations import Filter, Named, Project, Rows
 from dpsql.compiler.plan.steps import Axis, Bins
 from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy, weigh_units
-from dpsql.compiler.rewrite.grids import declared_grids
+from dpsql.compiler.rewrite.form_bundles import ROWS_CELL
+from dpsql.compiler.rewrite.grids import declared_grids, natural_grid, quantize_evenly, to_number_expr
 from dpsql.compiler.rewrite.list_groups import with_declared_nulls
+from dpsql.compiler.rewrite.make_total import strip_finite
 from dpsql.compiler.rewrite.pipeline import ROW_RULES, apply_rules
-from dpsql.compiler.rewrite.release_plan import RewriteContext
+from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.errors import LimitExceeded, Span, TypeMismatch, UnboundedValues
 from dpsql.schema.domain import Domain, Scalar
 from dpsql.schema.model import Resolved
 from dpsql.types import BIGINT, Kind
-
-ROWS_CELL = "rows"
 
 MAX_VALUES = 1_000
 """Of one column: a code is found by comparing with each of them."""
@@ -81,16 +80,16 @@ class CodableRows:
 
 
 def prepare_codable_rows(
-    aggregate: Aggregate, context: RewriteContext, labels: tuple[str, ...], spans: tuple[Span | None, ...] = ()
+    aggregate: Aggregate, context: RuleContext, labels: tuple[str, ...], spans: tuple[Span | None, ...] = ()
 ) -> CodableRows:
     """The rows of an aggregate whose keys are the columns to be coded."""
     aggregate = apply_rules(ROW_RULES, aggregate, context)
     env = derive_domains(with_declared_nulls(aggregate.input))
-    domains = {key.name: domain_of(_strip_finite(key.expr), env) for key in aggregate.keys}
+    domains = {key.name: domain_of(strip_finite(key.expr), env) for key in aggregate.keys}
     rows = Project(aggregate.input, aggregate.keys)
     columns = tuple(Named(key.name, Column(key.name, key.expr.type)) for key in aggregate.keys)
     labels_by_name = dict(zip(domains, labels, strict=True))
-    plain = Project(aggregate.input, tuple(Named(key.name, _strip_finite(key.expr)) for key in aggregate.keys))
+    plain = Project(aggregate.input, tuple(Named(key.name, strip_finite(key.expr)) for key in aggregate.keys))
     spans_by_name = dict(zip(domains, spans or (None,) * len(labels), strict=True))
     return CodableRows(rows, columns, domains, declared_grids(plain), labels_by_name, spans_by_name)
 
@@ -116,10 +115,6 @@ def code_weighted_rows(codable: CodableRows, coding: ColumnCoding, policy: Contr
     return CodedRows(Tally(Sum(summed.input, tuple(code.name for code in codes), summed.bundles)), tuple(axes))
 
 
-def _strip_finite(expr: Expr) -> Expr:
-    return expr.args[0] if isinstance(expr, Call) and expr.function == "finite" else expr
-
-
 def _code_column(column: Named, codable: CodableRows, coding: ColumnCoding) -> tuple[Axis, Expr]:
     name, value = column.name, column.expr
     domain = codable.domains[name]
@@ -128,7 +123,7 @@ def _code_column(column: Named, codable: CodableRows, coding: ColumnCoding) -> t
     values = tuple(v for v in (list_few_values(domain) or ()) if v is not None) if listed is None else listed
     ordered = value.type.is_number or value.type.is_time
     if listed is None and ordered and domain.is_bounded and (not values or len(values) > coding.bins):
-        steps = _quantize_to_steps(to_numeric_expr(value), domain, codable.grids.get(name), coding.bins)
+        steps = _quantize_to_steps(value, domain, codable.grids.get(name), coding.bins)
         discrete = value.type.is_integer or value.type.is_time or value.type.kind is Kind.DECIMAL
         axis = Axis(name, value.type, None, Bins(steps.lower, steps.upper, steps.grid, value.type, discrete), null)
         return axis, _add_null_code(value, steps, axis)
@@ -151,33 +146,15 @@ def _add_null_code(value: Expr, code: Expr, axis: Axis) -> Expr:
     return Case(((IsNull(value), Literal(axis.upper, BIGINT)),), code, BIGINT) if axis.null else code
 
 
-def to_numeric_expr(value: Expr) -> Expr:
-    """Days of a date, microseconds of a moment, a number as it is."""
-    match value.type.kind:
-        case Kind.DATE:
-            return Call("epoch_days", (value,), BIGINT)
-        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
-            return Call("epoch_us", (value,), BIGINT)
-        case _ if value.type.is_number:
-            return value
-        case _:
-            raise TypeMismatch(f"{value.type} has no order in steps")
-
-
 def _quantize_to_steps(value: Expr, domain: Domain, declared: Fraction | None, max_steps: int) -> Quantise:
-    """At most `most` steps between the bounds; whole numbers, days and declared grids have one each where they fit."""
+    """At most `max_steps` between the bounds; whole numbers, days and declared grids have one each where they fit."""
+    number = to_number_expr(value)
+    if number is None:
+        raise TypeMismatch(f"{value.type} has no order in steps")
     lower, upper = domain.bounds
-    natural = declared or (Fraction(1) if value.type.is_integer else None)
-    if domain.type.kind is Kind.DECIMAL:
-        natural = natural or Fraction(1, 10 ** (domain.type.scale or 0))
-    grid = natural or (upper - lower or abs(lower) or Fraction(1)) / (max_steps - 1)
-    if (upper - lower) / grid >= max_steps:
-        step_width = (upper - lower) / (max_steps - 1)
-        grid = -(-step_width // natural) * natural if natural is not None else step_width
-    first, last = (lower / grid).__ceil__(), (upper / grid).__floor__()
-    if first > last:
-        first = last = round((lower + upper) / 2 / grid)
-    return Quantise(value, grid, first, last)
+    natural = declared or (Fraction(1) if number.type.is_integer else natural_grid(domain))
+    finest = (upper - lower or abs(lower) or Fraction(1)) / (max_steps - 1)
+    return quantize_evenly(number, domain, natural, finest, max_steps)
 
 
 def _undeclared_values_error(name: str, domain: Domain, span: Span | None) -> UnboundedValues:
@@ -210,7 +187,7 @@ ONE_ROW = ContributionPolicy(1, None, Norm.L1)
 
 def prepare_randomized_rows(aggregate: Aggregate, resolved: Resolved) -> CodedRows:
     """The only key of `aggregate` is the column."""
-    context = RewriteContext(resolved, ONE_ROW)
+    context = RuleContext(resolved, ONE_ROW)
     (key,) = aggregate.keys
     codable = prepare_codable_rows(aggregate, context, (key.name,))
     if has_no_public_values(codable.domains[key.name]):

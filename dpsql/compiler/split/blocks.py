@@ -10,8 +10,8 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.compiler.bind.aggregates import has_aggregate
-from dpsql.compiler.bind.binder import Ctes
 from dpsql.compiler.bind.outputs import Output, infer_element_type, infer_type, output_name, rewrite_integer_division
+from dpsql.compiler.bind.sources import Ctes
 from dpsql.compiler.parse.dialect import CLAUSE_NAMES, span_of
 from dpsql.compiler.parse.parser import join_leaves
 from dpsql.compiler.plan.aggregate import Aggregate

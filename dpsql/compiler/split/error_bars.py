@@ -41,7 +41,7 @@ class ErrorBarInputs(Protocol):
     """What the release has to offer: measures are known by numbers."""
 
     def find_measure(self, node: exp.Expr) -> int | None:
-        """Of an aggregate that is a number and whose error is known."""
+        """The number of the measure for an aggregate that is a number and whose error is known."""
         ...
 
     def is_constant(self, node: exp.Expr) -> bool:

@@ -72,7 +72,7 @@ def bind_private_rows(
 
 
 def _column_spans(query: exp.Query, count: int) -> tuple[Span | None, ...]:
-    """Of each column the item of SELECT that gives it; of those that a * stands for, the *."""
+    """The span of the SELECT item behind each column; for columns of a *, that of the *."""
     items = query.selects
     stars = [index for index, item in enumerate(items) if is_star(item)]
     if len(stars) > 1 or (not stars and len(items) != count):

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from dpsql.compiler.bind.binder import require_table
 from dpsql.compiler.bind.outputs import Output
-from dpsql.compiler.bind.sources import check_qualifier
+from dpsql.compiler.bind.sources import check_qualifier, require_table
 from dpsql.compiler.catalog.identity import Identity
-from dpsql.compiler.catalog.tables import catalog_schema_of
-from dpsql.compiler.catalog.tables import catalog_table_names as catalog_names
-from dpsql.compiler.catalog.tables import find_catalog_table as find_catalog
+from dpsql.compiler.catalog.tables import catalog_schema_of, catalog_table_names, find_catalog_table
 from dpsql.compiler.parse.dialect import span_of
 from dpsql.compiler.plan.relations import Field
 from dpsql.compiler.split.blocks import Block, Ownership, PublicRead, SplitState
@@ -34,10 +31,10 @@ def read_public_source(source: exp.Table, state: SplitState, identity: Identity)
         catalog_schema, table = CREATED_SCHEMA, source.name
         columns = tuple(Field(c.name, c.type) for c in synthetic.columns)
     elif catalog_schema:
-        catalog_table = find_catalog(state.schema, identity, catalog_schema, source.name.lower())
+        catalog_table = find_catalog_table(state.schema, identity, catalog_schema, source.name.lower())
         if catalog_table is None:
             raise UnknownTable(f'table "{source.db}.{source.name}" does not exist',
-                               hint=f"Known of it: {', '.join(catalog_names(catalog_schema))}.",
+                               hint=f"Known of it: {', '.join(catalog_table_names(catalog_schema))}.",
                                span=span_of(source))  # fmt: skip
         table, columns = source.name.lower(), tuple(Field(name, type_) for name, type_ in catalog_table.columns)
     else:

@@ -23,9 +23,9 @@ from dpsql.compiler.plan.relations import Named, Table
 from dpsql.compiler.plan.steps import ReleaseColumn
 from dpsql.compiler.split.blocks import Block, BoundRelease, Ownership, SplitState, is_randomized
 from dpsql.errors import InvalidParameter, Unsupported
+from dpsql.schema import model
 from dpsql.schema.keys import MAX_EPSILON
 from dpsql.schema.model import Neighbors, OwnUnit, RowUnit, Schema
-from dpsql.schema.model import Table as Declared
 from dpsql.types import BIGINT
 
 ALLOWED_CLAUSES = ("expressions", "from_")
@@ -108,7 +108,7 @@ def _check_one_row_per_unit(name: str, column: str, call: exp.Expr, schema: Sche
         raise Unsupported(what, detail=detail, hint=hint, span=span_of(call))
 
 
-def _has_one_row_per_unit(table: Declared) -> bool:
+def _has_one_row_per_unit(table: model.Table) -> bool:
     unit = table.unit
     return isinstance(unit, RowUnit) or (isinstance(unit, OwnUnit) and table.is_unique(unit.column))
 

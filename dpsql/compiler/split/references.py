@@ -36,7 +36,7 @@ class ReleaseReferences:
         return self._add_reference("value", measure_type(measure), measure)
 
     def error_column(self, kind: str, measure: Measure) -> exp.Column:
-        """Its "stderr", "low" or "high"."""
+        """The column that holds its "stderr", "low" or "high"."""
         return self._add_reference(kind, DOUBLE, measure)
 
     def covariance_column(self, first: Measure, other: Measure) -> exp.Column:

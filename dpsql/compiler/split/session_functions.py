@@ -156,7 +156,7 @@ def _time_literal(node: exp.Expr, now: dt.datetime | None, as_type: str) -> exp.
 
 
 def _current_schemas(node: exp.Expr) -> exp.Expr:
-    """current_schemas(true) has the catalog's too."""
+    """The schemas on the search path; current_schemas(true) lists the catalog's too."""
     argument = node.this if isinstance(node, exp.CurrentSchemas) else next(iter(node.expressions), None)
     implicit = isinstance(argument, exp.Boolean) and bool(argument.this)
     names = ["pg_catalog", DEFAULT_SCHEMA] if implicit else [DEFAULT_SCHEMA]

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from dpsql.compiler.bind.binder import Binder, require_table
+from dpsql.compiler.bind.binder import Binder
 from dpsql.compiler.bind.correlation import DecorrelatedSelect, decorrelate, look_up_group
 from dpsql.compiler.bind.outputs import name_outputs
-from dpsql.compiler.bind.sources import strip_database
+from dpsql.compiler.bind.sources import require_table, strip_database
 from dpsql.compiler.bind.windows import rewrite_distinct_on
 from dpsql.compiler.catalog.identity import Identity
 from dpsql.compiler.catalog.tables import catalog_schema_of

@@ -530,7 +530,7 @@ def route_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -
 
 
 def is_schema(text: str) -> bool:
-    """Or a server."""
+    """Whether the text names a schema file or a server."""
     url = text.lower().startswith("dpsql:") or is_server_url(text)
     return url or text.lower().endswith((".yaml", ".yml")) or os.path.isfile(text)
 

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace, screen: Screen) -> None:
 
 
 def _print_own_budget(args: argparse.Namespace, screen: Screen) -> None:
-    """Of a server: who logs in sees her own account, and no other."""
+    """Print the budget of the account that logged in to a server; others are not shown."""
     if args.history is not None or args.json or args.report:
         raise UsageError("of a server, budget has no options: it tells what is left of your own account")
     with open_connection(args.schema, args.user, find_password_prompt()) as connection:

@@ -58,7 +58,7 @@ def open_connection(
 
 
 def _log_in_to_server(address: ServerAddress, ask: PasswordPrompt | None) -> ServerConnection:
-    """Who opens a schema does not wait for the import of what speaks to servers."""
+    """Imported here, since opening a schema need not wait for the import of the remote client."""
     server_connection: ServerConnection = import_module("dpsql.interfaces.remote.connection").open_server_connection(
         address, ask
     )

@@ -296,7 +296,7 @@ class Connection:
                        sensitivity=sensitivity)  # fmt: skip
 
     def _get_forecast(self, sql: str) -> Forecast | None:
-        """Of an ASK, before a person agrees to it; None where it is another statement."""
+        """The forecast of an ASK, before a person agrees to it; None for any other statement."""
         return get_ask_forecast(self, sql)
 
     def budget(self) -> Balance:
@@ -326,7 +326,7 @@ class Connection:
             self._require_session().execute(command)
 
     def _remaining_budget_text(self) -> str | None:
-        """Of the budget, for people; None where the ledger cannot tell it now: the answer is there all the same."""
+        """What is left of the budget, as text; None where the ledger cannot be read now, which fails no answer."""
         try:
             return self.budget().left_text
         except errors.Error:

@@ -48,7 +48,7 @@ T = TypeVar("T", MechanismReply, Forecast)
 
 
 class MechanismNames:
-    """Of the mechanisms that a connection's Python objects stand for; those whose object is gone are to be closed."""
+    """The names of the mechanisms behind a connection's Python objects; those whose object is gone are to be closed."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -275,7 +275,7 @@ class Holdout(InteractiveMechanism):
         )
 
     def _training_mean(self, question: str) -> Fraction:
-        """Of the training set, exactly. It is public or released: what would be charged is refused."""
+        """The exact mean of the training set, which is public or released: a query that would be charged is refused."""
         if isinstance(self._train, str):
             value = self._connection.sql(_fill_question(self._train, question), free=True).scalar()
         elif callable(self._train):
@@ -316,7 +316,7 @@ def _sensitivity_of(forecast: Forecast) -> Fraction:
 
 
 def get_ask_forecast(connection: Connection, sql: str) -> Forecast | None:
-    """Of an ASK: what it would be charged, and how good it would be; free. None where it is another statement."""
+    """What an ASK would be charged, and how good it would be; free. None for any other statement."""
     if not isinstance(read_command(sql), SubmitQuery):
         return None
     ((cell,),) = connection.cursor().execute(f"EXPLAIN (FORMAT JSON) {sql}", free=True).fetchall()

@@ -191,7 +191,7 @@ def _option_settings(arguments: argparse.Namespace) -> dict[str, str]:
 def _execute_statement(
     connection: Connection, statement: str, parameters: Sequence[Any] = (), settings: Mapping[str, str] | None = None
 ) -> Answer:
-    """Who interrupts the kernel cancels the statement, and is told what it was charged."""
+    """Run a statement; interrupting the kernel cancels it, and shows what it was charged."""
     cursor = connection.cursor()
     try:
         return cursor.execute(statement, parameters, settings=settings).answer()

@@ -98,7 +98,7 @@ def _format_decimal(number: Decimal) -> str:
 
 
 def format_value(value: Any, plain: bool = False) -> str:
-    """All of a value."""
+    """The whole value as text, not shortened."""
     match value:
         case None:
             return "NULL"

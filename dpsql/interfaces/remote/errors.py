@@ -75,7 +75,7 @@ def _error_class(state: str, name: str | None) -> type[Error]:
 
 
 def _shift_span(position: str, server_span: Span | None, before: int) -> Span | None:
-    """`told` is the server's own, of as many characters; where it begins, the position says."""
+    """`server_span` is the server's own, of as many characters; where it begins, the position says."""
     if not (position.isascii() and position.isdigit() and len(position) < 10):
         return None
     start = int(position) - 1 - before

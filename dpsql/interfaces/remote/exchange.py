@@ -21,28 +21,28 @@ BoundParameter = tuple[int, bytes | None]
 
 @dataclass
 class ReplyCollector:
-    """What the server has said so far; `told` may be looked at from another thread."""
+    """What the server has said so far; `metadata` may be looked at from another thread."""
 
-    told: meta.StatementMetadata = field(default_factory=meta.StatementMetadata)
+    metadata: meta.StatementMetadata = field(default_factory=meta.StatementMetadata)
     rows: list[Row] = field(default_factory=list)
     tag: str | None = None
     error: client.ErrorResponse | None = None
-    copies: bool = False
+    is_copy: bool = False
 
     def add_reply(self, reply: BackendReply) -> None:
         match reply:
             case client.DataRow(values):
                 self.rows.append(values)
             case client.NoticeResponse(fields) if fields.get("C") == meta.NOTICE_SQLSTATE:
-                self.told.add_notice(fields.get("D", ""))
+                self.metadata.add_notice(fields.get("D", ""))
             case client.CommandComplete(tag):
-                if self.told.command is not None and self.told.rows != len(self.rows):
+                if self.metadata.command is not None and self.metadata.rows != len(self.rows):
                     raise ProtocolViolation("the server has told of other rows than it gave")
                 self.tag = tag
             case client.ErrorResponse():
                 self.error = reply
             case client.CopyOutResponse():
-                self.copies = True
+                self.is_copy = True
             case client.Authentication() | client.BackendKeyData():
                 raise ProtocolViolation("the server begins a login in the middle of a statement")
             case _:
@@ -74,8 +74,8 @@ def run_statement(
         if collector.error is None or error.sqlstate != CONNECTION_LOST:
             raise
     if collector.error is not None:  # also where the server hung up behind it
-        raise read_error(collector.error.fields, collector.told, before)
-    if collector.copies:
+        raise read_error(collector.error.fields, collector.metadata, before)
+    if collector.is_copy:
         raise NotSupportedError("COPY is for clients of PostgreSQL", hint="Ask the query itself.")
     return collector
 

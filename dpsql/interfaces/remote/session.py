@@ -46,38 +46,38 @@ _SETTINGS_TYPE: Any = tuple[NamedSetting, ...]
 class RemoteSession:
     """One login. Threads may share it: their statements go one after another."""
 
-    def __init__(self, link: ServerConnection) -> None:
-        self._link = link
+    def __init__(self, connection: ServerConnection) -> None:
+        self._connection = connection
         self._lock = threading.RLock()
-        self._turning = threading.Lock()  # between the statement under way and who cancels it
+        self._cancel_lock = threading.Lock()  # between the statement under way and who cancels it
         self._ticket: StatementHandle | None = None
-        self._heard = ReplyCollector()
+        self._collector = ReplyCollector()
         self._charged = NO_CHARGE
         self._left: str | None = None
-        self._known: dict[str, Any] = {}
+        self._cached: dict[str, Any] = {}
 
     # --- who and where -----------------------------------------------------------------------------------------------
 
     @property
     def user(self) -> str | None:
-        return self._link.login.server.user
+        return self._connection.login.server.user
 
     @property
     def database(self) -> str:
-        return self._link.login.server.database
+        return self._connection.login.server.database
 
     @property
     def server_text(self) -> str:
         """Where the server is and how it is reached, for people."""
-        return f"{self._link.address}, {self._link.security_text}"
+        return f"{self._connection.address}, {self._connection.security_text}"
 
     @property
     def lost(self) -> bool:
         """Whether the connection broke: nothing can be asked any more."""
-        return self._link.broken
+        return self._connection.broken
 
     def close(self) -> None:
-        self._link.close()
+        self._connection.close()
 
     # --- statements --------------------------------------------------------------------------------------------------
 
@@ -92,19 +92,19 @@ class RemoteSession:
         """One statement, as a local session has it. `settings`, and whether it must be free, hold for it alone."""
         ticket = ticket or StatementHandle()
         with self._lock, _attach_statement(sql):
-            self._charged, self._heard = NO_CHARGE, ReplyCollector()
+            self._charged, self._collector = NO_CHARGE, ReplyCollector()
             try:
                 values = bind_parameters(parameters)
                 options = StatementOptions(tuple((settings or {}).items()), ticket.free)
                 collector = self._run_exchange(
-                    lambda collector: run_statement(self._link, sql, values, options, collector), ticket
+                    lambda collector: run_statement(self._connection, sql, values, options, collector), ticket
                 )
-                self._left = collector.told.left or self._left
+                self._left = collector.metadata.left or self._left
                 if sql.lstrip()[:6].lower().startswith(("create", "drop")):
-                    self._known.clear()  # there are other names now
+                    self._cached.clear()  # there are other names now
                 return _build_answer(collector)
             finally:  # Ctrl-C, too, leaves a charge behind
-                self._charged = self._heard.told.charge
+                self._charged = self._collector.metadata.charge
 
     @property
     def charged(self) -> Charge:
@@ -113,20 +113,20 @@ class RemoteSession:
 
     @property
     def progress(self) -> tuple[int, int]:
-        return self._heard.told.progress
+        return self._collector.metadata.progress
 
     def cancel(self, ticket: StatementHandle | None = None) -> None:
         """From any thread; one whose turn has yet to come is not sent.
 
         Under a lock that the end of a statement needs too: so no cancel is for the one after it.
         """
-        with self._turning:
+        with self._cancel_lock:
             running = self._ticket
             if ticket is not None:
                 ticket.canceled = True
             if running is not None and ticket in (None, running):
                 running.canceled = True
-                self._link.cancel()
+                self._connection.cancel()
 
     def explain(
         self, sql: str, parameters: Sequence[Parameter] = (), *, settings: Mapping[str, str] | None = None
@@ -134,8 +134,8 @@ class RemoteSession:
         with self._lock, _attach_statement(sql):
             values, options = bind_parameters(parameters), StatementOptions(tuple((settings or {}).items()))
             collector = self._run_exchange(
-                lambda heard: run_statement(
-                    self._link, EXPLAIN_PREFIX + sql, values, options, heard, len(EXPLAIN_PREFIX)
+                lambda collector: run_statement(
+                    self._connection, EXPLAIN_PREFIX + sql, values, options, collector, len(EXPLAIN_PREFIX)
                 ),
                 StatementHandle(),
             )
@@ -167,34 +167,34 @@ class RemoteSession:
     def _query_cached(self, kind: Any, command: str) -> Any:
         """It is of the schema, of the server and of what the account has made here: the first two stay as they are."""
         with self._lock:
-            if command not in self._known:
-                self._known[command] = self._query_as(kind, command)
-            return self._known[command]
+            if command not in self._cached:
+                self._cached[command] = self._query_as(kind, command)
+            return self._cached[command]
 
     def _query_as(self, kind: Any, command: str) -> Any:
         with self._lock:
-            return _decode_as(kind, query_json(self._link, command))
+            return _decode_as(kind, query_json(self._connection, command))
 
     def _run_exchange(
         self, work: Callable[[ReplyCollector], ReplyCollector], ticket: StatementHandle
     ) -> ReplyCollector:
         """The wire belongs to another thread than the one that Ctrl-C interrupts: no reply is left half read."""
-        with self._turning:
+        with self._cancel_lock:
             ticket.check_cancellation(0)
-            self._ticket, self._heard = ticket, ReplyCollector()
+            self._ticket, self._collector = ticket, ReplyCollector()
         try:
             if threading.current_thread() is not threading.main_thread():
-                return work(self._heard)
+                return work(self._collector)
             return self._run_interruptible(work, ticket)
         finally:
-            with self._turning:
+            with self._cancel_lock:
                 self._ticket = None
 
     def _run_interruptible(
         self, work: Callable[[ReplyCollector], ReplyCollector], ticket: StatementHandle
     ) -> ReplyCollector:
         errors: list[BaseException] = []
-        collector, ended = self._heard, threading.Event()
+        collector, ended = self._collector, threading.Event()
 
         def run() -> None:
             try:
@@ -223,8 +223,8 @@ class RemoteSession:
             ended.wait(CANCEL_TIMEOUT_SECONDS)
         finally:
             if not ended.is_set():
-                self._link.broken = True
-                self._link.close()
+                self._connection.broken = True
+                self._connection.close()
 
 
 @contextmanager
@@ -260,7 +260,7 @@ def _read_json_cell(collector: ReplyCollector) -> Any:
 
 
 def _build_answer(collector: ReplyCollector) -> StatementResult:
-    metadata = collector.told
+    metadata = collector.metadata
     if collector.tag is None:
         raise InvalidSyntax("the statement is empty", hint="Write a SELECT, for example: SELECT COUNT(*) FROM visits")
     columns = tuple(OutputColumn(*column) for column in metadata.columns)
@@ -275,7 +275,7 @@ def _build_answer(collector: ReplyCollector) -> StatementResult:
 
 
 def _decode_rows(columns: Sequence[OutputColumn], collector: ReplyCollector) -> list[tuple[Any, ...]]:
-    read, metadata = make_row_reader(columns), collector.told
+    read, metadata = make_row_reader(columns), collector.metadata
     try:
         rows = [read(cells) for cells in collector.rows]
     except ValueError:

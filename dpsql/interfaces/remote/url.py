@@ -44,7 +44,7 @@ class ServerAddress:
     settings: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """For people: without the password."""
+        """The address without the password, to be shown."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 

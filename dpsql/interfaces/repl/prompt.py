@@ -194,7 +194,7 @@ def read_entry(session: PromptSession[str], name: str, default: str = "") -> str
 
 
 def redraw_prompt(session: PromptSession[str]) -> None:
-    """Draw again, from any thread."""
+    """Draw the prompt again; may be called from any thread."""
     if session.app.is_running:
         session.app.invalidate()
 

@@ -118,7 +118,7 @@ def format_balance(balance: Balance) -> tuple[str, str]:
 
 
 def format_total_cost(explained: Sequence[Explanation], count: int) -> str:
-    """Of several statements: each is charged, one after the other."""
+    """The cost of several statements, each of which is charged."""
     due = [explanation.epsilon for explanation in explained if not (explanation.paid and all(explanation.paid))]
     more = " and more" if count > len(explained) or any(explanation.undecided for explanation in explained) else ""
     price = f"epsilon {format_rounded_up(sum(due, Fraction(0)))}{more} in all" if any(due) or more else "free"

@@ -225,7 +225,7 @@ class DpsqlDialect(DefaultDialect):
         return "AUTOCOMMIT"
 
     def set_isolation_level(self, dbapi_connection: DBAPIConnection, level: IsolationLevel) -> None:
-        """The one level there is."""
+        """Accept AUTOCOMMIT, the only isolation level."""
 
     def detect_autocommit_setting(self, dbapi_conn: DBAPIConnection) -> bool:
         return True

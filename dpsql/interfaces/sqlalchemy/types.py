@@ -82,7 +82,7 @@ class BoundUuid(types.Uuid[Any]):
 
 
 class BoundInterval(postgresql.INTERVAL):
-    """Comes back as a timedelta."""
+    """INTERVAL; values come back as timedeltas."""
 
     render_bind_cast = True
 

@@ -432,7 +432,7 @@ def _require_names(part: Any, names: set[str], others: Set[str] = frozenset()) -
 
 
 def _read_integer(text: Any) -> int:
-    """A positive integer."""
+    """Read a positive integer."""
     value = _read_fraction(text)
     if value.denominator != 1:
         raise UnreadableRecord("the record has a fraction where it needs a whole number")

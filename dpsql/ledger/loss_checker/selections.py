@@ -74,7 +74,7 @@ def _read_score_integer(text: Any) -> int:
 
 
 def score_record_loss(scoring: ScoreRecord) -> tuple[Fraction, Fraction]:
-    """Epsilon and rho."""
+    """The epsilon and rho of a selection by scores."""
     both = scoring.change_one or not scoring.non_negative
     spread = scoring.l1
     if scoring.single:
@@ -118,7 +118,7 @@ class SmoothMedianRecord:
 
     @property
     def loss_figures(self) -> tuple[Fraction, Fraction]:
-        """rho and delta."""
+        """The rho and delta that it loses."""
         with localcontext(_DECIMAL_CONTEXT):
             grown = _to_decimal(self.steps * self.rate).exp() - 1
             delta = 2 * (-_to_decimal(self.epsilon) / (2 * grown)).exp()
@@ -135,7 +135,7 @@ class PtrMedianRecord:
 
     @property
     def loss_figures(self) -> tuple[Fraction, Fraction]:
-        """rho and delta."""
+        """The rho and delta that it loses."""
         with localcontext(_DECIMAL_CONTEXT):  # q^(limit + 1) / (1 + q): a geometric series over another
             rate = _to_decimal(-self.epsilon / self.steps)
             delta = ((self.limit + 1) * rate).exp() / (1 + rate.exp())
@@ -213,7 +213,7 @@ def read_sparse(part: dict[str, Any]) -> SparseVectorRecord:
 
 
 def sparse_vector_loss(sparse: SparseVectorRecord) -> tuple[Fraction, Fraction]:
-    """Epsilon and rho."""
+    """The epsilon and rho of a sparse vector mechanism."""
     finding = Fraction(sparse.l1) / sparse.threshold_scale + Fraction(2 * sparse.l1) / sparse.query_scale
     telling = Fraction(0) if sparse.answer_scale is None else Fraction(sparse.l1) / sparse.answer_scale
     return sparse.answers * (finding + telling), sparse.answers * (finding**2 + telling**2) / 2

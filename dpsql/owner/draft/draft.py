@@ -113,7 +113,7 @@ class _DraftWriter:
         return [*self._write_head(), "", *body]
 
     def _distance_to_unit(self, table: IntrospectedTable) -> int:
-        """Steps to the unit."""
+        """The number of foreign keys to follow to the unit."""
         steps, name = 0, table.name
         while self.unit is not None and name in self.unit.ways and steps < len(self.sources.tables):
             steps, name = steps + 1, self.unit.ways[name].target

@@ -120,7 +120,7 @@ def _drop_dangling_keys(table: IntrospectedTable, tables: Sequence[IntrospectedT
 
 
 def _is_valid_name(pattern: str, name: str) -> bool:
-    """As the loader sees it."""
+    """Whether the schema loader accepts the name."""
     return bool(re.fullmatch(pattern, name)) and name.isprintable()
 
 

@@ -131,7 +131,7 @@ def histogram_quantile(histogram: Mapping[int, int], share: Fraction) -> int:
 
 
 def count_lost_rows(histogram: Mapping[int, int], norm: int) -> int:
-    """Of COUNT(*) over all rows: a unit of n rows counts like at most `norm`."""
+    """The rows that COUNT(*) over a whole table loses: a unit of n rows counts like at most `norm`."""
     return sum(count * (number - norm) for number, count in histogram.items() if number > norm)
 
 

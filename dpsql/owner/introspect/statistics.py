@@ -326,7 +326,7 @@ def measure_exact_figures(
     key: Column | None,
     value: Column | None,
 ) -> list[ExactFigures]:
-    """Of the rows that belong to a unit, before clipping: by the key, or all."""
+    """Exact figures of the rows that belong to a unit, before clipping: by the key, or over all rows."""
     fields = {"k": f"CAST({_typed_sql(key)} AS VARCHAR)" if key else "NULL", "v": "NULL"}
     if value is not None:
         fields["v"] = _number_sql(_typed_sql(value), value.type) or "NULL"

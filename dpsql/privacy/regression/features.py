@@ -49,7 +49,7 @@ class NumericAxis:
 
 @dataclass(frozen=True)
 class CategoricalAxis:
-    """Places without an order."""
+    """A feature or label of values without an order."""
 
     size: int
 

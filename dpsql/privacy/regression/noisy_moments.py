@@ -147,7 +147,7 @@ def _choose_shift(scale: Fraction) -> int:
 
 
 def _count_squares(design: FeatureDesign) -> int:
-    """Of the intercept, the scales and the label."""
+    """How many squares there are: of the intercept, of each numeric feature and of the label."""
     return 2 + sum(isinstance(axis, NumericAxis) for axis in design.axes)
 
 

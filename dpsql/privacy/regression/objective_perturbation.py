@@ -196,7 +196,7 @@ def approximation_sensitivity(design: FeatureDesign, scale: Fraction) -> Sensiti
 
 
 def split_row_loss(row_loss: Fraction, ridge: Fraction) -> tuple[Fraction, Fraction]:
-    """Of what one row may lose: the determinant's part, and the ridge, which is raised where nothing else were left."""
+    """Split a row's loss: the determinant's part, and the ridge, which is raised where nothing else were left."""
     jacobian = log_rounded_up(1 + CURVATURE / ridge)
     # A slope with next to nothing left would be far out, where only the exact solver goes.
     return (jacobian, ridge) if jacobian <= row_loss * MAX_JACOBIAN_SHARE else (row_loss / 2, min_ridge(row_loss / 2))

@@ -75,7 +75,7 @@ class RidgePenalty:
         return NO_LOSS if self.counting is None else noise_loss(self.counting, total_sensitivity(mass))
 
     def to_audit_record(self) -> dict[str, Any]:
-        """What is charged for the count; nothing where the rows are public."""
+        """The audit record of the count; nothing where the rows are public."""
         return {} if self.counting is None else {"count": noise_to_json(self.counting)}
 
     def to_json(self) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class MarginalError:
 
 @dataclass(frozen=True)
 class SelectionRound:
-    """Who was chosen, among whom, against which estimates and with which handicaps; and what was measured then."""
+    """The marginal that was chosen, the candidates, their estimates and handicaps; and what was measured then."""
 
     chosen: MarginalMeasurement
     estimates: Mapping[Marginal, Floats]

@@ -43,7 +43,7 @@ _MAX_ESTIMATE = 1 << 60
 
 
 class MarginalMeasurer:
-    """A tally behind noise."""
+    """Weighted rows that are seen through noise only."""
 
     __slots__ = ("__sampler", "__sizes", "__tally")
 
@@ -114,17 +114,17 @@ class MarginalSelector:
 
 
 def total_loss(mechanism: Mechanism, mass: UnitMass) -> Loss:
-    """Of one look at the total."""
+    """The loss of measuring the total once."""
     return noise_loss(mechanism, total_sensitivity(mass))
 
 
 def marginal_loss(mechanism: Mechanism, mass: UnitMass) -> Loss:
-    """Of one look at a whole marginal."""
+    """The loss of measuring a whole marginal once."""
     return noise_loss(mechanism, marginal_sensitivity(mass))
 
 
 def furthest_loss(scale: Fraction, mass: UnitMass) -> Loss:
-    """Of one choice of the marginal that is furthest off."""
+    """The loss of choosing once the marginal that is furthest off."""
     return Loss(2 * mass.l1 / scale, mass.l1**2 / (2 * scale**2), Fraction(0))
 
 

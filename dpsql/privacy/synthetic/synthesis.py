@@ -325,7 +325,7 @@ def _noise_to_json(mechanism: Mechanism | None) -> list[str] | None:
 
 
 def synthesis_from_json(part: dict[str, Any]) -> Synthesis:
-    """What `written` wrote."""
+    """Read what `to_json` wrote."""
     return Synthesis(
         method=SynthesisMethod(part["method"]),
         axes=Axes(tuple(map(int, part["lowers"])), tuple(map(int, part["sizes"]))),
@@ -367,7 +367,7 @@ def default_method(sizes: tuple[int, ...]) -> SynthesisMethod:
 
 
 def default_rounds(sizes: tuple[int, ...]) -> int:
-    """Of mwem: with as many marginals as columns and some more, each column is met about twice."""
+    """The rounds of mwem: with some more marginals than columns, each column is measured about twice."""
     return 1 if len(sizes) == 1 else len(sizes) + 1
 
 

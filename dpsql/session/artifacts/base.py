@@ -36,7 +36,7 @@ class CreateRequest:
 
     @property
     def parameters(self) -> Sequence[Parameter]:
-        """Those of its query."""
+        """The parameters of its query."""
         return self.command.query_parameters(self.given)
 
     @property
@@ -55,11 +55,11 @@ class CreatedArtifact:
 
 
 class ArtifactBuilder(Protocol):
-    """Of one kind of object."""
+    """Creates, explains and shows one kind of object: models or synthetic tables."""
 
     @property
     def columns(self) -> tuple[OutputColumn, ...]:
-        """Of the answer to CREATE, whatever is made."""
+        """The columns of CREATE's result."""
 
     def compile_release(self, request: CreateRequest) -> Compiled:
         """The release as it would run: values that must be released first are what the account has, or none. Free."""
@@ -68,13 +68,13 @@ class ArtifactBuilder(Protocol):
         """Pay for the release and read it."""
 
     def explain(self, request: CreateRequest) -> Explanation:
-        """What it would cost. Free."""
+        """What creating it would be charged. Free."""
 
     def show(self, stored: CreatedObject, body: bytes) -> StatementResult:
-        """SHOW of one object."""
+        """The result of SHOW for one object."""
 
     def to_record(self, stored: CreatedObject, body: bytes) -> object:
-        """The same, for programs."""
+        """What SHOW has, as a value for JSON."""
 
 
 # Options of CREATE … WITH (…): those of any statement that are of use here, and those of one kind of object.

@@ -233,7 +233,7 @@ def _undeclared_columns(rows: StudyRows) -> tuple[str, ...]:
 
 
 def _study_settings(settings: Settings, unknown: tuple[str, ...]) -> Settings:
-    """What is left for the study where values are released first."""
+    """The settings for the study, with what is left where values are released first."""
     if not unknown:
         return settings
     return replace(settings, epsilon=settings.epsilon * (1 - VALUES_SHARE), delta=settings.delta / 2)

@@ -54,7 +54,7 @@ def classes_of(axis: Axis) -> tuple[Scalar, Scalar]:
 
 
 def is_reversed(classes: tuple[Scalar, Scalar]) -> bool:
-    """Of numbers and booleans the larger is what is predicted; of texts the second that is declared."""
+    """Whether the larger of two numbers or booleans comes first; the larger, or the second text, is predicted."""
     numbers = _as_numbers(classes)
     return numbers is not None and bool(numbers[0] > numbers[1])
 

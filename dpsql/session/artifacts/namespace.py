@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class NamespaceCache:
-    """Of all sessions on one dataset in this process."""
+    """The objects of accounts, shared by all sessions on one dataset in this process."""
 
     objects: LruCache[tuple[CreatedObject, ...]] = field(default_factory=lambda: LruCache(MAX_CACHED_ACCOUNTS))
     schemas: LruCache[Resolved] = field(default_factory=lambda: LruCache(MAX_CACHED_ACCOUNTS))
@@ -38,7 +38,7 @@ class NamespaceCache:
 
 @dataclass(frozen=True)
 class ObjectNamespace:
-    """One account's."""
+    """The models and synthetic tables of one account."""
 
     ledger: Ledger
     account: str

@@ -44,7 +44,7 @@ MAX_STEPS = 1 << 52
 
 @dataclass(frozen=True)
 class BinSampler:
-    """Of each code, the first value of its bin and how many there are, in steps of `step`."""
+    """The values in the bin of each code: the first of them and how many there are, in steps of `step`."""
 
     step: Fraction
     firsts: tuple[int, ...]
@@ -179,7 +179,7 @@ def _axis_to_json(axis: Axis) -> dict[str, Any]:
 
 
 def axes_from_json(parts: Sequence[dict[str, Any]]) -> tuple[Axis, ...]:
-    """What `axes_to_json` wrote."""
+    """Read what `axes_to_json` wrote."""
     return tuple(_axis_from_json(part) for part in parts)
 
 
@@ -201,7 +201,7 @@ def definition_axes(stored: CreatedObject) -> tuple[Axis, ...]:
 
 
 def build_catalog_table(stored: CreatedObject, key: str) -> MadeTable:
-    """As the catalog shows it."""
+    """The table as the catalog shows it."""
     definition = json.loads(stored.definition)
     axes = zip(axes_from_json(definition["axes"]), definition["within"], strict=True)
     columns = tuple(Column(axis.name, _axis_domain(axis, read_bin_sampler(within))) for axis, within in axes)

@@ -12,7 +12,7 @@ from dpsql.schema.model import Analyst, Budget, Group, Policy, Schema
 
 
 def account_of(schema: Schema, user: str | None) -> Account:
-    """Who pays: an analyst of the schema, or the dataset itself where none are declared."""
+    """The account that pays: an analyst's, or the dataset's where the schema declares none."""
     if not schema.analysts:
         if user not in (None, DATASET):
             raise AccessDenied(f'there is no analyst "{user}" in the schema', hint="It has none, so leave it out.")

@@ -124,7 +124,7 @@ class _Run:
 
 
 class _RunThread(threading.Thread):
-    """Of a run. A daemon: the process ends by `Dataset.close`, which waits, or by a second Ctrl-C, which does not."""
+    """A run's daemon thread: the process ends by `Dataset.close`, which waits, or by a second Ctrl-C, which doesn't."""
 
 
 class _RunRegistry:
@@ -169,7 +169,7 @@ class Runs:
         return StatementHandle(self.deadline_after(milliseconds))
 
     def deadline_after(self, milliseconds: int) -> int | None:
-        """Of a statement that begins now; 0: it may wait for ever."""
+        """The deadline of a statement that begins now; 0: it may wait for ever."""
         return self._clock.now() + milliseconds * (NANOSECONDS_PER_SECOND // 1000) if milliseconds else None
 
     def check_cancellation(self, ticket: StatementHandle) -> None:

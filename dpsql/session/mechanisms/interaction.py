@@ -166,7 +166,7 @@ class Interaction:
 
     @property
     def loss(self) -> Loss:
-        """Of all that it may answer, once it is charged."""
+        """The loss of all that it may answer, once it is charged."""
         return NO_LOSS if self._spec is None else self._spec.loss
 
     def end(self, why: str) -> None:
@@ -185,7 +185,7 @@ class Interaction:
         statement: BoundStatement | None = None,
         min_sensitivity: Fraction | None = None,
     ) -> Forecast:
-        """Free."""
+        """What it would be charged and how good its answers would be. Free."""
         if questions < 1 or not 0 < confidence < 1:
             raise InvalidParameter("questions must be at least 1, and confidence between 0 and 1")
         terms, miss = self.terms, 1 - confidence

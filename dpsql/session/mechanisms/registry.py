@@ -140,7 +140,7 @@ _REQUIRED_OPTIONS = {THRESHOLD: ("threshold",), HOLDOUT: ("n", "threshold")}
 
 
 class MechanismRegistry:
-    """Of one connection."""
+    """The interactive mechanisms that one connection has declared, by name."""
 
     def __init__(self) -> None:
         self._held: dict[str, Interaction] = {}

@@ -41,7 +41,7 @@ MEMORY_LIMIT = "256MB"
 
 
 class CatalogStatement(Protocol):
-    """What `compiler/catalog/query.py` has written."""
+    """A catalog query as `compiler/catalog/query.py` has rewritten it."""
 
     @property
     def sql(self) -> str: ...

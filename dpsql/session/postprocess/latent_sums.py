@@ -31,7 +31,7 @@ class SumNoise:
         return self.scale * math.sqrt(2.0) if self.heavy else self.scale
 
     def log_density(self, x: Floats) -> Floats:
-        """Up to a constant."""
+        """The logarithm of the density, up to a constant."""
         if not self.scale:
             return np.zeros_like(x)
         return -np.abs(x) / self.scale if self.heavy else -0.5 * (x / self.scale) ** 2
@@ -98,7 +98,7 @@ class GridDensity:
         return (self.points[:, 1] - self.points[:, 0])[:, None]
 
     def point_masses(self) -> Floats:
-        """Of the points, by the trapezoid rule, adding up to 1."""
+        """The masses of the points, by the trapezoid rule; they add up to 1."""
         masses = self.density.copy()
         masses[:, [0, -1]] *= 0.5
         result: Floats = masses / np.sum(masses, axis=1, keepdims=True)

@@ -89,7 +89,7 @@ class NormalPrior:
 def infer_proportion(
     ones: Floats, zeros: Floats, noises: tuple[SumNoise, SumNoise], alpha: Floats, beta: Floats, confidence: float
 ) -> ProportionPosterior:
-    """Of a share with prior Beta(alpha, beta), where noisy `ones` and `zeros` were counted."""
+    """The posterior of a share with prior Beta(alpha, beta), from noisy counts of `ones` and `zeros`."""
     spread = np.sqrt(np.maximum(ones * zeros / np.maximum(ones + zeros, 1.0), 1.0))
     wide = max(noise.stderr for noise in noises)
     light = (wide < 0.25 * spread) & (np.minimum(ones, zeros) > 6.0 * wide)
@@ -172,7 +172,7 @@ def infer_mean(
     rest: Floats, square: Floats, linear: Floats, noises: tuple[SumNoise, SumNoise, SumNoise], prior: NormalPrior,
     confidence: float,
 ) -> MeanPosterior:  # fmt: skip
-    """Of the mean of a value within [-1, 1], where the sums of 1 - v^2, v^2 and v were made noisy."""
+    """The posterior of the mean of a value within [-1, 1], from noisy sums of 1 - v^2, v^2 and v."""
     wide = max(noise.stderr for noise in noises)
     n = np.maximum(rest + square, 1e-9)
     variance = square / n - (linear / n) ** 2

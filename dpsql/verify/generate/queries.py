@@ -84,7 +84,7 @@ def random_selection_query(generated: GeneratedSchema, choices: ChoiceStream) ->
 
 
 def random_posterior_query(generated: GeneratedSchema, choices: ChoiceStream) -> str:
-    """Draws from a posterior."""
+    """A query for draws from a posterior."""
     return _single_aggregate_query(POSTERIOR_SAMPLES, generated, choices)
 
 
@@ -192,7 +192,7 @@ def random_synthetic_table(generated: GeneratedSchema, choices: ChoiceStream) ->
 
 
 def random_model(generated: GeneratedSchema, choices: ChoiceStream) -> str:
-    """A model of such columns."""
+    """A CREATE MODEL over such columns."""
     stored = choices.choice(generated.private_tables)
     first, second = _choose_number_column(stored, choices), _choose_number_column(stored, choices)
     table, where = quote_name(stored.name), choices.choice(("", "", f" WHERE {first} > 0"))

@@ -108,7 +108,7 @@ def test_a_password_from_the_environment_and_from_a_file(
 
 
 def is_encrypted(connection: dpsql.Connection) -> bool:
-    return hasattr(connection._session._link._socket, "version")
+    return hasattr(connection._session._connection._socket, "version")
 
 
 @pytest.mark.parametrize("mode", ["disable", "prefer", "require", "verify-ca", "verify-full"])

@@ -126,3 +126,36 @@ def test_an_altered_end_is_seen_also_by_who_has_read_it_before(shelf: Shelf, led
     shelf.tamper(edit)
     with pytest.raises(IntegrityError, match="were altered"):
         ledger.get_balance(ANA)
+
+
+def test_what_is_read_while_a_charge_is_made_is_read_in_its_transaction(ledger: SqlLedger) -> None:
+    books, counting = counted(ledger)
+    seen: list[int] = []
+
+    def admit(claims: object) -> None:
+        seen.append(books.get_balance(ANA).charges)
+
+    books.purchase(ANA, [ReleaseRequest("p", 1, LOSS, (Fraction(10),))], ChargedStatement("SELECT"), NOW, admit)
+    assert counting.began == 1 and seen == [1], "behind the charge, which is not yet made"
+
+
+def test_what_was_read_within_a_charge_that_is_refused_is_forgotten(ledger: SqlLedger) -> None:
+    books, _ = counted(ledger)
+
+    def refuse(claims: object) -> None:
+        assert books.get_balance(ANA).charges == 1
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        books.purchase(ANA, [ReleaseRequest("p", 1, LOSS, (Fraction(10),))], ChargedStatement("SELECT"), NOW, refuse)
+    assert books.get_balance(ANA).charges == 0
+
+
+def test_nothing_else_is_written_while_a_charge_is_made(ledger: SqlLedger) -> None:
+    def write(claims: object) -> None:
+        charge(ledger, "q")
+
+    request = ReleaseRequest("p", 1, LOSS, (Fraction(10),))
+    with pytest.raises(InternalError, match="would be written"):
+        ledger.purchase(ANA, [request], ChargedStatement("SELECT"), NOW, write)
+    assert ledger.get_balance(ANA).charges == 0

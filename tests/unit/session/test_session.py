@@ -114,7 +114,9 @@ class FakeLedger:
         if self.refuses is not None:
             raise self.refuses
         self.asked += asked
-        return tuple(self._build_entitlement(one) for one in asked)
+        claims = tuple(self._build_entitlement(one) for one in asked)
+        admit(claims)
+        return claims
 
     def _build_entitlement(self, one: ReleaseRequest) -> Entitlement:
         key = (one.plan, one.errors)
@@ -204,7 +206,7 @@ def world(clinic: Resolved, monkeypatch: pytest.MonkeyPatch) -> World:
     calls = Calls()
     engine, ledger = FakeEngine(calls), FakeLedger(calls)
     dataset = Dataset(clinic, engine, ledger)  # type: ignore[arg-type]
-    monkeypatch.setattr(Dataset, "check_unchanged", lambda self: calls.append("check"))
+    monkeypatch.setattr(Dataset, "check_files", lambda self: calls.append("check"))
     monkeypatch.setattr(Dataset, "check_read", lambda self: calls.append("read"))
     monkeypatch.setattr(Dataset, "check_current", lambda self: calls.append("current"))
     run = sandbox.run_query
@@ -259,14 +261,14 @@ def test_every_run_takes_a_multiple_of_min_latency_and_nothing_else_waits(
 
 def test_pay_then_run_then_perturb_then_store_then_post_process(world: World) -> None:
     answer = world.session.execute(COUNT)
-    assert world.calls == ["current", "check", "purchase", "execute", "read", "noise", "store", "post"]
+    assert world.calls == ["current", "check", "purchase", "current", "execute", "read", "noise", "store", "post"]
     assert answer.rows == [(1000,)] and [column.name for column in answer.columns] == ["n"]
 
 
 def test_all_releases_are_paid_for_before_the_first_runs(world: World) -> None:
     world.session.execute("SELECT (SELECT COUNT(*) FROM patients) AS a, (SELECT SUM(birth_year) FROM patients) AS b")
     run = ["execute", "read", "noise", "store"]
-    assert world.calls == ["current", "check", "purchase", *run, *run, "post"]
+    assert world.calls == ["current", "check", "purchase", "current", *run, *run, "post"]
     assert len(world.ledger.asked) == 2
 
 
@@ -286,7 +288,7 @@ def test_data_that_changed_is_neither_paid_nor_run(world: World, monkeypatch: py
     def stale(self: Dataset) -> None:
         raise StaleData("changed")
 
-    monkeypatch.setattr(Dataset, "check_unchanged", stale)
+    monkeypatch.setattr(Dataset, "check_files", stale)
     with pytest.raises(StaleData):
         world.session.execute(COUNT)
     assert world.calls == ["current"]
@@ -325,7 +327,7 @@ def test_a_failing_engine_counts_against_the_account_and_is_not_refunded(failure
     with pytest.raises(EngineFailed) as caught:
         world.session.execute(COUNT)
     assert caught.value.message == "the engine could not finish the query"
-    assert world.calls == ["current", "check", "purchase", "execute", "failed"]
+    assert world.calls == ["current", "check", "purchase", "current", "execute", "failed"]
     assert world.ledger.failures == 1 and len(world.ledger.sold) == 1
 
 

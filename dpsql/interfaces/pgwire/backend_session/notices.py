@@ -52,7 +52,7 @@ def error_fields(
 
 
 def charge_sentence(charge: Charge) -> str | None:
-    """Of a statement that failed or was canceled after it was paid for."""
+    """The sentence about the charge of a statement that failed or was canceled after it was paid for."""
     return f"The statement was charged: {charge}. Asking again is free." if charge else None
 
 

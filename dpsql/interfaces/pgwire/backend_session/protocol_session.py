@@ -325,7 +325,7 @@ class ProtocolHandler:
         yield columns.description if columns.names else replies.NO_DATA
 
     def _portal_columns(self, name: str) -> ResultColumns:
-        """Of a portal; or of a cursor that was declared in SQL, since these have their names in common."""
+        """The columns of a portal, or of a cursor that was declared in SQL: they share their names."""
         if name and name not in self._held.portals:
             with suppress(ProgrammingError):  # there is no such cursor either
                 return result_columns_of(self._session.prepare(f"FETCH FROM {quote_name(name, always=True)}").columns)
@@ -409,7 +409,7 @@ class ProtocolHandler:
     # --- ends ---------------------------------------------------------------------------------------------------------
 
     def _drop_ended_portals(self) -> None:
-        """They end with their transaction."""
+        """Drop portals whose transaction has ended."""
         if not self._session.in_transaction or self._exchange.failed:
             self._held.close_portals()
 

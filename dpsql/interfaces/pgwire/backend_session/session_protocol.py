@@ -11,7 +11,7 @@ from dpsql.types import Type
 
 
 class PreparedStatementInfo(Protocol):
-    """What is known of a statement before it runs."""
+    """The types of a prepared statement's parameters and columns, known before it runs."""
 
     @property
     def parameters(self) -> Sequence[Type]: ...

@@ -64,7 +64,7 @@ class TransactionState:
 
     @staticmethod
     def check_canceled(ticket: StatementHandle) -> None:
-        """Between chunks of an answer."""
+        """Raise if the statement was canceled; called between chunks of an answer."""
         if ticket.canceled:
             raise QueryCanceled("canceling statement due to user request")
 
@@ -109,7 +109,7 @@ class TransactionState:
             self.implicit = True
 
     def commit_implicit(self) -> None:
-        """Of what was sent together."""
+        """Commit the implicit transaction of statements that were sent together."""
         if self.implicit:
             self.implicit = False
             self.session.execute("COMMIT")

@@ -1,7 +1,7 @@
 """The client's direction: what a client says, to bytes; and what a server says, from bytes, one message at a time.
 
 >>> replies = BackendDecoder()
->>> replies.receive_data(frame_reply("Z", b"I"))
+>>> replies.receive_data(frame_message(b"Z", b"I"))
 >>> replies.next_reply()
 ReadyForQuery(status='I')
 >>> encode_query("SELECT 1")
@@ -119,7 +119,7 @@ class Authentication:
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """Of SASL's first step."""
+        """The mechanisms that the server offers in SASL's first step."""
         return tuple(name.decode("utf-8", "replace") for name in self.data.split(b"\0") if name)
 
 
@@ -257,7 +257,7 @@ def read_reply(kind: bytes, body: bytes) -> BackendReply:
 
 
 class BackendDecoder:
-    """The bytes of one server: `receive` them, then take replies until there is None."""
+    """The bytes of one server: `receive_data`, then `next_reply` until it is None."""
 
     def __init__(self, max_bytes: int = MAX_REPLY_BYTES) -> None:
         self._most = max_bytes
@@ -287,11 +287,6 @@ class BackendDecoder:
     @property
     def buffered_bytes(self) -> int:
         return len(self._buffer) - self._at
-
-
-def frame_reply(kind: str, body: bytes) -> bytes:
-    """One message of a server, as its bytes."""
-    return frame_message(kind.encode("ascii"), body)
 
 
 def _read_authentication(reader: MessageReader) -> Authentication:

@@ -42,7 +42,7 @@ def to_days(value: object) -> int | None:
 
 
 def to_microseconds(value: object) -> int | None:
-    """Of a moment, in UTC; None: the text of none."""
+    """Microseconds of a timestamp in UTC since 2000; None where the text is no timestamp."""
     if isinstance(value, dt.datetime):
         if value.tzinfo is not None:
             value = value.astimezone(dt.UTC)
@@ -130,7 +130,7 @@ class WireInterval(NamedTuple):
 
     @property
     def value(self) -> dt.timedelta | str:
-        """As sessions give it."""
+        """The value as a session returns it."""
         return make_interval(*self)
 
     def to_bytes(self) -> bytes:
@@ -214,7 +214,7 @@ def _read_part(match: re.Match[str]) -> list[tuple[Fraction, str]]:
 
 
 def _sum_parts(parts: list[tuple[Fraction, str]]) -> WireInterval:
-    """What is a part of a month is days, and what is a part of a day is time."""
+    """The sum of an interval's parts: fractions of a month become days, fractions of a day time."""
     months, days, time = Fraction(0), Fraction(0), Fraction(0)
     for number, unit in parts:
         word = _normalize_unit(unit)

@@ -190,7 +190,7 @@ def _parse_date(text: str, wire: WireType) -> dt.date | str:
 
 
 def _parse_timestamp(text: str, wire: WireType) -> dt.datetime | str:
-    """What is said of a zone does not matter to it."""
+    """Parse a timestamp without time zone; a zone in the text is ignored."""
     value = _parse_datetime(text, wire)
     return value if isinstance(value, str) else value[0]
 
@@ -241,7 +241,7 @@ def _make_datetime(
 
 
 def _fraction_to_microseconds(fraction: str | None) -> int:
-    """Of digits behind the point, rounded."""
+    """Microseconds from the digits behind the point, rounded."""
     return round(float(f"0.{fraction}") * 1_000_000) if fraction else 0
 
 
@@ -399,7 +399,7 @@ def _json_from_bytes(data: bytes) -> str:
 
 
 def _array_from_bytes(data: bytes, element: WireType) -> list[Value]:
-    """Of one dimension; its elements may say that they are of another type than the array's, as PostgreSQL allows."""
+    """Decode an array of one dimension; its elements may have another type than the array's, as PostgreSQL allows."""
     dimensions, _nulls, oid = struct.unpack("!iiI", data[:12])
     if dimensions == 0 and len(data) == 12:
         return []

@@ -293,7 +293,7 @@ def _uuid_to_bytes(value: object) -> bytes:
 
 
 def _oid_to_bytes(value: object) -> bytes:
-    """Of a regclass and its like: by number alone."""
+    """Encode a regclass or its like, which is sent by number alone."""
     return struct.pack("!I", int(str(value)))
 
 

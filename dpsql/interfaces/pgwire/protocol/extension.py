@@ -2,17 +2,17 @@
 
 The client asks for it by the startup parameter `_dpsql.client` = `on`. A server that knows it answers with
 
-- at login, one ParameterStatus named `dpsql.server` whose value is `write_server(...)`;
+- at login, one ParameterStatus named `dpsql.server` whose value is `encode_server_info(...)`;
 - for each answer, behind its last DataRow and before its CommandComplete, one NoticeResponse for each text of
-  `answer_notices(answer, charge, left)`: severity NOTICE, code `01DP1`, message `dpsql`, the text as Detail. They
-  replace the notices for people;
-- for each error, before its ErrorResponse, one such notice with `error_notice(error, charge)`;
-- while a statement runs, whenever it likes, `progress_notice(delivered, releases)`.
+  `encode_answer_notices(answer, charge, remaining)`: severity NOTICE, code `01DP1`, message `dpsql`, the text as
+  Detail. They replace the notices for people;
+- for each error, before its ErrorResponse, one such notice with `encode_error_notice(error, charge)`;
+- while a statement runs, whenever it likes, `encode_progress_notice(delivered, releases)`.
 
 And the client tells with each statement, in the names of its prepared statement and portal (`Parse` and `Bind`), what
-holds for that statement alone: settings, and whether it must be free. The server reads it by `read_name(name)`: for
-`Parse`, the settings are those of `session.prepare`, for `Execute` those of `session.execute`, with a ticket that is
-`free`. A name that does not begin with MARK is an ordinary one.
+holds for that statement alone: settings, and whether it must be free. The server reads it by
+`decode_statement_name(name)`: for `Parse`, the settings are those of `session.prepare`, for `Execute` those of
+`session.execute`, with a ticket that is `free`. A name that does not begin with NAME_PREFIX is an ordinary one.
 
 Law: figures are exact: fractions are texts such as "1/3", floats are JSON's shortest form, which reads back the same.
 """
@@ -129,7 +129,7 @@ def encode_answer_notices(answer: StatementResult, charge: Charge, remaining: st
 
 
 def encode_error_notice(error: Exception, charge: Charge) -> str:
-    """Of an error that is not one of ours nothing is told but the charge: its text may hold rows."""
+    """The notice beside an error. For an error that is not ours it shows only the charge: the text may hold rows."""
     public_error = error if isinstance(error, errors.Error) else errors.InternalError("internal error")
     error_fields = {
         "error": type(public_error).__name__,

@@ -42,7 +42,7 @@ class MessageReader:
         return int(_INT32.unpack(self.read_bytes(4))[0])
 
     def read_uint32(self) -> int:
-        """As object identifiers are written."""
+        """Read an unsigned 32-bit number, as object identifiers are sent."""
         return int(_UINT32.unpack(self.read_bytes(4))[0])
 
     def read_text(self) -> str:

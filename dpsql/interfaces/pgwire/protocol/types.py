@@ -115,7 +115,7 @@ _DUCKDB_NAMES = {
 
 
 class SpelledColumn(Protocol):
-    """A column of an answer."""
+    """A column of a result, with its type as DuckDB spells it."""
 
     @property
     def name(self) -> str: ...

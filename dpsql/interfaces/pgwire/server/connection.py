@@ -148,13 +148,13 @@ class ClientConnection:
             self._talk.cancel(self._waiting)
 
     def request_stop(self) -> None:
-        """Who waits for nothing is sent away; who waits for an answer, after it."""
+        """Close the connection: at once if it is idle, else after the statement that runs."""
         self._stopping = True
         if self._idle and self._task is not None:
             self._task.cancel()
 
     def abort_connection(self) -> None:
-        """Now."""
+        """Close the connection at once, and leave the statement that runs."""
         self.request_stop()
         self.detach_statement()
         self.link.abort()
@@ -359,7 +359,7 @@ class ClientConnection:
         self._protocol.receive_data(data)
 
     def _count_buffered(self) -> None:
-        """Of all clients, what has come of messages that are not complete."""
+        """Count this client's bytes of incomplete messages; raise if all clients together have too many."""
         waiting = self._protocol.buffered_bytes
         self.context.buffered += waiting - self._counted
         self._counted = waiting
@@ -379,7 +379,7 @@ class ClientConnection:
             self._waiting = False
 
     def _report_statement(self, report: StatementReport) -> None:
-        """From the statement's thread."""
+        """Pass a report to the event loop; called on the statement's thread."""
         context, loop = self.context, self._loop
         with suppress(RuntimeError):  # the loop has ended, with all who would read it
             loop.call_soon_threadsafe(context.record_statement, self, report)
@@ -396,7 +396,7 @@ class ClientConnection:
 
 
 def _gather_chunk(work: Iterator[tuple[bytes, bool]]) -> tuple[bytes, bool]:
-    """What is to be written next, and whether more may follow."""
+    """The bytes to write next, and whether more may follow."""
     parts, size = [], 0
     for data, is_awaited in work:
         parts.append(data)

@@ -104,7 +104,7 @@ class ServedDatabases:
         return LoginTarget(verifier, is_registered, served if is_registered and served is requested_database else None)
 
     def find_conspicuous_users(self) -> tuple[str, ...]:
-        """Who is told from a stranger by a login alone."""
+        """Users whose login can be told from that of an unknown user."""
         strangers = stranger_logins([database.logins for database in self._now])
         return tuple(name for database in self._now for name in find_conspicuous(database.logins, strangers))
 

@@ -41,7 +41,7 @@ def generate_login_nonce() -> str:
 
 
 def generate_process_id() -> int:
-    """Of a connection, in place of a process: a positive 31-bit number that tells nothing of how many there were."""
+    """A connection's process id: a random positive 31-bit number, which does not show how many there were."""
     return secrets.randbelow((1 << 31) - 1) + 1
 
 
@@ -113,7 +113,7 @@ async def _upgrade_to_tls(stream: ClientStream, protocol: FrontendDecoder, certi
 
 
 async def _start_direct_tls(stream: ClientStream, rules: LoginRules) -> None:
-    """Of clients that begin with TLS; they must say what they speak in it."""
+    """Start TLS with a client that begins with it; it must name the protocol (ALPN)."""
     if rules.certificate is None:
         raise ProtocolViolation("there is no TLS here")
     await stream.start_tls(rules.certificate)

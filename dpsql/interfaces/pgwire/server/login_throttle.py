@@ -86,7 +86,7 @@ class LoginThrottle:
         self._good: OrderedDict[tuple[str, str], float] = OrderedDict()
 
     def __len__(self) -> int:
-        """What is remembered."""
+        """How many entries of users and addresses are remembered."""
         return len(self._users) + len(self._addresses) + len(self._good)
 
     def reserve_login(self, user: str, address: str) -> float | None:

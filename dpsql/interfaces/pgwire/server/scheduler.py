@@ -21,7 +21,7 @@ class _WaitingStatement:
 
 
 class FairScheduler:
-    """Of one event loop; `places` is the number of threads."""
+    """Shares the threads of a pool (`places`) fairly among accounts; belongs to one event loop."""
 
     def __init__(self, places: int) -> None:
         self.places = places

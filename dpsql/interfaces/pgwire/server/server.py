@@ -56,7 +56,7 @@ class ServerOptions:
 
 
 def check_options(options: ServerOptions) -> None:
-    """Before anything is opened."""
+    """Refuse options that do not fit together, before anything is opened."""
     if options.require_tls and options.certificate is None:
         raise InterfaceError("TLS can be required only where there is a certificate", hint="Name it by --tls-cert.")
     open_to_all = [host for host in options.hosts if not _is_loopback(host)]
@@ -68,7 +68,7 @@ def check_options(options: ServerOptions) -> None:
 
 
 class Server:
-    """Of one event loop, in which all but `request_stop` is called."""
+    """The server, on one event loop, in which all methods but `request_stop` are called."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class Server:
         (self._force if self._stop.is_set() else self._stop).set()
 
     def request_stop(self) -> None:
-        """From any thread."""
+        """Stop the server; may be called from any thread."""
         self._loop.call_soon_threadsafe(self._stop.set)
 
     async def serve(self) -> None:

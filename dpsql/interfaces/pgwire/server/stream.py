@@ -202,7 +202,7 @@ class ClientStream(asyncio.Protocol):
             self._transport.pause_reading()
 
     def eof_received(self) -> bool:
-        """What is on its way to the client may still arrive."""
+        """Keep the transport open: what is on its way to the client may still arrive."""
         self._mark_gone()
         return True
 
@@ -302,7 +302,7 @@ class ClientStream(asyncio.Protocol):
         self._mark_gone()
 
     def abort(self) -> None:
-        """At once."""
+        """Close the stream at once, without sending what is left."""
         self._transport.abort()
         self._mark_gone()
 

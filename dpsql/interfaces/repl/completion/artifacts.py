@@ -59,7 +59,7 @@ def complete_options(menu: CandidateMenu, around: CursorContext, options: tuple[
 def complete_option_text(
     menu: CandidateMenu, around: CursorContext, options: tuple[OptionName, ...], typed_text: str, next_: str
 ) -> None:
-    """The same within quotes."""
+    """Complete the value of an option within quotes."""
     menu.typed = typed_text[1:]
     for choice in list_option_choices(around.before_last, options) if around.last == "=" else ():
         text = quote_literal(choice)

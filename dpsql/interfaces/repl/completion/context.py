@@ -131,7 +131,7 @@ def items_before(group: TokenGroup, cursor: int) -> list[Token | TokenGroup]:
 
 
 def select_branch(group: TokenGroup, cursor: int) -> TokenGroup:
-    """Of UNION and its like, the SELECT that the cursor is in."""
+    """The SELECT that the cursor is in, of those that UNION and its like combine."""
     start, items = 0, []
     for index, word in group.iter_words():
         if word in SET_OPERATORS:
@@ -206,7 +206,7 @@ def _read_from_item(
 def _read_joined_items(
     group: TokenGroup, names: CompletionNames, ctes: dict[str, FromItem], depth: int
 ) -> list[FromItem]:
-    """Joins in parentheses."""
+    """Read joins in parentheses."""
     if depth > MAX_DEPTH:
         return []
     word = Token(TokenKind.WORD, "from", group.start)

@@ -263,7 +263,7 @@ def _complete_ask(menu: CandidateMenu, around: CursorContext, names: CompletionN
 
 
 def _complete_nothing(menu: CandidateMenu, around: CursorContext, names: CompletionNames) -> None:
-    """Transactions take no names."""
+    """Nothing is offered: commands of transactions take no names."""
 
 
 _SHOW_TARGETS = (

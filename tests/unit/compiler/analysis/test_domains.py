@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.compiler.analysis.domains import MAX_VALUES, domain_of, hull_of_domains, merge_values
+from dpsql.compiler.analysis.domains import domain_of
+from dpsql.compiler.functions.function import MAX_VALUES, hull_of_domains, merge_values
 from dpsql.compiler.plan.expressions import (
     And,
     Arithmetic,

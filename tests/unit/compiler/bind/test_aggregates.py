@@ -29,7 +29,7 @@ from dpsql.compiler.plan.measures import (
 )
 from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
 from dpsql.compiler.rewrite.pipeline import rewrite_plan
-from dpsql.compiler.rewrite.release_plan import RewriteContext
+from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.compiler.split.declared_range import RangeSource
 from dpsql.compiler.split.split import split_query
 from dpsql.errors import Error, InvalidParameter, TypeMismatch, UnboundedValues, Unsupported
@@ -217,5 +217,5 @@ def test_refusals_say_why_and_what_else(
 def test_the_column_without_bounds_is_named(aggregate: str, message: str, hint: str, clinic: Resolved) -> None:
     (release,) = split_query(parse_query(f"SELECT {aggregate} FROM visits"), clinic.schema).releases
     with pytest.raises(UnboundedValues) as refused:
-        rewrite_plan(release.aggregate, RewriteContext(clinic, ContributionPolicy(8, 4, Norm.L2)))
+        rewrite_plan(release.aggregate, RuleContext(clinic, ContributionPolicy(8, 4, Norm.L2)))
     assert message in refused.value.message and hint in (refused.value.hint or "")

@@ -15,14 +15,14 @@ from dpsql.compiler.plan.relations import Filter
 from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
 from dpsql.compiler.rewrite.grids import NOISE_SCALE_BITS, coarsen_bundles, shift_for
 from dpsql.compiler.rewrite.pipeline import rewrite_plan
-from dpsql.compiler.rewrite.release_plan import RewriteContext, RewrittenPlan
+from dpsql.compiler.rewrite.release_plan import RewrittenPlan, RuleContext
 from dpsql.compiler.split.split import split_query
 from dpsql.schema.model import Resolved
 
 
 def rewritten(aggregates: str, resolved: Resolved, table: str = "visits") -> RewrittenPlan:
     (release,) = split_query(parse_query(f"SELECT {aggregates} FROM {table}"), resolved.schema).releases
-    return rewrite_plan(release.aggregate, RewriteContext(resolved, ContributionPolicy(8, 4, Norm.L2)))
+    return rewrite_plan(release.aggregate, RuleContext(resolved, ContributionPolicy(8, 4, Norm.L2)))
 
 
 def bundles(gather: Gather) -> tuple[Bundle, ...]:

@@ -4,11 +4,12 @@ import datetime as dt
 
 import pytest
 
+from dpsql.compiler.analysis.key_values import MAX_LISTED_KEYS
 from dpsql.compiler.parse.parser import parse_query
 from dpsql.compiler.plan.aggregate import Aggregate, ListedRows
-from dpsql.compiler.rewrite.list_groups import MAX_CROSSED_KEYS, MAX_LISTED_KEYS, GroupPlan, list_groups
+from dpsql.compiler.rewrite.list_groups import MAX_CROSSED_KEYS, GroupPlan, list_groups
 from dpsql.compiler.rewrite.make_total import make_total
-from dpsql.compiler.rewrite.release_plan import RewriteContext
+from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.compiler.rewrite.scan_tables import join_by_unit, scan_tables
 from dpsql.compiler.split.split import split_query
 from dpsql.schema.model import Resolved
@@ -16,7 +17,7 @@ from dpsql.schema.model import Resolved
 
 def groups(sql: str, resolved: Resolved) -> GroupPlan:
     (release,) = split_query(parse_query(sql), resolved.schema).releases
-    aggregate: Aggregate = make_total(join_by_unit(scan_tables(release.aggregate, RewriteContext(resolved))))
+    aggregate: Aggregate = make_total(join_by_unit(scan_tables(release.aggregate, RuleContext(resolved))))
     return list_groups(aggregate)
 
 

@@ -6,7 +6,7 @@ from dpsql.compiler.parse.parser import parse_query
 from dpsql.compiler.plan.aggregate import ListedHole, ListedRows
 from dpsql.compiler.rewrite.list_groups import GroupPlan, list_groups
 from dpsql.compiler.rewrite.make_total import make_total
-from dpsql.compiler.rewrite.release_plan import RewriteContext
+from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.compiler.rewrite.scan_tables import join_by_unit, scan_tables
 from dpsql.compiler.split.split import split_query
 from dpsql.schema.model import Resolved
@@ -14,7 +14,7 @@ from dpsql.schema.model import Resolved
 
 def groups(sql: str, resolved: Resolved) -> GroupPlan:
     release = split_query(parse_query(sql), resolved.schema).releases[-1]
-    return list_groups(make_total(join_by_unit(scan_tables(release.aggregate, RewriteContext(resolved)))))
+    return list_groups(make_total(join_by_unit(scan_tables(release.aggregate, RuleContext(resolved)))))
 
 
 def rows(found: GroupPlan) -> ListedRows:

@@ -26,7 +26,7 @@ from dpsql.compiler.plan.walk import walk_nodes
 from dpsql.compiler.render.release import render_release
 from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
 from dpsql.compiler.rewrite.pipeline import rewrite_plan
-from dpsql.compiler.rewrite.release_plan import RewriteContext
+from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.errors import LimitExceeded, UnboundedContribution
 from dpsql.schema.domain import Domain
 from dpsql.schema.model import PublicFacts, Resolved
@@ -62,7 +62,7 @@ def asked(rows: Rows, *keys: Column, sets: tuple[frozenset[str], ...] = ()) -> A
 
 
 def gathered(aggregate: Aggregate, resolved: Resolved, policy: ContributionPolicy = POLICY) -> Gather:
-    return rewrite_plan(aggregate, RewriteContext(resolved, policy)).gather
+    return rewrite_plan(aggregate, RuleContext(resolved, policy)).gather
 
 
 def join(kind: JoinKind = JoinKind.INNER) -> Join:

@@ -28,9 +28,11 @@ from dpsql.interfaces.pgwire.protocol.encode import make_encoder
 from dpsql.interfaces.pgwire.protocol.frontend import Bind, FrontendDecoder, Parse
 from dpsql.interfaces.pgwire.protocol.types import column_wire_type
 from dpsql.interfaces.remote import connection as link_room
-from dpsql.interfaces.remote.connection import LoginResult, OpenedSocket, ServerConnection
+from dpsql.interfaces.remote.connection import ServerConnection
 from dpsql.interfaces.remote.errors import read_error
+from dpsql.interfaces.remote.login import LoginResult
 from dpsql.interfaces.remote.session import RemoteSession
+from dpsql.interfaces.remote.transport import OpenedSocket
 from dpsql.interfaces.remote.url import ServerAddress
 from dpsql.interfaces.remote.values import bind_parameters, make_row_reader
 from dpsql.session.session import OutputColumn, Receipt, StatementHandle, StatementResult, to_literals
@@ -204,6 +206,7 @@ HUGE = json.dumps({"columns": [], "command": "SELECT", "left": None, "notices": 
         b"!\0\0\0\4", b"T\xff\xff\xff\xff", b"D\0\0\0\6\0\1", notice("no JSON"), notice('{"bars": [1], "column": 0}'),
         notice('{"progress": [1]}'), notice(HUGE) + replies.command_complete("SELECT 1"), notice("[" * 100_000),
         replies.AUTHENTICATION_OK, notice('{"charge": {"epsilon": "many"}}'),
+        b"N" + (100 << 20).to_bytes(4, "big"), b"D" + (2**31 - 1).to_bytes(4, "big"),  # nobody waits for so much
     ],
 )  # fmt: skip
 def test_a_server_that_makes_no_sense_is_left(stage: Stage, said: bytes) -> None:

@@ -21,7 +21,7 @@ from dpsql.interfaces.pgwire.protocol.client_codec import (
     ReadyForQuery,
 )
 from dpsql.interfaces.pgwire.protocol.frontend import FrontendDecoder
-from dpsql.interfaces.remote.connection import LoginResult, log_in_to_server
+from dpsql.interfaces.remote.login import LoginResult, log_in_to_server
 from dpsql.interfaces.remote.url import ServerAddress
 
 ADDRESS = ServerAddress("h", 5433, "clinic", "ana", "pencil", settings={"epsilon": "0.5", "user": "eve"})

@@ -1,0 +1,328 @@
+"""Which steps a release is made of: one planner for each family of measures. Pure (law 6).
+
+    linear      COUNT, SUM, AVG, VAR, CORR, BLOCKWISE by its mean…: one step for all of them, which has the groups
+    selection   quantiles, MIN, MAX, BLOCKWISE by its median: a step each, which chooses a bin in every group
+    counted     MODE and other frequent values, posteriors of shares: a step of counts per group and value
+    ranked      PRIVATE_ARGMAX: a step of scores per group and value; one before it selects values that are not public
+    posterior   POSTERIOR_SAMPLE: a step of draws in every group
+    response    RANDOMIZED: a step of weighted rows, with an epsilon of its own
+
+Steps that choose within groups read the groups of the first step, where those are selected, by a hole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from dpsql.compiler.analysis.canonical import canonicalize
+from dpsql.compiler.analysis.sensitivity import neighboring_of
+from dpsql.compiler.calibrate.calibrate import CalibratedPlan, NoiseKind, calibrate_response
+from dpsql.compiler.calibrate.local_sensitivity import apply_median_setting
+from dpsql.compiler.catalog.identity import Identity
+from dpsql.compiler.compiled import (
+    CountedValues,
+    MeasureSource,
+    RandomizedResponses,
+    RankedValues,
+    SelectedBins,
+    TableStep,
+)
+from dpsql.compiler.plan.aggregate import Aggregate, Gather, Listed, ListedHole, Norm
+from dpsql.compiler.plan.estimators import Recipe
+from dpsql.compiler.plan.measures import (
+    Best,
+    Blockwise,
+    Extreme,
+    Frequent,
+    Measure,
+    Posterior,
+    Quantile,
+    SharesPosterior,
+    needs_own_step,
+)
+from dpsql.compiler.plan.relations import RowsHole
+from dpsql.compiler.plan.steps import Hole, Shape
+from dpsql.compiler.postprocess.postgres_semantics import render_postprocessing, tables_read_by
+from dpsql.compiler.release_key import hash_plan, list_declarations, source_identities
+from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
+from dpsql.compiler.rewrite.debias import debias, debias_counts, recorded_notices
+from dpsql.compiler.rewrite.limit_joins import limit_conditions
+from dpsql.compiler.rewrite.pipeline import rewrite_bins, rewrite_plan, rewrite_posterior
+from dpsql.compiler.rewrite.release_plan import BinSelection, RewrittenPlan, RuleContext
+from dpsql.compiler.rewrite.score_candidates import (
+    count_by_value,
+    rank_candidates,
+    release_key_columns,
+    score_by_value,
+    share_bins_of,
+)
+from dpsql.compiler.rewrite.snap_times import snap_times
+from dpsql.compiler.rewrite.weighted_rows import prepare_randomized_rows
+from dpsql.compiler.settings import Settings
+from dpsql.compiler.split.blocks import BoundRelease, BoundRuntimeParameter, PublicRead
+from dpsql.compiler.split.runtime_parameters import parameter_domain
+from dpsql.schema.model import Resolved
+
+MAX_SELECTED_GROUPS = 10_000
+"""Selected groups for which a quantile is chosen."""
+
+KEYS_PARAMETER = "keys"
+"""The hole that a choice's groups come from, where they were selected."""
+
+
+@dataclass(frozen=True)
+class StepDraft:
+    """A step before its share of the loss is known."""
+
+    name: str
+    plan_hash: str
+    aggregate: Aggregate
+    rewritten: RewrittenPlan | None
+    choice: BinSelection | None
+    holes: tuple[Hole, ...]
+    after: tuple[int, ...]
+    scored: Best | Posterior | None = None
+    study: CalibratedPlan | None = None  # its loss is its own
+
+
+@dataclass(frozen=True)
+class PublicGroups:
+    """The groups of a step, where they are public; its holes, what they read, and what stands behind their names."""
+
+    listed: Listed | None
+    holes: tuple[Hole, ...]
+    after: tuple[int, ...]
+    sources: str
+    selected: bool = False
+
+
+@dataclass(frozen=True)
+class StatementDraft:
+    """What planners read, and the steps, tables and notices that they add to."""
+
+    resolved: Resolved
+    settings: Settings
+    identity: Identity
+    pilot: bool
+    reads: Mapping[str, PublicRead]  # what the names of public tables stand for
+    steps: list[StepDraft] = field(default_factory=list)
+    tables: list[TableStep] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+    @property
+    def context(self) -> RuleContext:
+        return RuleContext(self.resolved, contribution_policy(self.settings))
+
+    def add_step(self, step: StepDraft) -> int:
+        self.steps.append(step)
+        return len(self.steps) - 1
+
+    def note_recorded(self, aggregate: Aggregate) -> None:
+        self.notices.extend(recorded_notices(aggregate, self.resolved.schema))
+
+    def hash_plan(self, aggregate: Aggregate, holes: tuple[Hole, ...], sources: str) -> str:
+        declared = list_declarations(aggregate, self.resolved, self.settings)
+        return hash_plan(aggregate, declared, holes, sources, pilot=self.pilot)
+
+
+@dataclass(frozen=True)
+class _ReleaseDraft:
+    """What the measures of one release share."""
+
+    statement: StatementDraft
+    aggregate: Aggregate
+    ungrouped: PublicGroups  # its holes alone
+    groups: PublicGroups
+    linear: Iterator[MeasureSource]  # in the order of linear measures
+    counted: dict[str, int] = field(default_factory=dict)  # steps of counts, by the hash of their plan
+
+    def with_measure(self, measure: Measure) -> Aggregate:
+        return replace(self.aggregate, measures=(measure,))
+
+
+def contribution_policy(settings: Settings) -> ContributionPolicy:
+    norm = Norm.L2 if settings.chosen_noise is NoiseKind.GAUSSIAN else Norm.L1
+    return ContributionPolicy(settings.rows, settings.groups, norm)
+
+
+def plan_release(release: BoundRelease, statement: StatementDraft) -> TableStep:
+    """Adds the steps of a release: one for groups and linear measures, one each for quantiles and counts of values."""
+    if release.epsilon is not None:
+        return plan_response(release, release.epsilon, statement)
+    snapped = snap_times(canonicalize(release.aggregate), statement.resolved.schema)
+    aggregate = canonicalize(snapped.aggregate)
+    statement.notices.extend(snapped.notices)
+    limit_conditions(aggregate)
+    holes = tuple(_render_parameter(hole) for hole in release.holes)
+    after = _steps_read(release.holes, statement.tables)
+    sources = source_identities(
+        release.holes, statement.tables, after, statement.reads, statement.resolved.schema, statement.identity
+    )
+    ungrouped = PublicGroups(None, holes, after, sources)
+    main = plan_linear(release.name, aggregate, ungrouped, statement)
+    groups = _list_public_groups(release.name, main.index, main.gather, ungrouped)
+    draft = _ReleaseDraft(statement, aggregate, ungrouped, groups, main.measures)
+    measures = tuple(
+        _plan_measure(f"{release.name}_m{number}", measure, draft)
+        for number, measure in enumerate(aggregate.measures, 1)
+    )
+    return TableStep(release.name, main.index, release.columns, measures)
+
+
+def _plan_measure(name: str, measure: Measure, draft: _ReleaseDraft) -> MeasureSource:
+    match measure:
+        case Quantile() | Extreme() | Blockwise() if needs_own_step(measure):
+            return plan_selection(name, measure, draft)
+        case Frequent() | SharesPosterior():
+            return plan_counted(name, measure, draft)
+        case Best():
+            return plan_ranked(name, measure, draft)
+        case Posterior():
+            return plan_posterior(name, measure, draft)
+        case _:
+            return next(draft.linear)
+
+
+# --- linear ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _MainStep:
+    """The step of groups and linear measures. `index` is None where there is neither."""
+
+    index: int | None
+    gather: Gather
+    measures: Iterator[MeasureSource]
+
+
+def plan_linear(name: str, aggregate: Aggregate, ungrouped: PublicGroups, statement: StatementDraft) -> _MainStep:
+    linear = tuple(m for m in aggregate.measures if not needs_own_step(m))
+    main = replace(aggregate, measures=linear)
+    rewritten = rewrite_plan(main, statement.context)
+    index: int | None = None
+    if aggregate.keys or linear or not aggregate.measures:
+        plan_hash = statement.hash_plan(main, ungrouped.holes, ungrouped.sources)
+        index = statement.add_step(StepDraft(name, plan_hash, main, rewritten, None, ungrouped.holes, ungrouped.after))
+    debiased = debias(main, rewritten, statement.resolved.schema)
+    statement.notices.extend(debiased.notices)
+    return _MainStep(index, rewritten.gather, _linear_sources(index, debiased.recipes))
+
+
+def _linear_sources(index: int | None, recipes: tuple[Recipe, ...]) -> Iterator[MeasureSource]:
+    for recipe in recipes:
+        assert index is not None
+        yield MeasureSource(index, recipe)
+
+
+def _list_public_groups(table: str, index: int | None, main: Gather, base: PublicGroups) -> PublicGroups:
+    """Public groups: those listed, or those that the step at `index`, which is `table`, has released."""
+    if main.selection is None or index is None:
+        return replace(base, listed=main.listed, selected=main.selection is not None)
+    rows = RowsHole(
+        KEYS_PARAMETER, main.keys, tuple(parameter_domain(key.type) for key in main.keys), MAX_SELECTED_GROUPS
+    )
+    listed = Listed((ListedHole(main.keys, rows, tuple(key.name for key in main.keys)),))
+    columns = ", ".join(f'"{key.name}"' for key in main.keys)
+    source = f"SELECT DISTINCT {columns} FROM {table}"
+    keys = Hole(KEYS_PARAMETER, Shape.ROWS, main.keys, MAX_SELECTED_GROUPS, source, rows.domains)
+    return PublicGroups(listed, (*base.holes, keys), (*base.after, index), base.sources, selected=True)
+
+
+# --- selection -------------------------------------------------------------------------------------------------------
+
+
+def plan_selection(name: str, measure: Quantile | Extreme | Blockwise, draft: _ReleaseDraft) -> MeasureSource:
+    """A quantile is chosen in public groups."""
+    statement, groups = draft.statement, draft.groups
+    measure = apply_median_setting(measure, statement.settings.median, statement.settings.proposal)
+    alone = draft.with_measure(measure)
+    choice = rewrite_bins(alone, replace(statement.context, listed=groups.listed, selected=groups.selected))
+    plan_hash = statement.hash_plan(alone, groups.holes, groups.sources)
+    index = statement.add_step(StepDraft(name, plan_hash, alone, None, choice, groups.holes, groups.after))
+    statement.note_recorded(alone)
+    container = measure.container if isinstance(measure, Quantile) else None
+    return MeasureSource(index, SelectedBins(choice.bins, container))
+
+
+# --- counted ---------------------------------------------------------------------------------------------------------
+
+
+def plan_counted(name: str, measure: Frequent | SharesPosterior, draft: _ReleaseDraft) -> MeasureSource:
+    """The counts of a column's values; the same counts are paid once, whatever is read of them."""
+    statement, holes, after = draft.statement, draft.ungrouped.holes, draft.ungrouped.after
+    counts = count_by_value(draft.aggregate, measure)
+    rewritten = rewrite_plan(counts, statement.context)
+    plan_hash = statement.hash_plan(counts, holes, draft.ungrouped.sources)
+    if plan_hash not in draft.counted:
+        draft.counted[plan_hash] = statement.add_step(StepDraft(name, plan_hash, counts, rewritten, None, holes, after))
+    debiased = debias_counts(counts, measure, rewritten, statement.resolved.schema)
+    statement.notices.extend(debiased.notices)
+    return MeasureSource(draft.counted[plan_hash], CountedValues(measure, debiased.recipes[0]))
+
+
+# --- ranked, and posteriors ------------------------------------------------------------------------------------------
+
+
+def plan_ranked(name: str, measure: Best, draft: _ReleaseDraft) -> MeasureSource:
+    """The best of public values: those listed, or those that a step of their own selects first."""
+    statement, groups = draft.statement, draft.ungrouped
+    candidates = score_by_value(draft.aggregate, measure)
+    rewritten = rewrite_plan(candidates, statement.context)
+    if rewritten.gather.selection is not None:
+        keys, table = replace(candidates, measures=()), f"{name}_keys"
+        selected = rewrite_plan(keys, statement.context)
+        plan_hash = statement.hash_plan(keys, groups.holes, groups.sources)
+        index = statement.add_step(StepDraft(table, plan_hash, keys, selected, None, groups.holes, groups.after))
+        statement.tables.append(TableStep(table, index, release_key_columns(selected.gather), ()))
+        groups = _list_public_groups(table, index, selected.gather, groups)
+    cells = rank_candidates(rewritten, measure, groups.listed)
+    return MeasureSource(_add_scored(name, measure, draft, groups, cells), RankedValues(measure))
+
+
+def plan_posterior(name: str, measure: Posterior, draft: _ReleaseDraft) -> MeasureSource:
+    context = replace(draft.statement.context, listed=draft.groups.listed)
+    cells = rewrite_posterior(draft.with_measure(measure), context)
+    index = _add_scored(name, measure, draft, draft.groups, cells)
+    return MeasureSource(index, SelectedBins(share_bins_of(measure), measure.container))
+
+
+def _add_scored(
+    name: str, measure: Best | Posterior, draft: _ReleaseDraft, groups: PublicGroups, cells: RewrittenPlan
+) -> int:
+    statement, alone = draft.statement, draft.with_measure(measure)
+    statement.note_recorded(alone)
+    plan_hash = statement.hash_plan(alone, groups.holes, groups.sources)
+    return statement.add_step(StepDraft(name, plan_hash, alone, cells, None, groups.holes, groups.after, measure))
+
+
+# --- randomized response ---------------------------------------------------------------------------------------------
+
+
+def plan_response(release: BoundRelease, epsilon: Fraction, statement: StatementDraft) -> TableStep:
+    """Randomized answers of all units: each release loses its own epsilon."""
+    aggregate = canonicalize(release.aggregate)
+    tallied = prepare_randomized_rows(aggregate, statement.resolved)
+    (axis,) = tallied.axes
+    study = calibrate_response(tallied.tally, axis, epsilon, neighboring_of(statement.resolved))
+    digest = statement.hash_plan(aggregate, (), repr(("randomized", epsilon, axis)))
+    statement.note_recorded(aggregate)
+    index = statement.add_step(StepDraft(release.name, digest, aggregate, None, None, (), (), study=study))
+    answers = tuple(MeasureSource(index, RandomizedResponses(axis, counts)) for counts in (False, True))
+    return TableStep(release.name, index, release.columns, answers)
+
+
+# --- holes -----------------------------------------------------------------------------------------------------------
+
+
+def _render_parameter(hole: BoundRuntimeParameter) -> Hole:
+    return Hole(
+        hole.name, hole.shape, hole.columns, hole.most, render_postprocessing(hole.source), hole.domains, hole.unique
+    )
+
+
+def _steps_read(holes: tuple[BoundRuntimeParameter, ...], tables: list[TableStep]) -> tuple[int, ...]:
+    """The places of all steps that the holes' sources read."""
+    read = {name for hole in holes for name in tables_read_by(hole.source)}
+    return tuple(sorted({index for table in tables if table.name in read for index in table.steps}))
