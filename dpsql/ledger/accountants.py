@@ -12,7 +12,8 @@ of Gaussian noise as such (`compose_exact_gaussian`, and PLD) take it as continu
     zcdp bs16    rho + 2 sqrt(rho ln(1/d')) (Bun, Steinke 2016)
     zcdp         the conversion of Canonne, Kamath, Steinke 2020
     rdp, pld     from the mechanisms themselves (`curves`, by dp-accounting)
-    exact        of Gaussian noise alone, which is one Gaussian (Dong, Roth, Su 2022; Balle, Wang 2018)
+    exact        of Gaussian noise alone, which is one Gaussian (Dong, Roth, Su 2022; Balle, Wang 2018; by
+                 dp-accounting)
 
 (e_i, d_i) are those of each charge; d' is what is left of delta beside their sum or, where rho is added up, beside the
 deltas of selections.
@@ -47,7 +48,8 @@ from dpsql.ledger.loss_checker.checker import (
 from dpsql.ledger.loss_checker.selections import PtrMedianRecord, ScoreRecord, SmoothMedianRecord, SparseVectorRecord
 from dpsql.privacy.loss import rho_to_epsilon
 
-# RDP and PLD of a history, by the package dp-accounting, which is optional: `pip install 'dpsql[accountants]'`.
+# RDP, PLD and the exact Gaussian of a history are by the package dp-accounting, which is optional:
+# `pip install 'dpsql[accountants]'`.
 #
 # Law: bounded in time and memory, whatever the history holds. Gaussians are joined into one before any curve is made,
 # equal mechanisms are composed at once, at most `MAX_CURVES` curves are composed, and each has at most `MAX_POINTS`
@@ -362,19 +364,10 @@ def compose_exact_gaussian(history: ChargeHistory) -> float:
         mu += count * float(mechanism.l2_squared / mechanism.scale**2)
     if not mu:
         return 0.0
-    mu = math.sqrt(mu)
-    high = mu * mu / 2 + mu * math.sqrt(2 * math.log(1 / remaining)) + 1
-    return _bisect_least(lambda epsilon: _gaussian_delta(mu, epsilon) > remaining, high)
-
-
-def _gaussian_delta(mu: float, epsilon: float) -> float:
-    """P(Z > epsilon/mu - mu/2) - e^epsilon P(Z > epsilon/mu + mu/2)."""
-    near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
-    return _normal_tail(near) - (math.exp(epsilon + math.log(tail)) if (tail := _normal_tail(far)) > 0 else 0.0)
-
-
-def _normal_tail(z: float) -> float:
-    return math.erfc(z / math.sqrt(2.0)) / 2
+    package = _import_package("dp_accounting.gaussian_mechanism")
+    if package is None:
+        raise NotComputed(_MISSING_PACKAGE)
+    return float(package.get_epsilon_gaussian(1 / math.sqrt(mu), remaining))
 
 
 def compose_rdp(history: ChargeHistory) -> float:

@@ -166,14 +166,14 @@ MUTANTS = (
     mutant(
         "server: half messages are kept without end",
         "dpsql.interfaces.pgwire.server.connection:ClientConnection._count_buffered",
-        "self.house.buffered > self.house.bounds.buffered_bytes and waiting > WRITE_CHUNK_BYTES",
+        "self.context.buffered > self.context.bounds.buffered_bytes and waiting > WRITE_CHUNK_BYTES",
         "False",
         select(WIRE_SERVER_ROBUSTNESS, "half_messages"),
     ),
     mutant(
         "server: who does not read is written to without end",
         "dpsql.interfaces.pgwire.server.connection:ClientConnection._serve_messages",
-        "await self.link.drain(self.house.bounds.write_seconds or None)",
+        "await self.link.drain(self.context.bounds.write_seconds or None)",
         "",
         select(WIRE_SERVER_ROBUSTNESS, "never_reads"),
     ),
@@ -355,7 +355,7 @@ MUTANTS = (
     mutant(
         "remote: rows that a server tells of need not come",
         "dpsql.interfaces.remote.exchange:ReplyCollector.add_reply",
-        "self.told.command is not None and self.told.rows != len(self.rows)",
+        "self.metadata.command is not None and self.metadata.rows != len(self.rows)",
         "False",
         INTERFACES_REMOTE,
     ),
@@ -372,9 +372,9 @@ MUTANTS = (
         """
         if running is not None and ticket in (None, running):
             running.canceled = True
-            self._link.cancel()
+            self._connection.cancel()
         """,
-        "self._link.cancel()",
+        "self._connection.cancel()",
         INTERFACES_REMOTE,
     ),
     mutant(
@@ -387,7 +387,7 @@ MUTANTS = (
     mutant(
         "remote: the charge of the statement before is told",
         "dpsql.interfaces.remote.session:RemoteSession.execute",
-        "self._charged, self._heard = NO_CHARGE, ReplyCollector()",
+        "self._charged, self._collector = NO_CHARGE, ReplyCollector()",
         "self._charged = NO_CHARGE",
         INTERFACES_REMOTE,
     ),

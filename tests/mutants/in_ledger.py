@@ -191,8 +191,8 @@ MUTANTS = (
     ),
     mutant(
         "what was read of the ledger goes on being read",
-        "dpsql.ledger.ledger:ThreadTransactions.read_snapshot",
-        "self._reading.db = None",
+        "dpsql.ledger.ledger:ThreadTransactions._join",
+        "self._current.db = before",
         "pass",
         LEDGER_SNAPSHOTS,
     ),

@@ -294,7 +294,7 @@ MUTANTS = (
     mutant(
         "mechanisms: another account asks",
         "dpsql.session.mechanisms.interaction:Interaction.require_account",
-        "queries.role.account != self.account",
+        "queries.context.account != self.account",
         "False",
         select(MECHANISMS_REGISTRY, "change_of_the_role"),
     ),
@@ -392,21 +392,21 @@ MUTANTS = (
     ),
     mutant(
         "the catalog's database can be reconfigured",
-        "dpsql.session.postprocess.catalog_sandbox:_create_database",
-        "lock_configuration(connection, _SETTINGS)",
+        "dpsql.session.postprocess.locked_duckdb:LockedDatabases.get_instance",
+        "lock_configuration(connection, (*self.settings, *_SETTINGS))",
         "",
         POSTPROCESS_CATALOG_SANDBOX,
     ),
     mutant(
         "the catalog's database runs more than one SELECT",
-        "dpsql.session.postprocess.catalog_sandbox:_require_single_select",
+        "dpsql.session.postprocess.locked_duckdb:LockedDatabases.require_single_select",
         "len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT",
         "False",
         POSTPROCESS_CATALOG_SANDBOX,
     ),
     mutant(
         "statements about the catalog take as long as they like",
-        "dpsql.session.postprocess.catalog_sandbox:_open_cursor",
+        "dpsql.session.postprocess.locked_duckdb:LockedDatabases.open_cursor",
         "_watchdog.enforce_deadline(timeout, cursor.interrupt)",
         "_watchdog.enforce_deadline(timeout + 15, cursor.interrupt)",
         POSTPROCESS_CATALOG_SANDBOX,
@@ -540,28 +540,28 @@ MUTANTS = (
     mutant(
         "the engine runs before the charge",
         "dpsql.session.purchase:Purchase.charge_and_run",
-        "self.dataset.check_unchanged()",
+        "self._dataset.check_files()",
         """
-        self.dataset.check_unchanged()
+        self._dataset.check_files()
         for step in compiled.steps:
-            self.dataset.engine.execute(step.sql, len(step.keys), {})
+            self._dataset.engine.execute(step.sql, len(step.keys), {})
         """,
         PROPERTY_CHARGE_ORDER,
     ),
     mutant(
         "progress is a clock of the engine",
         "dpsql.session.purchase:Purchase.charge_and_run",
-        "self.ticket.releases = len({claim.release for claim in claims})",
+        "self.context.cancel.releases = len({claim.release for claim in claims})",
         """
-        self.ticket.releases = len({claim.release for claim in claims})
-        self.ticket.delivered = len(bodies) + (len(claims) > 1)
+        self.context.cancel.releases = len({claim.release for claim in claims})
+        self.context.cancel.delivered = len(bodies) + (len(claims) > 1)
         """,
         select(ATTACKS_INTERFACES, "clock_of_the_engine"),
     ),
     mutant(
         "what was to be free is bought",
         "dpsql.session.purchase:Purchase._admit_charge",
-        "self.ticket.free",
+        "self.context.cancel.free",
         "False",
         ATTACKS_PYTHON_INTERFACE,
     ),
@@ -582,20 +582,20 @@ MUTANTS = (
     mutant(
         "runs without number",
         "dpsql.session.purchase:Purchase._admit_charge",
-        "self.dataset.runs.admit_runs(claims)",
+        "self._dataset.runs.admit_runs(claims)",
         "",
         DATASET_RUNS_SHARED,
     ),
     mutant(
         "an account's stored answers are served without a look at the version",
-        "dpsql.session.purchase:Purchase.find_entitlements",
-        "self.dataset.check_current()",
+        "dpsql.session.purchase:Purchase.find_stored",
+        "self._dataset.check_current()",
         "pass",
         select(SESSION, "remembered or asked_again"),
     ),
     mutant(
         "what is left is told as before the charge",
-        "dpsql.session.purchase:Purchase.find_entitlements",
+        "dpsql.session.purchase:Purchase.find_stored",
         "self.balance = None",
         "pass",
         select(SESSION_RESULTS_CACHE, "what_is_left"),
@@ -603,15 +603,15 @@ MUTANTS = (
     mutant(
         "the price of a pilot is told as that of the statement",
         "dpsql.session.query:QueryExecutor.explain.compile_with",
-        "None if stored is None else self._build_result(compiled_statement, stored)",
+        "None if stored is None else self._build_result(compiled_statement, StoredReleases(stored))",
         "None",
         SESSION_PILOT,
     ),
     mutant(
         "a remembered answer is given out without a look at the ledger",
         "dpsql.session.query:QueryExecutor._charge_and_build",
-        "served = self.buyer.find_entitlements(compiled)",
-        "served = self.buyer.find_entitlements(compiled) if not len(self.memory.answered) else ()",
+        "self.purchase.find_stored(compiled, self._may_derive(compiled))",
+        "self.purchase.find_stored(compiled) if not len(self.memory.answered) else StoredReleases(())",
         select(SESSION, "remembered or asked_again"),
     ),
     mutant(
@@ -658,9 +658,9 @@ MUTANTS = (
     ),
     mutant(
         "a statement runs with the session's settings",
-        "dpsql.session.session:Session._statement_scope",
-        "before.for_statement(settings or {})",
-        "before",
+        "dpsql.session.session:Session._new_context",
+        "self._state.for_statement(settings or {}).now",
+        "self._state.now",
         ATTACKS_PYTHON_INTERFACE,
     ),
     mutant(

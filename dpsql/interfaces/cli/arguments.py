@@ -203,7 +203,7 @@ def add_owner_commands(commands: Subcommands[CommandParser]) -> None:
 def _add_budget(commands: Subcommands[CommandParser]) -> None:
     more = """
         Without --user it is the owner's view of all accounts. --report tells what other accountants would say of the
-        history: nothing is granted by it. RDP and PLD need: pip install 'dpsql[accountants]'
+        history: nothing is granted by it. RDP, PLD and the exact Gaussian need: pip install 'dpsql[accountants]'
         """
     examples = (
         "dpsql budget hospital.yaml --report",

@@ -221,6 +221,9 @@ def test_the_package_is_optional(monkeypatch: pytest.MonkeyPatch) -> None:
     verdicts = {verdict.accountant: verdict for verdict in report_accountants(LAPLACE, DELTA)}
     assert verdicts["RDP"].epsilon is None and "dp-accounting" in verdicts["PLD"].note
     assert verdicts["zCDP (CKS20)"].epsilon is not None
+    gaussian = {verdict.accountant: verdict for verdict in report_accountants(GAUSSIAN, DELTA)}
+    assert gaussian["exact Gaussian"].epsilon is None and "dpsql[accountants]" in gaussian["exact Gaussian"].note
+    assert {name for name, verdict in gaussian.items() if verdict.epsilon is not None} >= {"basic", "zCDP (BS16)"}
 
 
 # --- bounded in time and memory --------------------------------------------------------------------------------------
