@@ -328,10 +328,10 @@ def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
     schema.write_text(schema.read_text() + f"\nlimits: {{min_latency: {SECONDS}}}\n")
     with serving(schema) as server:
         connection = dpsql.connect(server.dsn("ana"), epsilon=0.5)
-        started = time.monotonic()
+        other = dpsql.connect(server.dsn("ana"))
         killing = threading.Thread(
-            target=lambda: (until(lambda: time.monotonic() - started > 1), server.stop(signal.SIGKILL))
-        )
+            target=lambda: (until(lambda: other.budget().charges), server.stop(signal.SIGKILL))
+        )  # charged, and not answered yet
         killing.start()
         with pytest.raises(dpsql.OperationalError, match="lost") as caught:
             connection.sql(COUNT.format(1))
@@ -346,6 +346,7 @@ def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
             assert charges == 1 and not again.sql(COUNT.format(1)).loss
             assert again.budget().charges == charges
         connection.close()
+        other.close()
 
 
 def test_a_server_that_shuts_down_tells_who_waits_for_nothing() -> None:
