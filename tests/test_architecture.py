@@ -90,6 +90,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "yaml": ("schema/load.py", "schema/edit.py"),
     "sqlite3": ("ledger/",),
     "sqlalchemy": ("interfaces/sqlalchemy/",),
+    "prometheus_client": ("interfaces/pgwire/server/metrics.py",),
     "psycopg": ("engines/postgres.py", "ledger/postgres.py", "owner/introspect/postgres.py"),
     "psycopg_pool": ("ledger/postgres.py",),
     "pyspark": ("engines/spark.py",),
@@ -107,7 +108,17 @@ HOMES: dict[str, tuple[str, ...]] = {
     "dp_accounting": ("ledger/accountants.py",),
 }  # fmt: skip
 # Libraries that may be missing, or are slow to import: inside of a function, or for types alone.
-LATE = ("pyarrow", "pandas", "polars", "sklearn", "matplotlib", "altair", "IPython", "dp_accounting")
+LATE = (
+    "prometheus_client",
+    "pyarrow",
+    "pandas",
+    "polars",
+    "sklearn",
+    "matplotlib",
+    "altair",
+    "IPython",
+    "dp_accounting",
+)
 
 PURCHASE = "session/purchase.py"
 RELEASE = "privacy/release.py"

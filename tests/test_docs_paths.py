@@ -48,7 +48,8 @@ def missing_modules(text: str) -> list[str]:
     missing = [
         name
         for name in re.findall(r"\b((?:tests|benchmarks)(?:\.[a-z_]\w*)+)", text)
-        if not name.endswith(".md") and name.replace(".", "/") + ".py" not in FILES
+        if not name.endswith(".md")
+        if not {name.replace(".", "/") + ".py", name.replace(".", "/") + "/__init__.py"} & set(FILES)
     ]
     names = set(re.findall(r"(?<![\w./-])dpsql(?:\.[A-Za-z_]\w*)+", text)) - NOT_OURS
     return sorted({*missing, *(name for name in names if not _is_importable(name))})

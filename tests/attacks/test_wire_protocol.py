@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolHandler
+from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolSession
 from dpsql.interfaces.pgwire.protocol import client_codec as client
 from dpsql.interfaces.pgwire.protocol.frontend import Bind, Close, Describe, Execute, Parse, SimpleQuery, Sync
 from tests.support.shop import open_shop
@@ -38,7 +38,7 @@ def spent(session) -> object:
 
 
 def test_parse_bind_and_describe_read_no_row_and_charge_nothing(session, reads):
-    before, conversation = spent(session), ProtocolHandler(session)
+    before, conversation = spent(session), ProtocolSession(session)
     for value in (b"1", b"2", None):
         replies = say(conversation, Parse("s", ASKED), Describe("S", "s"), Bind("p", "s", (), (value,)),
                       Describe("P", "p"), Close("P", "p"), Close("S", "s"), Sync())  # fmt: skip
@@ -49,7 +49,7 @@ def test_parse_bind_and_describe_read_no_row_and_charge_nothing(session, reads):
 
 
 def test_row_limits_and_second_executions_run_nothing_again(session, reads):
-    conversation = ProtocolHandler(session)
+    conversation = ProtocolSession(session)
     replies = say(conversation, Parse("", ASKED), Bind("", "", (), (b"1",)), *[Execute("", 1)] * 6, Execute(""), Sync())
     assert len(reads) == 1 and sum(isinstance(one, client.DataRow) for one in replies) == 3
     after = spent(session)
@@ -60,7 +60,7 @@ def test_row_limits_and_second_executions_run_nothing_again(session, reads):
 
 
 def test_a_rollback_gives_no_charge_back(session):
-    conversation = ProtocolHandler(session)
+    conversation = ProtocolSession(session)
     say(conversation, SimpleQuery("BEGIN"))
     say(conversation, SimpleQuery("SELECT count(*) FROM orders"))
     charged = spent(session)
@@ -73,7 +73,7 @@ def test_a_rollback_gives_no_charge_back(session):
 
 
 def test_nothing_runs_behind_an_error_before_sync(session, reads):
-    before, conversation = spent(session), ProtocolHandler(session)
+    before, conversation = spent(session), ProtocolSession(session)
     say(conversation, Parse("s", ASKED), Bind("p", "s", (), (b"1",)), Parse("", "SELECT nope FROM orders"),
         Execute("p"), SimpleQuery("SELECT count(*) FROM orders"), Sync())  # fmt: skip
     assert reads == [] and spent(session) == before
@@ -100,7 +100,7 @@ def test_errors_of_the_wire_do_not_depend_on_rows(tmp_path):
     for name, change in (("one", ""), ("other", "DELETE FROM orders WHERE uid % 2 = 0; UPDATE orders SET city = 'x';")):
         (tmp_path / name).mkdir()
         session, _ = open_shop(tmp_path / name, change)
-        conversation = ProtocolHandler(session)
+        conversation = ProtocolSession(session)
         told.append(b"".join(part for message in wrong for part in conversation.handle_message(message)))
         session.close()
     assert told[0] == told[1] and told[0].count(b"ERROR") >= 9

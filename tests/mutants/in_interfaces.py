@@ -89,7 +89,7 @@ MUTANTS = (
     ),
     mutant(
         "wire: describing a portal runs it",
-        "dpsql.interfaces.pgwire.backend_session.protocol_session:ProtocolHandler._portal_columns",
+        "dpsql.interfaces.pgwire.backend_session.protocol_session:ProtocolSession._portal_columns",
         "portal = self._held.get_portal(name)",
         """
         portal = self._held.get_portal(name)
@@ -99,21 +99,21 @@ MUTANTS = (
     ),
     mutant(
         "wire: a portal runs whenever it is executed",
-        "dpsql.interfaces.pgwire.backend_session.protocol_session:ProtocolHandler._send_portal_rows",
+        "dpsql.interfaces.pgwire.backend_session.protocol_session:ProtocolSession._send_portal_rows",
         "portal.rows is None",
         "True",
         BACKEND_SESSION_PROTOCOL_SESSION,
     ),
     mutant(
         "wire: after an error messages are obeyed",
-        "dpsql.interfaces.pgwire.backend_session.protocol_session:ProtocolHandler._dispatch_message",
+        "dpsql.interfaces.pgwire.backend_session.protocol_session:ProtocolSession._dispatch_message",
         "self._skipping = True",
         "",
         BACKEND_SESSION_PROTOCOL_SESSION,
     ),
     mutant(
         "wire: portals hold any number of rows",
-        "dpsql.interfaces.pgwire.backend_session.protocol_session:ProtocolHandler._start_portal",
+        "dpsql.interfaces.pgwire.backend_session.protocol_session:ProtocolSession._start_portal",
         "self._held.check_open_rows()",
         "",
         BACKEND_SESSION_PROTOCOL_SESSION,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 
-from dpsql.interfaces.cli import main
+from dpsql.interfaces.cli.main import main
 from dpsql.privacy.sampling import ExactSampler
 
 

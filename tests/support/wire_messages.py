@@ -6,7 +6,7 @@ import socket
 from collections.abc import Iterable
 from pathlib import Path
 
-from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolHandler
+from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolSession
 from dpsql.interfaces.pgwire.protocol import client_codec as client
 from dpsql.interfaces.pgwire.protocol.frontend import (
     Bind,
@@ -63,7 +63,7 @@ def read_all(data: bytes) -> list[client.BackendReply]:
     return found
 
 
-def say(conversation: ProtocolHandler, *messages: FrontendMessage) -> list[client.BackendReply]:
+def say(conversation: ProtocolSession, *messages: FrontendMessage) -> list[client.BackendReply]:
     return read_all(b"".join(part for message in messages for part in conversation.handle_message(message)))
 
 

@@ -66,4 +66,4 @@ DeclareMechanismCommand(kind='threshold', name='busy', options=(Option(name='thr
 -- case: a question to a holdout, and what it is held against
 ASK h SELECT SUM(cost) FROM visits WHERE ward = $1 AGAINST $2
 ---- command
-AskCommand(name='h', question=Part(sql='SELECT SUM(cost) FROM visits WHERE ward = $1', offset=6, places=(0,)), against=Against(span=Span(start=51, end=61), text=None, place=1, query=None), sensitivity=None, json=False)
+SubmitQuery(name='h', question=NestedStatement(sql='SELECT SUM(cost) FROM visits WHERE ward = $1', offset=6, places=(0,)), against=AgainstValue(span=Span(start=51, end=61), text=None, place=1, query=None), sensitivity=None, json=False)

@@ -58,7 +58,7 @@ Gather
         Scan visits (unit patient_id)
           - cost, double [0, 5000], grid 1/2
 ---- privacy
-drawing: scale 2.58996e+13, 1 rounds; l1 524288, l2² 274877906944
+posteriordraws: scale 2.58996e+13, 1 rounds; l1 524288, l2² 274877906944
 loss: epsilon 1, rho 0.125, delta 0
 
 -- case: a ratio

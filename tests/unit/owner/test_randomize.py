@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpsql.errors import InterfaceError
-from dpsql.interfaces.cli import main
+from dpsql.interfaces.cli.main import main
 from dpsql.owner.randomize import RandomizationRequest, randomize_file
 from dpsql.privacy.randomized_response import randomize_responses
 from dpsql.schema.load import load_schema

@@ -69,7 +69,7 @@ def _ignore_error(error: BaseException) -> None:
     pass
 
 
-class ProtocolHandler:
+class ProtocolSession:
     """`structured`: the client is dpsql's own and asked, by the startup parameter `_dpsql.client`, to be told figures;
     see `meta`."""
 

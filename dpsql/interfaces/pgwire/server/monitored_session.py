@@ -12,7 +12,7 @@ from time import monotonic
 from dpsql.amounts import NO_CHARGE
 from dpsql.errors import EngineFailed, Error, InternalError, QueryCanceled
 from dpsql.interfaces.pgwire.backend_session.notices import encode_structured_notice
-from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolHandler
+from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolSession
 from dpsql.interfaces.pgwire.backend_session.session_protocol import PreparedStatementInfo
 from dpsql.interfaces.pgwire.protocol import extension as meta
 from dpsql.interfaces.pgwire.protocol.frontend import FrontendMessage
@@ -125,7 +125,7 @@ class ClientSession:
         self, session: Session, report: StatementReporter, log_error: Callable[[BaseException], None], structured: bool
     ) -> None:
         self._watched = MonitoredSession(session, report)
-        self._conversation = ProtocolHandler(self._watched, structured=structured, log=log_error)
+        self._conversation = ProtocolSession(self._watched, structured=structured, log=log_error)
         self._told_progress = (0, 0)
         self.tells_progress = structured
         """Whether the client wants to be told, while a statement runs, how far it is."""

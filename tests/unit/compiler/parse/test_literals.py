@@ -18,24 +18,30 @@ from dpsql.errors import DataError, Error
 from dpsql.schema.model import Resolved
 
 PACKAGE = Path(dpsql.__file__).parent
-SOURCES = ("sql", "catalog", "settings.py", "state.py", "held.py", "preparing.py")
+SOURCES = (
+    *(f"compiler/{part}" for part in ("parse", "bind", "catalog", "split", "render", "postprocess")),
+    *("compiler/settings.py", "compiler/parameter_types.py"),
+    *(f"session/{name}.py" for name in ("transaction", "named_statements", "prepare")),
+)
 # Of numbers that are numbers already, and of texts that a pattern has found short and without an exponent.
 KNOWN = {
-    "catalog/variables.py": {"Fraction(_UNITS[match[2] or 'ms'])", "Fraction(match[1])"},
-    "settings.py": {"Decimal(number.numerator)", "Decimal(number.denominator)", "Fraction(as_decimal)"},
-    "sql/bind_call.py": {"Fraction(arg.value)", "Fraction(max(lower.__ceil__(), least))",
-                         "Fraction(min(upper.__floor__(), most))"},
-    "sql/bind_expr.py": {"Fraction(expr.left.value)", "Fraction(expr.right.value)"},
-    "sql/posteriors.py": {"Fraction(10 ** 15)", "Fraction(10 ** 9)"},  # the largest priors, which nobody writes
+    "compiler/bind/calls.py": {"Fraction(arg.value)", "Fraction(max(lower.__ceil__(), type_min))",
+                               "Fraction(min(upper.__floor__(), type_max))"},
     # Its texts become floats, or whole numbers that were written without an exponent.
-    "sql/coerce.py": {"Decimal(text)", "Fraction(value)", "Decimal(scaled.numerator)"},
-    "sql/hole_domains.py": {"Fraction(value)", "Fraction(low.__floor__())", "Fraction(high.__ceil__())"},
-    "sql/intervals.py": {"Fraction(clock[4] or 0)", "Fraction(amount[1])"},
-    "sql/literals.py": {"Fraction(value)"},
-    "sql/numerals.py": {"Fraction(number)", "Decimal(text)"},
-    "sql/placeholders.py": {"Decimal(f'{sample}.5')", "Decimal(str(sample))"},
-    "sql/ranges.py": {"Decimal(round(bound * 10 ** scale))"},
-    "sql/render_expr.py": {"Fraction(-719162)"},
+    "compiler/bind/coercion.py": {"Decimal(text)", "Fraction(value)", "Decimal(scaled.numerator)"},
+    "compiler/bind/expressions.py": {"Fraction(expr.left.value)", "Fraction(expr.right.value)"},
+    # The largest priors, which nobody writes.
+    "compiler/bind/posteriors.py": {"Fraction(10 ** 15)", "Fraction(10 ** 9)"},
+    "compiler/catalog/variables.py": {"Fraction(_UNITS[match[2] or 'ms'])", "Fraction(match[1])"},
+    "compiler/parameter_types.py": {"Decimal(f'{sample}.5')", "Decimal(str(sample))"},
+    "compiler/parse/literals.py": {"Fraction(number)", "Decimal(text)", "Fraction(clock[4] or 0)",
+                                   "Fraction(amount[1])"},
+    "compiler/render/expressions.py": {"Fraction(-719162)"},
+    "compiler/render/literals.py": {"Fraction(value)"},
+    "compiler/settings.py": {"Decimal(number.numerator)", "Decimal(number.denominator)", "Fraction(as_decimal)"},
+    "compiler/split/declared_range.py": {"Decimal(round(bound * 10 ** scale))"},
+    "compiler/split/runtime_parameters.py": {"Fraction(value)", "Fraction(low.__floor__())",
+                                             "Fraction(high.__ceil__())"},
 }  # fmt: skip
 
 

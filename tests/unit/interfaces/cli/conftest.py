@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpsql.interfaces.dbapi.connection
-from dpsql.interfaces.cli import main
+from dpsql.interfaces.cli.main import main
 from dpsql.session.session import Session
 
 SCHEMAS = Path(__file__).parents[4] / "schemas"

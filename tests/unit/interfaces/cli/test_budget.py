@@ -11,8 +11,8 @@ from fractions import Fraction as F
 
 import pytest
 
-from dpsql.interfaces.cli import main
 from dpsql.interfaces.cli.budget import format_bar
+from dpsql.interfaces.cli.main import main
 
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
 GROUPS = """

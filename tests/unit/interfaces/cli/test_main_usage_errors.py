@@ -2,8 +2,6 @@
 
 import pytest
 
-from dpsql.interfaces.cli import main as running
-
 WRONG = [
     ("query", "c.yaml", "SELECT 1", "--epsilon", "x"),
     ("query", "c.yaml", "SELECT 1", "--delta", "nan"),
@@ -41,6 +39,6 @@ def test_ctrl_c_speaks_of_charges_where_statements_are_asked(run, monkeypatch, w
     def interrupted(given, screen):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(running, "_run_command", interrupted)
+    monkeypatch.setattr("dpsql.interfaces.cli.main._run_command", interrupted)
     ran = run(*words)
     assert ran.code == 130 and ("charged" in ran.err) is asks and ran.err.startswith("interrupted")

@@ -293,7 +293,7 @@ def test_the_module_runs(tmp_path):
 
 def test_the_entry_point_is_declared():
     text = (Path(__file__).parents[4] / "pyproject.toml").read_text(encoding="utf-8")
-    assert 'dpsql = "dpsql.interfaces.cli:main"' in text
+    assert 'dpsql = "dpsql.interfaces.cli.main:main"' in text
 
 
 def test_the_owners_log_is_hers_alone(tmp_path):

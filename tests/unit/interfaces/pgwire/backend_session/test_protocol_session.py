@@ -12,7 +12,7 @@ from dpsql.amounts import NO_CHARGE, CellError, Charge
 from dpsql.errors import BudgetExceeded, ProgrammingError, QueryCanceled
 from dpsql.interfaces.pgwire.backend_session import portals as held
 from dpsql.interfaces.pgwire.backend_session import results
-from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolHandler
+from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolSession
 from dpsql.interfaces.pgwire.protocol import client_codec as client
 from dpsql.interfaces.pgwire.protocol import extension as meta
 from dpsql.interfaces.pgwire.protocol.framing import ProtocolViolation
@@ -108,7 +108,7 @@ def session():
 
 @pytest.fixture
 def conversation(session):
-    return ProtocolHandler(session)
+    return ProtocolSession(session)
 
 
 def kinds(replies):
@@ -175,7 +175,7 @@ def test_another_number_of_columns_than_described_is_an_error(session, conversat
 
 def test_of_an_exception_of_others_nothing_is_reported(session):
     logged = []
-    conversation = ProtocolHandler(session, log=logged.append)
+    conversation = ProtocolSession(session, log=logged.append)
     secret = KeyError("patient 17 has 3 visits")
     session.answers["SELECT 1"], session.charged = secret, CHARGE
     for asked in ([SimpleQuery("SELECT 1")], [Parse("", "SELECT 1"), Bind("", ""), Execute(""), Sync()]):
@@ -226,7 +226,7 @@ def test_nothing_is_told_of_a_budget_where_no_private_row_was_read(session, conv
 
 
 def test_our_own_client_is_told_figures(session):
-    conversation = ProtocolHandler(session, structured=True)
+    conversation = ProtocolSession(session, structured=True)
     [server] = [one for one in read_all(conversation.make_greeting()) if getattr(one, "name", "") == meta.SERVER_STATUS]
     assert meta.decode_server_info(server.value).user == "ana"
     bars = [(CellError(1.0, -1.0, 3.0),), (None,)]
@@ -243,19 +243,19 @@ def test_our_own_client_is_told_figures(session):
 
 
 def test_our_own_client_says_what_holds_for_one_statement(session):
-    conversation = ProtocolHandler(session, structured=True)
+    conversation = ProtocolSession(session, structured=True)
     name = meta.encode_statement_name(meta.StatementOptions((("epsilon", "0.1"),), free=True))
     for _ in range(2):
         say(conversation, Parse(name, "SELECT 1"), Bind(name, name), Execute(name), Sync())
     [(_, asked, ticket), _] = session.given
     assert asked == {"epsilon": "0.1"} and ticket.free
-    ordinary = ProtocolHandler(session)
+    ordinary = ProtocolSession(session)
     say(ordinary, Parse(name, "SELECT 1"), Bind(name, name), Execute(name), Sync())
     assert session.given[-1][1] is None and not session.given[-1][2].free
 
 
 def test_settings_are_reported_when_they_change(session, conversation):
-    assert client.ParameterStatus("application_name", "") in read_all(conversation.greeting())
+    assert client.ParameterStatus("application_name", "") in read_all(conversation.make_greeting())
 
     def set_it():
         session.settings["application_name"] = "y"
@@ -333,7 +333,7 @@ def test_a_cancel_between_statements_cancels_nothing(session, conversation):
 
 def test_a_cancel_ends_an_answer_that_is_being_sent(session, conversation):
     session.answers["SELECT 1"] = rows(*range(50_000))
-    parts = conversation.answer(SimpleQuery("SELECT 1"))
+    parts = conversation.handle_message(SimpleQuery("SELECT 1"))
     first = next(parts)
     conversation.cancel()
     rest = b"".join(parts)
@@ -368,7 +368,7 @@ def test_an_answer_is_made_as_it_is_read(session, conversation, extended):
     if extended:
         say(conversation, Parse("", "SELECT 1"), Bind("", ""))
         message = Execute("")
-    parts = conversation.answer(message)
+    parts = conversation.handle_message(message)
     first = next(parts)
     assert results.CHUNK_BYTES <= len(first) < results.CHUNK_BYTES + 100 and many.seen < 6_000
     assert all(len(part) < results.CHUNK_BYTES + 100 for part in parts) and many.seen == 50_000
@@ -411,7 +411,7 @@ def test_a_function_is_not_called_by_number(session, conversation):
 
 def test_a_password_after_the_login_breaks_the_protocol(conversation):
     with pytest.raises(ProtocolViolation):
-        list(conversation.answer(Password(b"x")))
+        list(conversation.handle_message(Password(b"x")))
 
 
 NAMES = st.sampled_from(
@@ -438,7 +438,7 @@ ANY = st.one_of(
 @given(st.lists(ANY, max_size=25), st.booleans())
 def test_messages_in_any_order_are_answered_or_refused_cleanly(messages, structured):
     session = Fake({"SELECT 2": BudgetExceeded("no"), "BOOM": RuntimeError("a row")})
-    conversation, skipping = ProtocolHandler(session, structured=structured), False
+    conversation, skipping = ProtocolSession(session, structured=structured), False
     for message in messages:
         replies = say(conversation, message)
         ready = [one for one in replies if isinstance(one, client.ReadyForQuery)]

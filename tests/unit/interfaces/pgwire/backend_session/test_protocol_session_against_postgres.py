@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolHandler
+from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolSession
 from dpsql.interfaces.pgwire.protocol.frontend import (
     Bind,
     Close,
@@ -354,7 +354,7 @@ STORIES = {
 @pytest.fixture
 def conversation(tmp_path):
     session, _ = open_shop(tmp_path)
-    yield ProtocolHandler(session)
+    yield ProtocolSession(session)
     session.close()
 
 
@@ -368,7 +368,7 @@ def real(postgres):
 
 @pytest.mark.parametrize("story", STORIES)
 def test_the_replies_are_the_same(conversation, real, story):
-    conversation.greeting()
+    conversation.make_greeting()
     assert told(say(conversation, *STORIES[story])) == told(real.say(*STORIES[story]))
 
 
@@ -377,7 +377,7 @@ def test_one_message_at_a_time_says_the_same(tmp_path, conversation, story):
     """Chunks depend on sizes alone, not on what was sent together."""
     (tmp_path / "other").mkdir()
     session, _ = open_shop(tmp_path / "other")
-    other = ProtocolHandler(session)
+    other = ProtocolSession(session)
     apart = [reply for message in STORIES[story] for reply in say(other, message)]
     assert told(apart) == told(say(conversation, *STORIES[story]))
     session.close()

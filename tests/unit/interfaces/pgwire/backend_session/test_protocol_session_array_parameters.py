@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolHandler
+from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolSession
 from dpsql.interfaces.pgwire.protocol.encode import make_encoder
 from dpsql.interfaces.pgwire.protocol.frontend import Bind, Describe, Execute, Parse, Sync
 from dpsql.interfaces.pgwire.protocol.types import TYPES_BY_NAME
@@ -40,7 +40,7 @@ def test_many_values_are_as_if_listed(shop, column, name, values, binary, told):
     wire = TYPES_BY_NAME[name]
     data = make_encoder(wire, binary)(values)
     replies = say(
-        ProtocolHandler(session), Parse("", ASKED.format(column), (wire.oid,) if told else ()), Describe("S", ""),
+        ProtocolSession(session), Parse("", ASKED.format(column), (wire.oid,) if told else ()), Describe("S", ""),
         Bind("", "", (int(binary),), (data,)), Execute(""), Sync(),
     )  # fmt: skip
     assert client.ParameterDescription((wire.oid,)) in replies
@@ -55,7 +55,7 @@ def test_none_and_null_among_the_values_mean_what_they_do_in_a_list(shop, data, 
     """No value is equal to none of them; what is not found beside NULL is neither in nor out."""
     session, reference = shop
     sql = f"SELECT count(*) FROM orders WHERE {condition}"
-    replies = say(ProtocolHandler(session), Parse("", sql), Bind("", "", (), (data,)), Execute(""), Sync())
+    replies = say(ProtocolSession(session), Parse("", sql), Bind("", "", (), (data,)), Execute(""), Sync())
     texts = [one.strip() for one in data.decode().strip("{}").split(",") if one.strip()]
     listed = ", ".join("NULL" if one.upper() == "NULL" else "'" + one.strip('"') + "'" for one in texts)
     place = condition.replace("NOT ", "").split()[0]
@@ -69,7 +69,7 @@ def test_none_and_null_among_the_values_mean_what_they_do_in_a_list(shop, data, 
 def test_what_is_no_array_is_refused_before_any_charge(shop, data):
     before = len(shop[0].dataset.ledger.list_entries(shop[0]._account.name))
     replies = say(
-        ProtocolHandler(shop[0]), Parse("", ASKED.format("kind")), Bind("", "", (), (data,)), Execute(""), Sync()
+        ProtocolSession(shop[0]), Parse("", ASKED.format("kind")), Bind("", "", (), (data,)), Execute(""), Sync()
     )  # fmt: skip
     [error] = [one.fields for one in replies if isinstance(one, client.ErrorResponse)]
     assert error["C"] in ("0A000", "22P02") and "charged" not in error.get("D", "")

@@ -4,7 +4,7 @@ import pytest
 
 from dpsql.errors import DataError
 from dpsql.interfaces.pgwire.backend_session import results
-from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolHandler
+from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolSession
 from dpsql.interfaces.pgwire.protocol.frontend import Bind, Describe, Execute, Parse, SimpleQuery, Sync
 from tests.support.shop import open_shop
 from tests.support.wire_messages import client, say
@@ -44,21 +44,21 @@ def entries(session):
 @pytest.mark.parametrize(("given", "value", "told"), [(FLOAT8, b"2.5", FLOAT8), (INT8, b"2", INT8), (0, b"2", INT8)])
 def test_the_type_that_is_given_decides(session, given, value, told):
     asked = [Parse("", DIVIDED, (given,)), Bind("", "", (), (value,)), Describe("P", ""), Execute(""), Sync()]
-    replies = say(ProtocolHandler(session), *asked)
+    replies = say(ProtocolSession(session), *asked)
     assert types_of(replies) == [told] and len(rows_of(replies)) == 1
 
 
 def test_what_no_sample_tells_is_described_by_the_values(session):
     values = (b"YYYY-MM", b"2022-01-01")
     asked = [Parse("", MONTHLY, (0, TEXT)), Bind("", "", (), values), Describe("P", ""), Execute(""), Sync()]
-    replies = say(ProtocolHandler(session), *asked)
+    replies = say(ProtocolSession(session), *asked)
     assert types_of(replies) == [TEXT, INT8] and rows_of(replies)[0][0].startswith(b"20")
-    again = say(ProtocolHandler(session), *asked[:2], *asked[3:])
+    again = say(ProtocolSession(session), *asked[:2], *asked[3:])
     assert rows_of(again) == rows_of(replies), "also if nobody asks for the columns"
 
 
 def test_only_the_description_of_the_statement_fails(session):
-    conversation = ProtocolHandler(session)
+    conversation = ProtocolSession(session)
     error = error_of(say(conversation, Parse("s", "  " + MONTHLY, (0, TEXT)), Describe("S", "s"), Sync()))
     assert error["C"] == "42804" and error["P"] == str(3 + MONTHLY.index("$2"))
     wrong = error_of(say(conversation, Bind("", "s", (), (b"?", b"2022-01-01")), Execute(""), Sync()))
@@ -70,13 +70,13 @@ def test_only_the_description_of_the_statement_fails(session):
     "sql", ["SELECT count(*) FROM orderz WHERE kind = $1", "SELECT count(nope) FROM orders WHERE qty = $1"]
 )
 def test_mistakes_are_reported_when_it_is_parsed(session, sql):
-    replies = say(ProtocolHandler(session), Parse("", sql), Sync())
+    replies = say(ProtocolSession(session), Parse("", sql), Sync())
     assert error_of(replies)["C"] in ("42P01", "42703")
 
 
 def test_what_was_described_and_cannot_be_sent_is_refused_before_a_charge(session, monkeypatch):
     """A client that read the statement's description reads whole numbers."""
-    conversation = ProtocolHandler(session)
+    conversation = ProtocolSession(session)
     sql = "SELECT sum(qty) / $1 AS x FROM orders WHERE amount > 77"
     assert types_of(say(conversation, Parse("s", sql), Describe("S", "s"), Sync())) == [INT8]
     describe, before = session.describe, entries(session)
@@ -95,15 +95,15 @@ def test_an_error_behind_the_charge_says_that_it_was_charged(session, monkeypatc
     number = entries(session)
     monkeypatch.setattr(results, "_make_data_row_encoder", lambda encoders: broken)
     sql = f"SELECT count(*) FROM orders WHERE amount > {number}.25"
-    error = error_of(say(ProtocolHandler(session), *messages(sql)))
+    error = error_of(say(ProtocolSession(session), *messages(sql)))
     assert error["C"] == "22003" and "was charged" in error["D"] and "Asking again is free" in error["D"]
     monkeypatch.undo()
-    assert error_of(say(ProtocolHandler(session), Parse("", "SELECT nope"), Sync())).get("D") is None
-    assert rows_of(say(ProtocolHandler(session), SimpleQuery(sql))) and entries(session) == number + 1
+    assert error_of(say(ProtocolSession(session), Parse("", "SELECT nope"), Sync())).get("D") is None
+    assert rows_of(say(ProtocolSession(session), SimpleQuery(sql))) and entries(session) == number + 1
 
 
 def test_an_interval_is_bound_as_one(session):
     sql = "SELECT count(*) FROM orders WHERE made >= TIMESTAMP '2023-01-01' - {}"
-    expected = rows_of(say(ProtocolHandler(session), SimpleQuery(sql.format("INTERVAL '1 month 2 days'"))))
+    expected = rows_of(say(ProtocolSession(session), SimpleQuery(sql.format("INTERVAL '1 month 2 days'"))))
     asked = [Parse("", sql.format("$1"), (INTERVAL,)), Bind("", "", (), (b"1 mon 2 days",)), Execute(""), Sync()]
-    assert rows_of(say(ProtocolHandler(session), *asked)) == expected and expected
+    assert rows_of(say(ProtocolSession(session), *asked)) == expected and expected

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolHandler
+from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolSession
 from dpsql.interfaces.pgwire.protocol import client_codec as client
 from dpsql.interfaces.pgwire.protocol.frontend import Bind, Describe, Execute, Parse, SimpleQuery, Sync
 from tests.support.postgres import Server
@@ -43,9 +43,9 @@ CASES = read_cases()
 
 
 @pytest.fixture(scope="module")
-def conversation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProtocolHandler]:
+def conversation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProtocolSession]:
     session, reference = open_shop(tmp_path_factory.mktemp("shop"))
-    made = ProtocolHandler(session)
+    made = ProtocolSession(session)
     made.make_greeting()
     yield made
     session.close()
@@ -78,7 +78,7 @@ def shown(replies: list[client.BackendReply]) -> tuple[list[object], str | None]
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.sql[:60] for case in CASES])
-def test_the_same_is_seen(case: Case, conversation: ProtocolHandler, real: Real) -> None:
+def test_the_same_is_seen(case: Case, conversation: ProtocolSession, real: Real) -> None:
     due, place = shown(real.say(SimpleQuery(case.sql)))
     got, ours = shown(say(conversation, SimpleQuery(case.sql)))
     if case.differs is not None:
@@ -92,7 +92,7 @@ def test_there_are_many_and_most_are_the_same() -> None:
     assert len(CASES) >= 300 and sum(case.differs is None for case in CASES) >= 230
 
 
-def test_a_difference_would_be_seen(conversation: ProtocolHandler, real: Real) -> None:
+def test_a_difference_would_be_seen(conversation: ProtocolSession, real: Real) -> None:
     for one, other in (("SELECT 1", "SELECT 2"), ("SELECT 1 AS a", "SELECT 1 AS b"), ("SELECT 1", "SELECT 1::int8"),
                        ("SELECT nope", "SELEC 1"), ("BEGIN", "COMMIT")):  # fmt: skip
         assert shown(real.say(SimpleQuery(one))) != shown(say(conversation, SimpleQuery(other)))
@@ -112,7 +112,7 @@ DIGITS = [
 @pytest.mark.parametrize(("sql", "types", "value"), DIGITS)
 @pytest.mark.parametrize("format_", [0, 1])
 def test_parameters_keep_their_digits(
-    sql: str, types: tuple[int, ...], value: bytes, format_: int, conversation: ProtocolHandler, real: Real
+    sql: str, types: tuple[int, ...], value: bytes, format_: int, conversation: ProtocolSession, real: Real
 ) -> None:
     """Also the type that is described before the value is known is the same, and promises no digits."""
     asked = (Parse("", sql, types), Describe("S", ""), Bind("", "", (), (value,), (format_,)), Describe("P", ""),
