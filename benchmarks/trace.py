@@ -27,7 +27,7 @@ from types import CodeType, FrameType
 
 import dpsql
 from dpsql.interfaces.cli.demo_hospital import make_hospital
-from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolHandler
+from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolSession
 from dpsql.interfaces.pgwire.protocol.frontend import Bind, Describe, Execute, Parse, Sync
 from dpsql.session.dataset.dataset import open_dataset
 from dpsql.session.session import Session
@@ -103,7 +103,7 @@ def traced() -> Iterator[Trace]:
 
 def execute_prepared(session: Session, sql: str, values: tuple[bytes, ...] = ()) -> None:
     """As a driver does: in two flights, the first of which asks for the types."""
-    handler = ProtocolHandler(session)
+    handler = ProtocolSession(session)
     for message in (
         Parse("s", sql, ()),
         Describe("S", "s"),
