@@ -49,7 +49,7 @@ def reader():
 
 def test_plain_and_qualified_names_are_found(engine):
     for name in ("visits", "main.visits", "clinic.main.visits"):
-        assert engine.public(f"SELECT count(*) FROM {name}", {}) == [(2,)]
+        assert engine.execute_public(f"SELECT count(*) FROM {name}", {}) == [(2,)]
 
 
 def test_describe_gives_physical_types(engine, folder):
@@ -173,9 +173,9 @@ def test_holes_are_bound_by_name(reader):
 
 def test_settings_reach_every_cursor(reader):
     # A plain SET stays in the session that made it: cursors would go on with the defaults.
-    assert reader.public("SELECT 1 // 0, 1 % 0, isnan(sqrt(-1.0::DOUBLE))", {}) == [(None, None, True)]
+    assert reader.execute_public("SELECT 1 // 0, 1 % 0, isnan(sqrt(-1.0::DOUBLE))", {}) == [(None, None, True)]
     settings = "SELECT current_setting('TimeZone'), current_setting('lock_configuration')"
-    assert reader.public(settings, {}) == [("UTC", True)]
+    assert reader.execute_public(settings, {}) == [("UTC", True)]
 
 
 @pytest.mark.parametrize(
@@ -212,13 +212,13 @@ def test_the_instance_is_locked(engine, folder, sql):
 
 
 def test_allowed_files_can_be_read(engine, folder):
-    assert engine.public(f"SELECT * FROM read_parquet(['{folder / 'in.parquet'}'])", {}) == [(1,)]
+    assert engine.execute_public(f"SELECT * FROM read_parquet(['{folder / 'in.parquet'}'])", {}) == [(1,)]
 
 
 @pytest.mark.parametrize("sql", ["SELECT 1; SELECT 2", "CREATE TABLE t (x INTEGER)", "", "SET threads = 1"])
 def test_only_one_select_runs(engine, sql):
     with pytest.raises(InternalError, match="one SELECT"):
-        engine.public(sql, {})
+        engine.execute_public(sql, {})
 
 
 def test_the_file_is_not_written(folder):
@@ -263,7 +263,7 @@ def test_odd_file_names(tmp_path, stem):
 def test_threads_ask_at_once(engine):
     answers: list[object] = []
     asked = [
-        threading.Thread(target=lambda: answers.append(engine.public("SELECT sum(id)::BIGINT FROM visits", {})))
+        threading.Thread(target=lambda: answers.append(engine.execute_public("SELECT sum(id)::BIGINT FROM visits", {})))
         for _ in range(8)
     ]
     for thread in asked:
@@ -342,14 +342,14 @@ def test_after_an_internal_error_others_are_answered_by_another_instance(engine,
 
     before = engine._connection
     with pytest.raises(error):
-        engine._run("SELECT 1", {}, fail)
+        engine._run_select("SELECT 1", {}, fail)
     assert engine._connection is not before
-    assert engine.public("SELECT COUNT(*) FROM visits", {}) == [(2,)]
+    assert engine.execute_public("SELECT COUNT(*) FROM visits", {}) == [(2,)]
     with pytest.raises(duckdb.Error):  # as locked as the first
         engine._connection.execute(f"SELECT * FROM read_csv('{folder / 'out.csv'}')").fetchall()
     after = engine._connection
     with pytest.raises(duckdb.Error):
-        engine._run("SELECT nonsense", {}, lambda result: result.fetchall())
+        engine._run_select("SELECT nonsense", {}, lambda result: result.fetchall())
     assert engine._connection is after
 
 
@@ -363,13 +363,13 @@ def test_where_no_other_instance_is_to_be_had_the_next_failure_tries_again(engin
     file.rename(away)
     before = engine._connection
     with pytest.raises(duckdb.FatalException):
-        engine._run("SELECT 1", {}, fail)
+        engine._run_select("SELECT 1", {}, fail)
     assert engine._connection is before and "could not be opened again" in caplog.text
     away.rename(file)
     with pytest.raises(duckdb.FatalException):
-        engine._run("SELECT 1", {}, fail)
+        engine._run_select("SELECT 1", {}, fail)
     assert engine._connection is not before
-    assert engine.public("SELECT COUNT(*) FROM visits", {}) == [(2,)]
+    assert engine.execute_public("SELECT COUNT(*) FROM visits", {}) == [(2,)]
 
 
 TESTS = [(11, "5877642-06-25 (BC)"), (75, "a"), (0, "own5"), (128, "own5"), (32, "éé"), (96, "xxxxxxxx"),

@@ -62,8 +62,8 @@ def test_looking_ahead_writes_nothing(path: Path) -> None:
 
 def test_looking_ahead_imports_no_engine_and_no_sql(path: Path) -> None:
     code = (
-        "import sys\nfrom dpsql.interfaces.dbapi.background_open import open_soon\n"
-        f"assert open_soon({str(path)!r}, 'ana').outlook\n"
+        "import sys\nfrom dpsql.interfaces.dbapi.background_open import open_in_background\n"
+        f"assert open_in_background({str(path)!r}, 'ana').outlook\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules])\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

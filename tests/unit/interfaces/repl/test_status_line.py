@@ -42,7 +42,7 @@ def test_what_is_typed_is_reported_and_what_was_asked_lessens_what_is_left(conne
         assert news.acquire(timeout=30) and beneath.render().startswith("left of ana's budget: 100 %")
         beneath.update_text(COUNT)
         assert news.acquire(timeout=30) and "next: epsilon 1, n ± " in beneath.render()
-        assert beneath.render(40).startswith("100 % left · next: ") and len(beneath.text(30)) <= 30
+        assert beneath.render(40).startswith("100 % left · next: ") and len(beneath.render(30)) <= 30
         assert beneath.render(5) == ""
         beneath.update_text(f"SELECT 1; {COUNT}; {COUNT};")
         assert news.acquire(timeout=30) and "next: 3 statements, epsilon 2 in all" in beneath.render()

@@ -344,10 +344,10 @@ def test_processes_that_open_at_once_all_succeed(folder):
         "from dpsql.ledger.base import Account, Binding\n"
         "from dpsql.ledger.open import open_ledger\n"
         "from dpsql.schema.load import load_schema\n"
-        "from dpsql.session.dataset.versions import register\n"
+        "from dpsql.session.dataset.versions import register_data\n"
         "schema = load_schema(sys.argv[1])\n"
         "ledger = open_ledger(schema.ledger, Binding('patients.id', 'add_remove', 1), Account('dataset', 1, 0))\n"
-        "print(register(schema, ledger).version)\n"
+        "print(register_data(schema, ledger).version)\n"
     )
     command = [sys.executable, "-c", program, str(folder / "clinic.yaml")]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]

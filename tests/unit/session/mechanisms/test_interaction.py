@@ -218,7 +218,7 @@ def test_paid_first_and_stored_before_it_is_delivered(shop: Connection, monkeypa
 
     class Ledger:
         def __getattr__(self, name: str) -> Any:
-            if name in ("purchase", "tell", "store"):
+            if name in ("purchase", "store_answer", "store_body"):
                 events.append(name)
             return getattr(dataset.ledger, name)
 
@@ -233,7 +233,7 @@ def test_paid_first_and_stored_before_it_is_delivered(shop: Connection, monkeypa
     asked = connection.above_threshold(10**6, epsilon=1)
     asked.ask(COUNT)
     asked.ask(COUNT)
-    assert events == ["purchase", "execute", "tell", "execute", "tell"]
+    assert events == ["purchase", "execute", "store_answer", "execute", "store_answer"]
 
 
 def test_a_new_process_redeems_nothing(shop: Connection, tmp_path: Path) -> None:
