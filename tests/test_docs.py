@@ -169,6 +169,7 @@ def _plain(line: str) -> str:
     return " ".join(line.split())
 
 
+@pytest.mark.slow
 def test_the_commands_about_budgets_run_and_say_what_is_shown(tmp_path: Path) -> None:
     """All blocks in order, in one folder; each line that is shown was printed, figures and hashes aside."""
     program = tmp_path / "bin" / "dpsql"

@@ -20,6 +20,8 @@ from tests.support import kill_at_step as kill_at
 from tests.support.attack_hospital import DATA, build, for_free, outcome, reopen, schema_text, spent
 from tests.support.ledgers import Shelf, bodies, in_schema
 
+pytestmark = pytest.mark.slow
+
 COUNT = "SELECT kind, COUNT(*) FROM visits GROUP BY kind"
 STAGED = "SELECT COUNT(*) FROM visits WHERE n > (SELECT AVG(n) FROM visits)"
 ROOT = Path(__file__).resolve().parents[2]

@@ -21,6 +21,8 @@ from dpsql.interfaces.display.terminal import Screen
 from dpsql.interfaces.repl.shell import Shell
 from dpsql.interfaces.repl.status_line import format_statement_cost
 
+pytestmark = pytest.mark.slow
+
 STEERS = "evil\x1b]0;PWNED\x07\x1b[2J"
 SCHEMA = """
 dpsql: 1

@@ -24,6 +24,8 @@ from tests.support.neighboring_databases import (
     open_side,
 )
 
+pytestmark = pytest.mark.slow
+
 # --- 11: epsilon and delta -------------------------------------------------------------------------------------------
 
 EPSILONS = ["0", "-1", "-0", "nan", "inf", "-inf", "1e999", "1e-999", "''", "NULL", "none", "1/0", "-1/3", "0x10",

@@ -12,6 +12,8 @@ from dpsql.errors import Error, SchemaError
 from tests.support.attack_hospital import DATA, TABLES, VICTIM, build, for_free, outcome, schema_text
 from tests.support.shop import Silence
 
+pytestmark = pytest.mark.slow
+
 
 def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"

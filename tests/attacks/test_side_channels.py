@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.neighboring_databases import Neighbors, assert_alike, assert_answered, assert_refused, outcome
 
+pytestmark = pytest.mark.slow
+
 AIMS = ("pid = 7 AND {}", "pid <> 7 AND {}", "{}")
 
 

@@ -262,16 +262,16 @@ def test_rule_10_a_run_that_was_cut_off_is_not_run_again(
 
 def test_rule_10_failures_are_counted_and_end_an_account(tmp_path: Path) -> None:
     session = build(tmp_path, "fails", schema_text("fails"), DATA)
-    real = session.dataset.engine._run
+    real = session.dataset.engine._run_select
 
     def fail(*_: object) -> None:
         raise RuntimeError("row 7 is not a number")
 
     said = set()
-    session.dataset.engine._run = fail  # type: ignore[method-assign,assignment]
+    session.dataset.engine._run_select = fail  # type: ignore[method-assign,assignment]
     for number in range(3):
         said.add(outcome(session, f"SELECT COUNT(*) FROM visits WHERE n > {number}").replace(f"> {number}", "> …"))
-    session.dataset.engine._run = real  # type: ignore[method-assign]
+    session.dataset.engine._run_select = real  # type: ignore[method-assign]
     assert len(said) == 1 and "7" not in said.pop()
     assert outcome(session, COUNT).startswith("AccountSuspended")
     assert session.budget().charges == 3

@@ -37,6 +37,8 @@ from tests.support.attack_hospital import (
 )
 from tests.support.shop import Silence
 
+pytestmark = pytest.mark.slow
+
 HEAVY = """
 INSERT INTO visits SELECT 100 + i % 60, 'w' || i % 4, ['a', 'b', 'c'][1 + i % 3], (i * 37) % 101, i % 7 - 3.3,
   DATE '2024-03-01' + (i % 50)::INTEGER FROM range(9000) r(i);

@@ -42,7 +42,7 @@ def ask(connection: Connection, sql: str) -> list[tuple[object, ...]]:
 
 
 def release_of(connection: Connection) -> int:
-    return next(made.release for made in connection._session.dataset.ledger.objects.of("ana"))  # type: ignore[union-attr]
+    return next(made.release for made in connection._session.dataset.ledger.objects.list_objects("ana"))  # type: ignore[union-attr]
 
 
 def test_another_account_has_no_part_in_it(ana: Connection, bi: Connection) -> None:

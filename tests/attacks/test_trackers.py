@@ -29,6 +29,8 @@ from tests.support.attack_hospital import (
     told_apart,
 )
 
+pytestmark = pytest.mark.slow
+
 
 class Counting:
     """Seeded noise, for tests alone, that remembers the price of every cell it was drawn for: (scale, cells)."""

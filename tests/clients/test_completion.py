@@ -18,6 +18,8 @@ from dpsql.compiler.settings import SETTING_NAMES as NAMES
 from dpsql.interfaces.cli.completion import SETTING_NAMES
 from tests.support.optional_dependencies import program
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 # What is typed, and what of the offered words must be there; those after None must not.

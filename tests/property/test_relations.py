@@ -136,7 +136,7 @@ def test_a_unit_moves_no_row_of_another(row_units: bool, databases: list[duckdb.
         check_claims(node, one, seed)
         check_claims(node, two, seed)
     assert seen["compared"] > 3 * seen["refused"], seen
-    assert row_units or min(seen[name] for name in NODES) > 5, seen
+    assert row_units or TRIALS < 120 or min(seen[name] for name in NODES) > 5, seen
 
 
 NODES = ("Join", "Mark", "PerUnit", "UnitWindow", "SetOperation", "Expand", "PublicScan", "RowsHole")

@@ -22,6 +22,8 @@ import dpsql
 from tests.support.server import serving
 from tests.support.wire.hospital import PASSWORD, Place, fill_duckdb
 
+pytestmark = pytest.mark.slow
+
 BUSY = "DECLARE busy THRESHOLD 250 WITH (epsilon = 100, answers = 3)"
 HOLDOUT = "DECLARE h HOLDOUT WITH (n = 300, threshold = 0.1, epsilon = 100, budget = 3)"
 COUNT = "SELECT COUNT(*) FROM visits WHERE ward = 'surgery'"  # 300 of 900

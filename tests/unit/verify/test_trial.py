@@ -34,6 +34,8 @@ from dpsql.verify.report import Counterexample, TrialCounts, VerifyReport
 from dpsql.verify.run import run_batch
 from dpsql.verify.trial import TrialHarness, TrialStatement, open_harness
 
+pytestmark = pytest.mark.slow
+
 CLINIC = Path(__file__).parents[3] / "schemas" / "clinic.yaml"
 
 

@@ -29,6 +29,8 @@ from dpsql.session.postprocess.sandbox import ReleasedTable
 from dpsql.session.postprocess.worker_pool import WorkerPool
 from dpsql.types import BIGINT, TEXT
 
+pytestmark = pytest.mark.slow
+
 TABLE = ReleasedTable("r1", (("n", BIGINT), ("ward", TEXT)), ([1, 2, None], ["a", None, "ü"]))
 VALUES = """SELECT true AS b, 1::SMALLINT AS s, 2 AS i, 3::BIGINT AS l, 4::HUGEINT AS h, 5.25::DECIMAL(9, 2) AS d,
     0.5::DOUBLE AS f, 'NaN'::DOUBLE AS nan, 'text' AS t, DATE '2020-01-02' AS day,
