@@ -56,7 +56,13 @@ def plant(mutant: Mutant, root: Path) -> dict[Path, str]:
 
 
 def run_tests(checkout: Path, tests: Tests) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "DPSQL_TRIALS": "240", "DPSQL_SHRINK": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+    env = {
+        **os.environ,
+        "DPSQL_TRIALS": "240",
+        "DPSQL_THOROUGH": "1",
+        "DPSQL_SHRINK": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     return subprocess.run(
         command, cwd=checkout, env=env, capture_output=True, text=True, timeout=TEST_TIMEOUT_SECONDS, check=False
