@@ -173,7 +173,7 @@ def _read_postgres(url: str) -> IntrospectedSource:
         raise OperationalError(
             "reading a PostgreSQL server needs the package psycopg", hint="Write: pip install 'dpsql[postgres]'"
         ) from None
-    inventory: IntrospectedSource = server.postgres_tables(url)
+    inventory: IntrospectedSource = server.introspect_postgres(url)
     return inventory
 
 

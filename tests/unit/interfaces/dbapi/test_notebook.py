@@ -27,7 +27,7 @@ def shell(folder, monkeypatch):
     shell.reset(new_session=False)
     shell.run_line_magic("load_ext", "dpsql")
     yield shell
-    shell.find_line_magic("dpsql").__self__.leave()
+    shell.find_line_magic("dpsql").__self__.close_connection()
     shell.reset(new_session=False)
     interactiveshell.InteractiveShell.clear_instance()
     for name in ("last_type", "last_value", "last_traceback", "last_exc"):  # errors keep what they passed through
