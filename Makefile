@@ -76,7 +76,7 @@ test-clients: $(DEV)
 	  apt-get install -qq -y --no-install-recommends $$missing >/dev/null || \
 	    { apt-get update -qq && apt-get install -qq -y --no-install-recommends $$missing >/dev/null; } || true; \
 	fi
-	$(BIN)/python -m pytest -m clients -rs tests/clients
+	$(BIN)/python -m pytest -m clients -rs -n 2 --dist loadfile tests/clients
 
 # Superset has many packages, of other versions than ours: .venv-superset. The picture of a dashboard is left in build/.
 SUPERSET := .venv-superset

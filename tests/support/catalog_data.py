@@ -17,7 +17,7 @@ from dpsql.session.reflection import named_functions
 from tests.support.postgres import running
 
 ROOT = Path(__file__).parents[2]
-DATA = ROOT / "dpsql" / "catalog" / "data"
+DATA = ROOT / "dpsql" / "compiler" / "catalog" / "data"
 
 RELATIONS = """
 SELECT n.nspname, c.relname, c.oid, c.reltype, c.relkind,

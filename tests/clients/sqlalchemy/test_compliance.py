@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.clients
 
 FOLDER = Path(__file__).parent
 GOLDEN = FOLDER / "suite.txt"
