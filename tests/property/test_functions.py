@@ -220,11 +220,16 @@ REFUSED = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("sql", REFUSED)
-def test_what_cannot_be_total_is_refused(sql: str) -> None:
-    with pytest.raises(Error) as caught:
-        bound(sql)
-    assert caught.value.message and not caught.value.message.endswith(".")
+def test_what_cannot_be_total_is_refused() -> None:
+    answered = []
+    for sql in REFUSED:
+        try:
+            bound(sql)
+        except Error as error:
+            assert error.message and not error.message.endswith("."), sql
+        else:
+            answered.append(sql)
+    assert answered == []
 
 
 def test_the_table_has_the_worst_values(database: duckdb.DuckDBPyConnection) -> None:

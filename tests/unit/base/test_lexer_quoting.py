@@ -67,19 +67,23 @@ def same(one: Compiled, other: Compiled) -> bool:
     return (one.reads, one.steps, one.tables, one.errors) == (other.reads, other.steps, other.tables, other.errors)
 
 
-@pytest.mark.parametrize("word", words())
-def test_a_word_that_is_offered_as_a_name_means_it(word: str, sandbox: duckdb.DuckDBPyConnection) -> None:
+def test_a_word_that_is_offered_as_a_name_means_it(sandbox: duckdb.DuckDBPyConnection) -> None:
+    unquoted = [word for word in words() if quote_name(word) != quote_name(word, always=True)]
+    assert len(unquoted) > 50
+    for word in unquoted:
+        check_means_itself(word, sandbox)
+
+
+def check_means_itself(word: str, sandbox: duckdb.DuckDBPyConnection) -> None:
     always = quote_name(word, always=True)
-    if quote_name(word) == always:
-        return
     for forms, data in ((COLUMNS, resolved("t", word)), (TABLES, resolved(word, "v"))):
         settings = default_settings(data.schema.privacy).statement
         for form in forms:
             plain, sure = (compile_query(form.format(w), data, settings, (), NOW) for w in (quote_name(word), always))
-            assert same(plain, sure), form
+            assert same(plain, sure), (word, form)
             if word in plain.post_sql:
                 answers = [sandbox.execute(one.post_sql).fetchall() for one in (plain, sure)]
-                assert answers[0] == answers[1], form
+                assert answers[0] == answers[1], (word, form)
 
 
 def test_tab_offers_what_means_the_column() -> None:

@@ -70,14 +70,17 @@ ADDED = [f"{at} {op} INTERVAL '{span}'" for at in ("TIMESTAMP '2024-02-29 23:59:
                       "1 year 2 months 3 days 04:05:06")]  # fmt: skip
 
 
-@pytest.mark.parametrize("sql", [*ADDED, "make_date(2024, 2, 29)", "to_timestamp(1704067201)", "to_timestamp(-1)",
-                                 "'a' || 'é'", "DATE '0001-01-01' + 3652058"])  # fmt: skip
-def test_the_engine_says_the_same(sql: str) -> None:
-    found = bound(sql)
+CONSTANTS = [*ADDED, "make_date(2024, 2, 29)", "to_timestamp(1704067201)", "to_timestamp(-1)", "'a' || 'é'",
+             "DATE '0001-01-01' + 3652058"]  # fmt: skip
+
+
+def test_the_engine_says_the_same() -> None:
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        ((same,),) = connection.execute(f"SELECT ({sql}) IS NOT DISTINCT FROM ({render_expr(found)})").fetchall()
-    assert same, found
+        for sql in CONSTANTS:
+            folded = bound(sql)
+            ((same,),) = connection.execute(f"SELECT ({sql}) IS NOT DISTINCT FROM ({render_expr(folded)})").fetchall()
+            assert same, (sql, folded)
 
 
 def test_a_select_of_rows_or_of_an_aggregate_is_none() -> None:

@@ -33,11 +33,13 @@ def database(clinic: Resolved) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_form_is_planned_beside_other_conditions(
-    name: str, database: duckdb.DuckDBPyConnection, clinic: Resolved
-) -> None:
+def test_a_form_is_planned_beside_other_conditions(database: duckdb.DuckDBPyConnection, clinic: Resolved) -> None:
     """SPLIT_PART, a macro in DuckDB 2.0, failed after the charge beside an equality. Found by `dpsql verify`."""
+    for name in FUNCTIONS:
+        check_is_planned(name, database, clinic)
+
+
+def check_is_planned(name: str, database: duckdb.DuckDBPyConnection, clinic: Resolved) -> None:
     planned = 0
     for beside in BESIDE:
         condition = beside.format(FUNCTIONS[name].example)

@@ -375,9 +375,10 @@ def test_work_does_not_grow_with_the_schema(monkeypatch):
     assert work("SELECT 1 FROM table_0 JOIN table_1 ON |") <= 103 + others
 
 
-@pytest.mark.parametrize("word", sorted(KEYWORDS | {"at", "day", "date", "rows", "first", "value", "user"}))
-def test_a_word_that_is_offered_as_a_name_is_read_as_one(word):
-    assert parse_query(f"SELECT COUNT({quote_name(word)}) FROM t GROUP BY {quote_name(word)}") is not None
+def test_a_word_that_is_offered_as_a_name_is_read_as_one():
+    for word in sorted(KEYWORDS | {"at", "day", "date", "rows", "first", "value", "user"}):
+        sql = f"SELECT COUNT({quote_name(word)}) FROM t GROUP BY {quote_name(word)}"
+        assert parse_query(sql) is not None, word
 
 
 # --- what an account makes -------------------------------------------------------------------------------------------
