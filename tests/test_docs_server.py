@@ -10,9 +10,7 @@ import pytest
 
 from dpsql.interfaces.cli.arguments import build_parser
 from dpsql.interfaces.cli.main import main as run
-from dpsql.interfaces.pgwire.server import login, metrics
-from dpsql.interfaces.pgwire.server import login_throttle as failures
-from dpsql.interfaces.pgwire.server import stream as link
+from dpsql.interfaces.pgwire.server import login, login_throttle, metrics, stream
 from dpsql.interfaces.pgwire.server.connection import ServerLimits
 
 TEXT = (Path(__file__).parents[1] / "docs" / "server.md").read_text(encoding="utf-8")
@@ -27,14 +25,16 @@ def test_the_figures_are_those_of_the_code() -> None:
         BOUNDS["a login"]
         == f"{bounds.login_seconds:.0f} seconds, the first message {login.STARTUP_TIMEOUT_SECONDS:.0f}"
     )
-    assert f"doubling to {failures.MAX_ADDRESS_DELAY_SECONDS:.0f} seconds for an address" in BOUNDS["failed logins"]
-    assert f"and {failures.MAX_USER_DELAY_SECONDS:.0f} for a name" in BOUNDS["failed logins"]
-    assert f"wait more than {failures.MAX_WAIT_SECONDS:.0f} is refused" in BOUNDS["failed logins"]
-    assert f"forgotten after {failures.FORGET_AFTER_SECONDS / 60:.0f} minutes" in BOUNDS["failed logins"]
-    assert failures.FREE_FAILURES == 6 and BOUNDS["failed logins"].startswith("six are free")
+    assert (
+        f"doubling to {login_throttle.MAX_ADDRESS_DELAY_SECONDS:.0f} seconds for an address" in BOUNDS["failed logins"]
+    )
+    assert f"and {login_throttle.MAX_USER_DELAY_SECONDS:.0f} for a name" in BOUNDS["failed logins"]
+    assert f"wait more than {login_throttle.MAX_WAIT_SECONDS:.0f} is refused" in BOUNDS["failed logins"]
+    assert f"forgotten after {login_throttle.FORGET_AFTER_SECONDS / 60:.0f} minutes" in BOUNDS["failed logins"]
+    assert login_throttle.FREE_FAILURES == 6 and BOUNDS["failed logins"].startswith("six are free")
     assert BOUNDS["a message"].startswith(f"{bounds.message_bytes // BYTES} MB; {bounds.buffered_bytes // BYTES} MB of")
     assert (
-        f"{link.HIGH_WATER_BYTES // 1024} kB ahead, waited for {bounds.write_seconds:.0f} seconds"
+        f"{stream.HIGH_WATER_BYTES // 1024} kB ahead, waited for {bounds.write_seconds:.0f} seconds"
         in BOUNDS["who does not read"]
     )
 

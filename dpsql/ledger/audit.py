@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dpsql.errors import IntegrityError
-from dpsql.ledger import hash_chain as chain
-from dpsql.ledger import release_store as answers
+from dpsql.ledger import hash_chain, release_store
 from dpsql.ledger.backend import Row, Transaction, fetch_one
 from dpsql.ledger.base import Binding, Charge, EntryKind, Ledger, LedgerEntry, LedgerFinding, Receipt
 from dpsql.ledger.loss_checker.checker import (
@@ -146,7 +145,7 @@ def verify_chains(db: Transaction, ledger: str, dataset: str) -> Iterator[Ledger
     """All that was altered, as far as it can be told: an account's chain is read up to its first bad entry."""
     made_for = fetch_one(db, "SELECT unit, neighbors, group_size FROM ledger")
     binding = None if made_for is None else Binding(*made_for)
-    for account in chain.list_chain_accounts(db):
+    for account in hash_chain.list_chain_accounts(db):
         yield from _check_chain(db, ledger, account, binding)
         yield from _check_owed(db, account, dataset)
     yield from _check_journal(db)
@@ -163,16 +162,16 @@ def _check_owed(db: Transaction, account: str, dataset: str) -> Iterator[LedgerF
         last := fetch_one(db, "SELECT * FROM entry WHERE account = ? ORDER BY number DESC LIMIT 1", account)
     ) is not None:
         try:
-            above |= {chain.read_entry(last).terms.parent or dataset}
+            above |= {hash_chain.read_entry(last).terms.parent or dataset}
         except IntegrityError:
             return  # named before
     for payer in sorted(above - {account}):
-        if answers.releases_owed(db, account, payer):
+        if release_store.releases_owed(db, account, payer):
             yield LedgerFinding(payer, None, f'it has not paid for all that "{account}" has paid for')
 
 
 def _check_chain(db: Transaction, ledger: str, account: str, binding: Binding | None) -> Iterator[LedgerFinding]:
-    end = chain.ChainHead(0, chain.genesis_hash(ledger, account), NO_CUMULATIVE_LOSS)
+    end = hash_chain.ChainHead(0, hash_chain.genesis_hash(ledger, account), NO_CUMULATIVE_LOSS)
     for row in db.execute("SELECT * FROM entry WHERE account = ? ORDER BY number", account):
         if row[1] > end.number + 1:
             yield LedgerFinding(account, end.number + 1, "it is missing")
@@ -181,16 +180,16 @@ def _check_chain(db: Transaction, ledger: str, account: str, binding: Binding | 
         if entry is None:
             yield LedgerFinding(account, row[1], what)
             return
-        end = chain.ChainHead(entry.number, entry.hash, entry.spent, entry.terms)
+        end = hash_chain.ChainHead(entry.number, entry.hash, entry.spent, entry.terms)
     yield from _check_end(db, account, end)
 
 
 def _read_next_entry(
-    db: Transaction, row: Row, end: chain.ChainHead, binding: Binding | None
+    db: Transaction, row: Row, end: hash_chain.ChainHead, binding: Binding | None
 ) -> tuple[LedgerEntry | None, str]:
     """The entry that follows `end`, or what does not fit about it."""
     try:
-        entry = chain.read_entry(row)
+        entry = hash_chain.read_entry(row)
     except IntegrityError:
         return None, "it cannot be read, or it belongs to another place"
     try:
@@ -200,7 +199,7 @@ def _read_next_entry(
     return (entry, "") if what is None else (None, what)
 
 
-def _check_end(db: Transaction, account: str, end: chain.ChainHead) -> Iterator[LedgerFinding]:
+def _check_end(db: Transaction, account: str, end: hash_chain.ChainHead) -> Iterator[LedgerFinding]:
     """Entries that were cut off at the end are told by the account's row, if that was left as it was."""
     row = fetch_one(db, "SELECT entries, head FROM account WHERE name = ?", account)
     if row is not None and row[0] > end.number:
@@ -212,11 +211,13 @@ def _check_end(db: Transaction, account: str, end: chain.ChainHead) -> Iterator[
         yield LedgerFinding(account, None, "payments and charges do not match")
 
 
-def _find_mismatch(db: Transaction, entry: LedgerEntry, end: chain.ChainHead, binding: Binding | None) -> str | None:
+def _find_mismatch(
+    db: Transaction, entry: LedgerEntry, end: hash_chain.ChainHead, binding: Binding | None
+) -> str | None:
     """What does not fit about an entry that should follow `end`."""
     if entry.number != end.number + 1 or entry.previous != end.hash:
         return "it does not follow the entry before it"
-    if chain.content_hash(db, entry) != entry.hash:
+    if hash_chain.content_hash(db, entry) != entry.hash:
         return "its content was changed"
     if entry.binding != binding:
         return "it is about another unit or other neighbors"
@@ -251,7 +252,7 @@ def _recompute_cost(db: Transaction, entry: LedgerEntry) -> Cost:
 
 def joined_cost(db: Transaction, member: str, numbers: list[int], charges: tuple[Charge, ...]) -> Cost:
     """What a parent is charged for a member's history: the losses of the releases, and the entries' own (ε, δ)."""
-    costs = {entry.number: entry.cost for entry in chain.read_entries(db, member)}
+    costs = {entry.number: entry.cost for entry in hash_chain.read_entries(db, member)}
     total_cost = sum((costs[number] for number in set(numbers)), NO_COST)
     return Cost(
         sum_losses([charge.loss for charge in charges]), total_cost.epsilon, total_cost.delta, total_cost.squares
@@ -276,16 +277,16 @@ def _check_journal(db: Transaction) -> Iterator[LedgerFinding]:
     missing: dict[tuple[str, int], str] = {(account, number): hashed for account, number, hashed in entries}
     bodies: dict[int, str] = dict(db.execute("SELECT id, digest FROM release WHERE digest IS NOT NULL"))
     last, previous = 0, ""
-    for position, account, number, line in chain.read_journal(db):
-        if account == chain.BODY_ACCOUNT:
-            if line != chain.hash_journal_line(previous, account, number, bodies.get(number, "")):
+    for position, account, number, line in hash_chain.read_journal(db):
+        if account == hash_chain.BODY_ACCOUNT:
+            if line != hash_chain.hash_journal_line(previous, account, number, bodies.get(number, "")):
                 yield LedgerFinding(None, None, f"the body of release {number} is not the one that was stored first")
             last, previous = position, line
             continue
         hashed = missing.pop((account, number), None)
         if hashed is None:
             yield LedgerFinding(account, number, "the owner's chain has it, and the account's has not")
-        elif position != last + 1 or line != chain.hash_journal_line(previous, account, number, hashed):
+        elif position != last + 1 or line != hash_chain.hash_journal_line(previous, account, number, hashed):
             yield LedgerFinding(account, number, "it does not fit into the owner's chain")
         last, previous = position, line
     for account, number in missing:
@@ -294,9 +295,9 @@ def _check_journal(db: Transaction) -> Iterator[LedgerFinding]:
 
 def _check_bodies(db: Transaction) -> Iterator[LedgerFinding]:
     """A release is drawn once: what was stored is there as it was, or was dropped by the owner."""
-    noted = {number for _, account, number, _ in chain.read_journal(db) if account == chain.BODY_ACCOUNT}
+    noted = {number for _, account, number, _ in hash_chain.read_journal(db) if account == hash_chain.BODY_ACCOUNT}
     for id, state, digest, body in db.execute("SELECT id, state, digest, body FROM release ORDER BY id"):
-        actual_digest = None if body is None else chain.body_digest(bytes(body))
+        actual_digest = None if body is None else hash_chain.body_digest(bytes(body))
         if (id in noted) != (digest is not None) or (actual_digest is not None and actual_digest != digest):
             yield LedgerFinding(None, None, f"the body of release {id} is not the one that was stored first")
         elif id in noted and state not in ("stored", "void"):

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from dpsql.ledger import hash_chain as chain
-from dpsql.ledger import release_store as answers
+from dpsql.ledger import hash_chain, release_store
 from dpsql.ledger.audit import joined_cost
 from dpsql.ledger.backend import Transaction
 from dpsql.ledger.base import Account, AccountTerms, Binding, Charge, ChargedStatement, EntryKind, LedgerEntry
@@ -31,7 +30,7 @@ class EntryWriter:
     entropy: Callable[[int], bytes]
     payers: Callable[[Account], tuple[Account, ...]]
 
-    def settle_terms(self, account: Account) -> chain.ChainHead:
+    def settle_terms(self, account: Account) -> hash_chain.ChainHead:
         """The end of an account's chain, once its terms are recorded as they are."""
         head = self._read_head(account.name)
         if head.terms == account.terms:
@@ -40,7 +39,7 @@ class EntryWriter:
             raise unrecorded_terms_error(account, head.terms)
         return self._record_terms(account, head)
 
-    def account_in_force(self, account: Account, head: chain.ChainHead) -> Account:
+    def account_in_force(self, account: Account, head: hash_chain.ChainHead) -> Account:
         """The account with the terms that count: those of the schema, unless they grant what is not recorded."""
         if head.terms is None or self._is_within_recorded(account, head.terms):
             return account
@@ -62,13 +61,13 @@ class EntryWriter:
         if head.terms == account.terms:
             return None
         self._record_terms(account, head)
-        *_, last = chain.read_entries(self.db, account.name)
+        *_, last = hash_chain.read_entries(self.db, account.name)
         return last
 
     def append_charge(
         self,
         payer: Account,
-        head: chain.ChainHead,
+        head: hash_chain.ChainHead,
         by: str,
         statement: ChargedStatement,
         charges: tuple[Charge, ...],
@@ -77,7 +76,7 @@ class EntryWriter:
     ) -> LedgerEntry:
         return self._append_entry(EntryKind.CHARGE, payer.name, payer.terms, head, by, statement, charges, cost, spent)
 
-    def _record_terms(self, account: Account, head: chain.ChainHead) -> chain.ChainHead:
+    def _record_terms(self, account: Account, head: hash_chain.ChainHead) -> hash_chain.ChainHead:
         kind = EntryKind.OPENED if head.terms is None else EntryKind.CHANGED
         statement = ChargedStatement("", schema=self.schema)
         self._append_entry(kind, account.name, account.terms, head, account.name, statement, (), NO_COST, head.spent)
@@ -91,7 +90,7 @@ class EntryWriter:
 
         Privacy: a parent's budget is that of all its members together, for everything that they know.
         """
-        owed = answers.releases_owed(self.db, member.name, parent.name)
+        owed = release_store.releases_owed(self.db, member.name, parent.name)
         if not owed:
             return
         head = self.settle_terms(parent)
@@ -101,21 +100,21 @@ class EntryWriter:
         if spent is None:
             raise joining_refused_error(member.name, parent.name)
         for release, _, _ in owed:
-            answers.record_payment(self.db, release, parent.name, head.number + 1)
+            release_store.record_payment(self.db, release, parent.name, head.number + 1)
         statement = ChargedStatement("", schema=self.schema)
         self._append_entry(
             EntryKind.JOINED, parent.name, parent.terms, head, member.name, statement, charges, cost, spent
         )
 
-    def _read_head(self, account: str) -> chain.ChainHead:
-        return chain.read_head(self.db, self.ledger, account)
+    def _read_head(self, account: str) -> hash_chain.ChainHead:
+        return hash_chain.read_head(self.db, self.ledger, account)
 
     def _append_entry(
         self,
         kind: EntryKind,
         account: str,
         terms: AccountTerms,
-        head: chain.ChainHead,
+        head: hash_chain.ChainHead,
         by: str,
         statement: ChargedStatement,
         charges: tuple[Charge, ...],
@@ -140,4 +139,4 @@ class EntryWriter:
             previous=head.hash,
             hash="",
         )
-        return chain.append_entry(self.db, entry)
+        return hash_chain.append_entry(self.db, entry)

@@ -15,8 +15,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 
 from dpsql.errors import IntegrityError, InternalError
-from dpsql.ledger import leases
-from dpsql.ledger import release_store as answers
+from dpsql.ledger import leases, release_store
 from dpsql.ledger.backend import Transaction, fetch_one
 from dpsql.ledger.base import ReleaseRequest
 from dpsql.privacy.loss import NO_LOSS
@@ -49,7 +48,7 @@ class InteractiveAnswers:
         """The answer to question `number`; None if there is none."""
         with self._read_transaction() as db:
             answer_release = _find_answer(db, release, number)
-            return None if answer_release is None else answers.read_body(db, answer_release)
+            return None if answer_release is None else release_store.read_body(db, answer_release)
 
 
 def append_answer(db: Transaction, release: int, number: int, body: bytes) -> None:
@@ -63,7 +62,9 @@ def append_answer(db: Transaction, release: int, number: int, body: bytes) -> No
         )
     version, at = row  # of the charge: when an answer came would tell how long it took
     request = ReleaseRequest(_answer_plan(release, number), version, NO_LOSS, (), mechanisms=_NO_MECHANISMS)
-    answers.store_body(db, answers.insert_release(db, request, datetime.fromisoformat(at)).release, body, None)
+    release_store.store_body(
+        db, release_store.insert_release(db, request, datetime.fromisoformat(at)).release, body, None
+    )
 
 
 def _answer_plan(release: int, number: int) -> str:

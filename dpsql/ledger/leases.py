@@ -11,7 +11,7 @@ multiple of the owner's `min_latency`.
 
 from __future__ import annotations
 
-from dpsql.ledger import release_store as answers
+from dpsql.ledger import release_store
 from dpsql.ledger.backend import Transaction, fetch_one
 from dpsql.ledger.base import RunLease
 
@@ -21,7 +21,7 @@ _MICROSECONDS_PER_SECOND = 1_000_000
 def begin_lease(db: Transaction, release: int, holder: str, seconds: float) -> RunLease:
     """Take the lease if nobody has it and there is no body: the run that now holds."""
     lease = read_lease(db, release)
-    if answers.read_body(db, release) is not None:
+    if release_store.read_body(db, release) is not None:
         return lease or RunLease("", 0, 0, 0)
     if lease is not None and not lease.is_over:
         return lease

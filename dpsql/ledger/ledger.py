@@ -17,9 +17,7 @@ from functools import cached_property
 from itertools import islice
 
 from dpsql.errors import AccountSuspended, BudgetExceeded, IntegrityError, InternalError
-from dpsql.ledger import hash_chain as chain
-from dpsql.ledger import leases
-from dpsql.ledger import release_store as answers
+from dpsql.ledger import hash_chain, leases, release_store
 from dpsql.ledger.audit import verify_chains
 from dpsql.ledger.backend import LedgerDatabase, Transaction, fetch_one
 from dpsql.ledger.base import (
@@ -107,8 +105,8 @@ def read_all_releases(db: Transaction, dataset: str) -> tuple[ListedRelease, ...
         payers.setdefault(release, []).append((account, number))
     statements = {
         (entry.account, entry.number): entry.statement.text
-        for account in chain.list_chain_accounts(db)
-        for entry in chain.read_entries(db, account)
+        for account in hash_chain.list_chain_accounts(db)
+        for entry in hash_chain.read_entries(db, account)
         if entry.kind is EntryKind.CHARGE
     }
     rows = db.execute(
@@ -204,7 +202,7 @@ def _match_remaining(
         return chosen
     index, *rest = indexes
     fills = any(index in requests[other].after for other in rest)
-    serving = answers.list_own_releases(db, account, with_filled_plan(requests[index], chosen), hidden)
+    serving = release_store.list_own_releases(db, account, with_filled_plan(requests[index], chosen), hidden)
     for release in islice(serving, _MAX_TRIED if fills else 1):
         matched = _match_remaining(db, account, requests, hidden, rest, chosen | {index: release})
         if matched is not None:
@@ -344,7 +342,7 @@ class SqlLedger(InteractiveAnswers):
         self._settle_terms(writer, payers)
         heads = {payer.name: writer.settle_terms(payer) for payer in payers}
         bills: dict[str, list[Charge]] = {payer.name: [] for payer in payers}
-        releases: dict[int, answers.CandidateRelease] = {}
+        releases: dict[int, release_store.CandidateRelease] = {}
         charged: dict[int, bool] = {}
         hidden = leases.find_hidden_releases(db, self.grid)
         matched = match_releases(db, account.name, requests, hidden) or {}
@@ -352,12 +350,12 @@ class SqlLedger(InteractiveAnswers):
             request = with_filled_plan(
                 requests[index], releases
             )  # the release's own plan: what fills its holes is in it
-            release = matched.get(index) or answers.find_or_insert_release(db, account.name, request, now, hidden)
+            release = matched.get(index) or release_store.find_or_insert_release(db, account.name, request, now, hidden)
             releases[index] = release
-            owing = answers.accounts_unpaid(db, release.release, bills)
+            owing = release_store.accounts_unpaid(db, release.release, bills)
             charged[index] = account.name in owing
             for name in owing:
-                answers.record_payment(db, release.release, name, heads[name].number + 1)
+                release_store.record_payment(db, release.release, name, heads[name].number + 1)
                 charge = Charge(request.plan, request.version, release.loss, release.mechanisms)
                 bills[name].append(charge)
         charging = [payer for payer in payers if bills[payer.name]]
@@ -380,17 +378,17 @@ class SqlLedger(InteractiveAnswers):
                 raise changed_schema_error() from None
 
     def _build_entitlement(
-        self, db: Transaction, account: Account, release: answers.CandidateRelease, charged: bool
+        self, db: Transaction, account: Account, release: release_store.CandidateRelease, charged: bool
     ) -> Entitlement:
-        body = answers.read_body(db, release.release) if release.stored else None
-        receipt = answers.receipt_of(db, release.release, account.name)
+        body = release_store.read_body(db, release.release) if release.stored else None
+        receipt = release_store.receipt_of(db, release.release, account.name)
         return Entitlement(release.release, body, charged, release.loss, release.errors, receipt)
 
     def _charge_payer(
         self,
         writer: EntryWriter,
         payer: Account,
-        head: chain.ChainHead,
+        head: hash_chain.ChainHead,
         charges: Sequence[Charge],
         by: Account,
         statement: ChargedStatement,
@@ -429,19 +427,19 @@ class SqlLedger(InteractiveAnswers):
     def quote_releases(self, account: Account, requests: Sequence[ReleaseRequest]) -> tuple[ReleaseQuote, ...]:
         """What a statement would cost the account. Free, and asks nothing of others (`base.ReleaseQuote`)."""
         quotes: dict[int, ReleaseQuote] = {}
-        releases: dict[int, answers.CandidateRelease] = {}
+        releases: dict[int, release_store.CandidateRelease] = {}
         with self._read_transaction() as db:
             hidden = leases.find_hidden_releases(db, self.grid)
             matched = match_releases(db, account.name, requests, hidden) or {}
             for index in matching_order(requests):
                 own = matched.get(index)
                 if own is None and all(before in releases for before in requests[index].after):
-                    own = answers.find_own_release(
+                    own = release_store.find_own_release(
                         db, account.name, with_filled_plan(requests[index], releases), hidden
                     )
                 if own is not None:
                     releases[index] = own
-                receipt = None if own is None else answers.receipt_of(db, own.release, account.name)
+                receipt = None if own is None else release_store.receipt_of(db, own.release, account.name)
                 quotes[index] = ReleaseQuote(requests[index].loss if own is None else own.loss, receipt)
         return tuple(quotes[index] for index in range(len(requests)))
 
@@ -449,7 +447,9 @@ class SqlLedger(InteractiveAnswers):
         """The stored releases about these rows that the account has paid for, the latest first."""
         with self._read_transaction() as db:
             return (
-                answers.list_own_stored(db, account.name, rows, version, leases.find_hidden_releases(db, self.grid))
+                release_store.list_own_stored(
+                    db, account.name, rows, version, leases.find_hidden_releases(db, self.grid)
+                )
                 if rows
                 else ()
             )
@@ -457,14 +457,14 @@ class SqlLedger(InteractiveAnswers):
     def bind_runtime_parameters(self, release: int, holes: bytes) -> bytes:
         """Bind a release's holes unless they are bound; the values that now hold, for the run to use."""
         with self._write_transaction() as db:
-            answers.bind_runtime_parameters(db, release, holes)
+            release_store.bind_runtime_parameters(db, release, holes)
         with self._read_transaction() as db:
-            return answers.read_runtime_parameters(db, release)
+            return release_store.read_runtime_parameters(db, release)
 
     def read_body(self, release: int) -> bytes | None:
         """The body of a release that has one."""
         with self._read_transaction() as db:
-            return answers.read_body(db, release)
+            return release_store.read_body(db, release)
 
     def begin_run(self, release: int, holder: str, seconds: float) -> RunLease:
         """Let `holder` run the release for so long, unless it is run or stored: the run that now holds (`leases`)."""
@@ -493,10 +493,10 @@ class SqlLedger(InteractiveAnswers):
         Privacy: of two runs of one charge, only the first body is ever delivered (SOUNDNESS 9, T3).
         """
         with self._write_transaction() as db:
-            answers.store_body(db, release, body, errors)
+            release_store.store_body(db, release, body, errors)
             leases.end_lease(db, release)
         with self._read_transaction() as db:
-            return answers.read_stored_body(db, release)
+            return release_store.read_stored_body(db, release)
 
     def list_releases(self) -> tuple[ListedRelease, ...]:
         """For the owner: all releases, oldest first."""
@@ -506,7 +506,7 @@ class SqlLedger(InteractiveAnswers):
     def drop_old_bodies(self, before: datetime) -> int:
         """The owner's retention: bodies charged before a time are dropped; how many."""
         with self._write_transaction() as db:
-            return answers.drop_old_bodies(db, before.astimezone(UTC))
+            return release_store.drop_old_bodies(db, before.astimezone(UTC))
 
     @property
     def objects(self) -> SqlObjectStore:
@@ -518,7 +518,7 @@ class SqlLedger(InteractiveAnswers):
     def count_failure(self, account: Account, release: int) -> None:
         """Count a failure of the engine after a charge, against the account and the dataset (`failures`)."""
         with self._write_transaction() as db:
-            if answers.accounts_unpaid(db, release, [account.name]):
+            if release_store.accounts_unpaid(db, release, [account.name]):
                 raise InternalError(f'"{account.name}" has not paid for release {release}')
             add_failure(db, {account.name, self.dataset.name})
 
@@ -538,11 +538,11 @@ class SqlLedger(InteractiveAnswers):
     def get_balance(self, account: Account) -> Balance:
         """The account's own figures. They are worked out again when the end of its chain has changed."""
         with self._read_transaction() as db:
-            end = chain.read_end(db, account.name)
+            end = hash_chain.read_end(db, account.name)
             key, cached = self._balances.get(account.name, (None, None))
             if cached is not None and key == (account, end):
                 return cached
-            head = chain.head_of(end, self.database.id, account.name)
+            head = hash_chain.head_of(end, self.database.id, account.name)
             in_force = self._entry_writer(db, datetime.now(UTC), "").account_in_force(account, head)
             charges = fetch_one(db, "SELECT count(*) FROM entry WHERE account = ? AND kind = 'charge'", account.name)
         assert charges is not None
@@ -553,17 +553,17 @@ class SqlLedger(InteractiveAnswers):
     def recorded_terms(self, account: Account) -> AccountTerms | None:
         """The terms that were recorded last; None where the account has no entry."""
         with self._read_transaction() as db:
-            return chain.read_head(db, self.database.id, account.name).terms
+            return hash_chain.read_head(db, self.database.id, account.name).terms
 
     def list_accounts(self) -> tuple[str, ...]:
         """For the owner: the names of all accounts that have an entry, also of those that the schema has no more."""
         with self._read_transaction() as db:
-            return chain.list_chain_accounts(db)
+            return hash_chain.list_chain_accounts(db)
 
     def list_entries(self, account: str) -> tuple[LedgerEntry, ...]:
         """An account's own chain, oldest first."""
         with self._read_transaction() as db:
-            return tuple(chain.read_entries(db, account))
+            return tuple(hash_chain.read_entries(db, account))
 
     def verify_chains(self) -> tuple[LedgerFinding, ...]:
         """What in the entries, payments, sums or chains was altered: nothing, if nothing is returned."""
@@ -578,7 +578,7 @@ class SqlLedger(InteractiveAnswers):
         """
         everyone = self._all_accounts()
         with self._read_transaction() as db:
-            heads = [chain.read_head(db, self.database.id, account.name) for account in everyone]
+            heads = [hash_chain.read_head(db, self.database.id, account.name) for account in everyone]
         if all(head.terms == account.terms for head, account in zip(heads, everyone, strict=True)):
             return
         for account in everyone:

@@ -14,7 +14,7 @@ from datetime import datetime
 from fractions import Fraction
 
 from dpsql.errors import InternalError, StaleData
-from dpsql.ledger import hash_chain as chain
+from dpsql.ledger import hash_chain
 from dpsql.ledger.backend import Row, Transaction, fetch_one
 from dpsql.ledger.base import Charge, OwnRelease, Receipt, ReleaseRequest
 from dpsql.ledger.loss_codec import canonical_mechanisms, decode_loss, encode_loss
@@ -232,7 +232,7 @@ def read_runtime_parameters(db: Transaction, release: int) -> bytes:
 
 def store_body(db: Transaction, release: int, body: bytes, errors: BundleErrors | None) -> None:
     """Keep the first body, and note it in the owner's chain; a release that is void keeps none."""
-    digest = chain.body_digest(body)
+    digest = hash_chain.body_digest(body)
     stored = db.execute(
         "UPDATE release SET body = ?, digest = ?, errors = COALESCE(?, errors), state = 'stored'"
         " WHERE id = ? AND body IS NULL AND state <> 'void' RETURNING id",
@@ -242,7 +242,7 @@ def store_body(db: Transaction, release: int, body: bytes, errors: BundleErrors 
         release,
     )
     if stored:
-        chain.journal_body(db, release, digest)
+        hash_chain.journal_body(db, release, digest)
 
 
 def read_stored_body(db: Transaction, release: int) -> bytes:

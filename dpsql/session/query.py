@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from dpsql.base import cancellation as pulse
+from dpsql.base import cancellation
 from dpsql.base.fair_queue import FairSemaphore
 from dpsql.base.lru_cache import LruCache
 from dpsql.base.memory_quota import RESULT_QUOTA, estimate_size
@@ -35,8 +35,7 @@ from dpsql.session.pilot import (
     require_epsilon_allowed,
     resolve_pilot,
 )
-from dpsql.session.postprocess import catalog_sandbox as database
-from dpsql.session.postprocess import sandbox
+from dpsql.session.postprocess import catalog_sandbox, sandbox
 from dpsql.session.postprocess.arrays import ArrayTable
 from dpsql.session.postprocess.release_tables import build_empty_tables, build_public_table, build_released_tables
 from dpsql.session.postprocess.sandbox import OutputColumn, SandboxTable
@@ -139,7 +138,7 @@ class QueryExecutor:
 
     def _compile_slot(self) -> AbstractContextManager[None]:
         """To work in Python alone, where all sessions take turns anyway: one account's many are as two of another's."""
-        return self.memory.turns.acquire(self.context.account.name, pulse.check_now)
+        return self.memory.turns.acquire(self.context.account.name, cancellation.check_now)
 
     def find_catalog_query(self, sql: str, parameters: Sequence[Parameter] = ()) -> CatalogQuery | None:
         """The statement, where it reads the catalog alone. Free, and asks the engine nothing."""
@@ -181,7 +180,7 @@ class QueryExecutor:
         if catalog is not None and self.namespace.refresh():  # a catalog shows what there is now
             catalog = self.find_catalog_query(sql, parameters)
         if catalog is not None:
-            result = database.run_catalog_query(self.visible_schema(), catalog, self.context.seconds_left())
+            result = catalog_sandbox.run_catalog_query(self.visible_schema(), catalog, self.context.seconds_left())
             columns = tuple(OutputColumn(column.name, column.type, column.spelling) for column in result.columns)
             return StatementResult(columns, result.rows, [(None,) * len(columns) for _ in result.rows])
         now = self.context.clock()
@@ -326,7 +325,7 @@ class QueryExecutor:
         """The output columns of a query."""
         catalog = self.find_catalog_query(sql, parameters)
         if catalog is not None:
-            described = database.describe_catalog_query(self.visible_schema(), catalog)
+            described = catalog_sandbox.describe_catalog_query(self.visible_schema(), catalog)
             return tuple(OutputColumn(column.name, column.type, column.spelling) for column in described)
         compiled = self.compile_statement(sql, parameters)
         with locate_error(sql):

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from dpsql.amounts import CellError, Charge
 from dpsql.base.serialization import to_json
-from dpsql.compiler.catalog import show as shows
+from dpsql.compiler.catalog import show
 from dpsql.compiler.catalog.builtin import CatalogTable
 from dpsql.compiler.catalog.variables import canonical_name
 from dpsql.compiler.compiled import Compiled
@@ -145,9 +145,9 @@ def build_show_result(
         case "budget":
             return build_budget_result(balance())
         case "tables":
-            return build_catalog_result(shows.show_tables(schema), "SHOW")
+            return build_catalog_result(show.show_tables(schema), "SHOW")
         case "schemas":
-            return build_catalog_result(shows.show_schemas(), "SHOW")
+            return build_catalog_result(show.show_schemas(), "SHOW")
         case "all":
             return build_rows_result((("name", TEXT), ("setting", TEXT)), now.items(), "SHOW")
         case "session_authorization":

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from dpsql.amounts import NO_CHARGE, CellError, Charge
 from dpsql.base.cancellation import StatementHandle
-from dpsql.compiler.catalog import show as shows
+from dpsql.compiler.catalog import show
 from dpsql.compiler.catalog.identity import Identity
 from dpsql.compiler.compile import Compiled
 from dpsql.compiler.parse.commands import (
@@ -385,12 +385,12 @@ class _Statement:
                 return build_text_result("QUERY PLAN", str(explained).splitlines())
             case DescribeCommand(table):
                 schema = self.queries.visible_schema()
-                return build_catalog_result(shows.describe_table(schema, strip_schema(table)), "DESCRIBE")
+                return build_catalog_result(show.describe_table(schema, strip_schema(table)), "DESCRIBE")
             case DescribeQueryCommand(inner, offset):
                 with relocate_errors(sql, offset):
                     columns = self.describe(inner, parameters)
                 return build_catalog_result(
-                    shows.describe_outputs([(c.name, format_column_type(c)) for c in columns]), "DESCRIBE"
+                    show.describe_outputs([(c.name, format_column_type(c)) for c in columns]), "DESCRIBE"
                 )
             case CreateCommand() | DropCommand() | ShowArtifactsCommand():
                 return execute_artifact_command(self.queries, command, sql, parameters)

@@ -14,7 +14,7 @@ from dpsql.errors import Error
 from dpsql.ledger.base import Account, Balance
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Schema
-from dpsql.session.dataset import file_identity as pins
+from dpsql.session.dataset import file_identity
 from dpsql.session.dataset.accounts import account_of, open_declared_ledger
 
 
@@ -40,7 +40,7 @@ def _read_status(schema: Schema, account: Account) -> StatusPreview | None:
         current = ledger.current_version()
         if current is None:
             return None
-        pins.check_unchanged(schema, ledger, current.number, datetime.now(UTC))
+        file_identity.check_unchanged(schema, ledger, current.number, datetime.now(UTC))
         return StatusPreview(schema.database, ledger.get_balance(account))
     finally:
         ledger.close()

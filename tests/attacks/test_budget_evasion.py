@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from dpsql.session.session import Session
-from tests.support import kill_at_step as kill_at
+from tests.support import kill_at_step
 from tests.support.attack_hospital import DATA, build, for_free, outcome, reopen, schema_text, spent
 from tests.support.ledgers import Shelf, bodies, in_schema
 
@@ -35,9 +35,9 @@ def new(folder: Path, name: str = "h", **named: Any) -> Session:
 
 
 # A statement of two stages writes six times: the charge, a lease, a body, the holes, a lease, a body.
-IN_WRITES = [(STAGED, step, place) for step in kill_at.WRITES for place in range(6)]
+IN_WRITES = [(STAGED, step, place) for step in kill_at_step.WRITES for place in range(6)]
 KILLS = [
-    *(("sqlite", COUNT, step, 0) for step in kill_at.STEPS),
+    *(("sqlite", COUNT, step, 0) for step in kill_at_step.STEPS),
     *((database, *kill) for database in ("sqlite", "postgres") for kill in IN_WRITES),
     ("postgres", COUNT, "noise", 0),
 ]
@@ -85,14 +85,14 @@ def fail() -> None:
 
 
 @pytest.mark.parametrize("stop", [interrupt, fail])
-@pytest.mark.parametrize("step", kill_at.STEPS)
+@pytest.mark.parametrize("step", kill_at_step.STEPS)
 def test_stopped_at_a_step_the_question_is_paid_for_once_and_answered_once(
     tmp_path: Path, step: str, stop: Callable[[], None]
 ) -> None:
     session = new(tmp_path)
     price = session.compile_statement(COUNT, ()).steps[0].loss.rho
     with pytest.MonkeyPatch.context() as patch:
-        kill_at.around(step, stop, patch.setattr)
+        kill_at_step.around(step, stop, patch.setattr)
         with pytest.raises(BaseException) as caught:
             session.execute(COUNT)
     assert "row 7" not in str(caught.value) or step in (

@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 from dpsql.errors import BudgetExceeded, Error, IntegrityError
-from dpsql.ledger import hash_chain as chain
+from dpsql.ledger import hash_chain
 from dpsql.ledger.audit import run_audit
 from dpsql.ledger.base import Account, Binding, ChargedStatement, ReleaseRequest
 from dpsql.ledger.open import open_ledger
@@ -142,10 +142,10 @@ def relink(path: Path) -> None:
         for place, (account, number) in enumerate(lines, 1):
             sql = "SELECT hash FROM entry WHERE account = ? AND number = ?"
             values = (account, number)
-            if account == chain.BODY_ACCOUNT:
+            if account == hash_chain.BODY_ACCOUNT:
                 sql, values = "SELECT digest FROM release WHERE id = ?", (number,)
             ((hashed,),) = db.execute(sql, values).fetchall()
-            previous = chain.hash_journal_line(previous, account, number, hashed)
+            previous = hash_chain.hash_journal_line(previous, account, number, hashed)
             db.execute("INSERT INTO journal VALUES (?, ?, ?, ?)", (place, account, number, previous))
 
 

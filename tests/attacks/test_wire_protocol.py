@@ -3,7 +3,7 @@
 import pytest
 
 from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolSession
-from dpsql.interfaces.pgwire.protocol import client_codec as client
+from dpsql.interfaces.pgwire.protocol import client_codec
 from dpsql.interfaces.pgwire.protocol.frontend import Bind, Close, Describe, Execute, Parse, SimpleQuery, Sync
 from tests.support.shop import open_shop
 from tests.support.wire_messages import say
@@ -42,7 +42,7 @@ def test_parse_bind_and_describe_read_no_row_and_charge_nothing(session, reads):
     for value in (b"1", b"2", None):
         replies = say(conversation, Parse("s", ASKED), Describe("S", "s"), Bind("p", "s", (), (value,)),
                       Describe("P", "p"), Close("P", "p"), Close("S", "s"), Sync())  # fmt: skip
-        assert not any(isinstance(one, client.DataRow | client.ErrorResponse) for one in replies)
+        assert not any(isinstance(one, client_codec.DataRow | client_codec.ErrorResponse) for one in replies)
     assert reads == [] and spent(session) == before
     say(conversation, Parse("", ASKED), Bind("", "", (), (b"1",)), Execute(""), Sync())
     assert len(reads) == 1 and spent(session) != before
@@ -51,11 +51,11 @@ def test_parse_bind_and_describe_read_no_row_and_charge_nothing(session, reads):
 def test_row_limits_and_second_executions_run_nothing_again(session, reads):
     conversation = ProtocolSession(session)
     replies = say(conversation, Parse("", ASKED), Bind("", "", (), (b"1",)), *[Execute("", 1)] * 6, Execute(""), Sync())
-    assert len(reads) == 1 and sum(isinstance(one, client.DataRow) for one in replies) == 3
+    assert len(reads) == 1 and sum(isinstance(one, client_codec.DataRow) for one in replies) == 3
     after = spent(session)
     again = say(conversation, SimpleQuery(ASKED.replace("$1", "1")))
-    assert spent(session) == after and [one for one in again if isinstance(one, client.DataRow)] == [
-        one for one in replies if isinstance(one, client.DataRow)
+    assert spent(session) == after and [one for one in again if isinstance(one, client_codec.DataRow)] == [
+        one for one in replies if isinstance(one, client_codec.DataRow)
     ]
 
 

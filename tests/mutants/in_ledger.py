@@ -33,7 +33,7 @@ MUTANTS = (
     mutant(
         "an entry may be changed",
         "dpsql.ledger.audit:_find_mismatch",
-        "chain.content_hash(db, entry) != entry.hash",
+        "hash_chain.content_hash(db, entry) != entry.hash",
         "False",
         LEDGER_HASH_CHAIN,
     ),
@@ -54,7 +54,7 @@ MUTANTS = (
     mutant(
         "the dataset need not have paid",
         "dpsql.ledger.audit:_check_owed",
-        "answers.releases_owed(db, account, payer)",
+        "release_store.releases_owed(db, account, payer)",
         "False",
         ATTACKS_LEDGER,
     ),
@@ -127,7 +127,7 @@ MUTANTS = (
         "what was stored meanwhile is run again",
         "dpsql.ledger.leases:begin_lease",
         """
-        if answers.read_body(db, release) is not None:
+        if release_store.read_body(db, release) is not None:
             return lease or RunLease("", 0, 0, 0)
         """,
         "",
@@ -150,8 +150,8 @@ MUTANTS = (
     mutant(
         "what others paid for is free",
         "dpsql.ledger.ledger:SqlLedger._charge_releases",
-        "owing = answers.accounts_unpaid(db, release.release, bills)",
-        "owing = [] if release.stored else answers.accounts_unpaid(db, release.release, bills)",
+        "owing = release_store.accounts_unpaid(db, release.release, bills)",
+        "owing = [] if release.stored else release_store.accounts_unpaid(db, release.release, bills)",
         LEDGER,
     ),
     mutant(
@@ -171,8 +171,8 @@ MUTANTS = (
     mutant(
         "a quote tells what others have asked",
         "dpsql.ledger.ledger:SqlLedger.quote_releases",
-        "answers.find_own_release(db, account.name, with_filled_plan(requests[index], releases), hidden)",
-        "next(iter(answers._releases_of_plan(db, requests[index], hidden)), None)",
+        "release_store.find_own_release(db, account.name, with_filled_plan(requests[index], releases), hidden)",
+        "next(iter(release_store._releases_of_plan(db, requests[index], hidden)), None)",
         LEDGER_ACCOUNTS,
     ),
     mutant(

@@ -54,7 +54,7 @@ MUTANTS = (
     mutant(
         "a newer version times a run",
         "dpsql.session.dataset.dataset:Dataset.check_read",
-        "pins.check_read(self.resolved)",
+        "file_identity.check_read(self.resolved)",
         "self.check_unchanged()",
         ATTACKS_LEDGER,
     ),
@@ -666,8 +666,8 @@ MUTANTS = (
     mutant(
         "a prompt stands above data that has changed",
         "dpsql.session.status_preview:_read_status",
-        "pins.check_unchanged(schema, ledger, current.number, datetime.now(UTC))",
-        "0 and pins.check_unchanged(schema, ledger, current.number, datetime.now(UTC))",
+        "file_identity.check_unchanged(schema, ledger, current.number, datetime.now(UTC))",
+        "0 and file_identity.check_unchanged(schema, ledger, current.number, datetime.now(UTC))",
         select(DBAPI_BACKGROUND_OPEN, "changed or nothing"),
     ),
 )

@@ -14,7 +14,7 @@ from random import Random
 import duckdb
 import pytest
 
-from dpsql.compiler.analysis import canonical as canon
+from dpsql.compiler.analysis import canonical
 from dpsql.compiler.analysis.canonical import canonicalize_condition, canonicalize_expr
 from dpsql.compiler.analysis.canonical_sources import normalize_conditions, order_join_sides
 from dpsql.compiler.plan.aggregate import Aggregate
@@ -150,7 +150,7 @@ def joined(builder: Builder) -> Rows:
 
 def canonical_rows(rows: Rows) -> Rows:
     """As `canonicalise` has it; scans stand in the place of tables, and are ordered backwards to turn many of them."""
-    rows = map_rows(rows, lambda node: canon._canonicalize_node(normalize_conditions(node)))
+    rows = map_rows(rows, lambda node: canonical._canonicalize_node(normalize_conditions(node)))
     return order_join_sides(rows, lambda side: "".join(sorted(f.name for f in row_fields(side)))[::-1])
 
 

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from dpsql.compiler.calibrate import calibrate
-from dpsql.compiler.reuse import derive, regroup
-from dpsql.compiler.reuse import describe as forms
+from dpsql.compiler.reuse import derive, describe, regroup
 from dpsql.engines.in_memory import InMemoryEngine
 from dpsql.verify.generate.choices import ChoiceStream
 from tests.support.derived_releases import (
@@ -109,23 +108,23 @@ def plant_weights(patch: pytest.MonkeyPatch) -> None:
 
 def plant_center(patch: pytest.MonkeyPatch) -> None:
     """The centre of a sum is dropped."""
-    real = forms.FormBuilder._mean_sums
+    real = describe.FormBuilder._mean_sums
 
-    def moments(self: forms.FormBuilder, bundle: Any) -> Any:
+    def moments(self: describe.FormBuilder, bundle: Any) -> Any:
         above, *rest = real(self, bundle)
         return [{atom: number for atom, number in above.items() if " sum " in atom}, *rest]
 
-    patch.setattr(forms.FormBuilder, "_mean_sums", moments)
+    patch.setattr(describe.FormBuilder, "_mean_sums", moments)
 
 
 def plant_bounds(patch: pytest.MonkeyPatch) -> None:
     """Sums of other bounds pass for the same."""
-    patch.setattr(forms.FormBuilder, "_value_text", lambda self, value: self._text(value.arg))
+    patch.setattr(describe.FormBuilder, "_value_text", lambda self, value: self._text(value.arg))
 
 
 def plant_weighing(patch: pytest.MonkeyPatch) -> None:
     """A distinct value passes for a row."""
-    patch.setattr(forms.FormBuilder, "_make_atom", lambda self, name, of: {f"{name} {of}": Fraction(1)})
+    patch.setattr(describe.FormBuilder, "_make_atom", lambda self, name, of: {f"{name} {of}": Fraction(1)})
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from dpsql.schema.model import Column, Contributions, EngineTable, Neighbors, Ow
 from dpsql.session.explain import explain
 from dpsql.types import BIGINT, DOUBLE
 from dpsql.verify.coverage import find_features
-from dpsql.verify.generate import queries as forms
+from dpsql.verify.generate import queries
 from dpsql.verify.generate.choices import ChoiceStream
 from dpsql.verify.generate.columns import quote_literal
 from dpsql.verify.generate.neighbors import NeighborPair, extreme_pair, random_pair
@@ -102,7 +102,7 @@ def test_units_at_the_far_end_move_cells_by_at_most_the_claim(bench: TrialHarnes
     for seed in range(SEED, SEED + max(1, TRIALS)):
         draws = ChoiceStream(seed)
         world = generate_from_schema(random_schema(draws, SCHEMA_SHAPES[seed % len(SCHEMA_SHAPES)]), draws)
-        _, made = try_statements(world, extreme_pair(world, draws), forms.random_aggregate_query, seed, 2, bench)
+        _, made = try_statements(world, extreme_pair(world, draws), queries.random_aggregate_query, seed, 2, bench)
         tightest = max((tightest, *(used(compiled, bench) for compiled in made)))
     assert tightest > 0.99 or TRIALS < 200
 
@@ -115,14 +115,14 @@ def test_one_unit_changes_one_block_of_each_group_that_it_reaches(bench: TrialHa
         draws = ChoiceStream(seed)
         world = generate_from_schema(random_schema(draws, SCHEMA_SHAPES[seed % len(SCHEMA_SHAPES)]), draws)
         pair = (extreme_pair if seed % 2 == 0 else random_pair)(world, draws)
-        found, made = try_statements(world, pair, forms.random_blockwise_query, seed, 2, bench)
+        found, made = try_statements(world, pair, queries.random_blockwise_query, seed, 2, bench)
         seen += found
         tightest = max((tightest, *(used(compiled, bench) for compiled in made)))
     assert (seen["answered"] > seen["refused"] and tightest > 0.99) or TRIALS < 200, (seen, tightest)
 
 
 @pytest.mark.parametrize(
-    "form", [forms.random_bounded_query, forms.random_unit_query], ids=["bounds per group", "picks"]
+    "form", [queries.random_bounded_query, queries.random_unit_query], ids=["bounds per group", "picks"]
 )
 def test_what_is_worked_out_within_a_unit_moves_cells_by_at_most_the_claim(
     form: Callable[[GeneratedSchema, ChoiceStream], str], bench: TrialHarness

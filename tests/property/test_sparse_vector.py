@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpsql.privacy import sparse_vector as threshold
+from dpsql.privacy import sparse_vector
 from dpsql.privacy.exact import Exact
 from dpsql.privacy.release import evaluate_threshold_query
 from dpsql.privacy.sparse_vector import (
@@ -43,7 +43,7 @@ MANY = 2000
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
     """One step to the sensitivity: few draws matter, and all can be tried."""
-    monkeypatch.setattr(threshold, "SENSITIVITY_STEPS", 1)
+    monkeypatch.setattr(sparse_vector, "SENSITIVITY_STEPS", 1)
 
 
 def epsilon_of(spec: SparseVector) -> float:

@@ -13,7 +13,7 @@ import pytest
 from dpsql.compiler.compile import compile_query
 from dpsql.engines.duckdb import fetch_exact_cells
 from dpsql.verify.audit import TEMPLATES
-from tests.support import duckdb_tables as plain
+from tests.support import duckdb_tables
 
 ROWS = 400_000
 STATEMENTS = [
@@ -34,10 +34,10 @@ LAYOUTS = [(1, "i"), (2, "i DESC"), (4, "hash(i)")]
 
 
 @pytest.fixture(scope="module")
-def engines() -> Iterator[list[plain.duckdb.DuckDBPyConnection]]:
+def engines() -> Iterator[list[duckdb_tables.duckdb.DuckDBPyConnection]]:
     made = []
     for threads, order in LAYOUTS:
-        made.append(plain.connect(threads))
+        made.append(duckdb_tables.connect(threads))
         made[-1].execute(MADE.format(order=order))
     yield made
     for connection in made:
@@ -45,7 +45,9 @@ def engines() -> Iterator[list[plain.duckdb.DuckDBPyConnection]]:
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)
-def test_cells_do_not_depend_on_threads_or_order(sql: str, engines: list[plain.duckdb.DuckDBPyConnection]) -> None:
+def test_cells_do_not_depend_on_threads_or_order(
+    sql: str, engines: list[duckdb_tables.duckdb.DuckDBPyConnection]
+) -> None:
     template = TEMPLATES[1]
     for step in compile_query(sql, template.resolved_schema, template.settings).steps:
         found = []

@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import beta
 
 from dpsql.privacy.noise import Laplace
-from dpsql.privacy.regression import output_perturbation as regression
+from dpsql.privacy.regression import output_perturbation
 from dpsql.privacy.regression.features import FeatureDesign, NumericAxis
 from dpsql.privacy.regression.logistic_solver import LogisticProblem, minimize_loss
 from dpsql.privacy.regression.noisy_moments import NoisyMoments, calibrate_moments_by_epsilon
@@ -90,7 +90,7 @@ def test_output_perturbation_keeps_its_epsilon_and_half_the_noise_does_not(monke
         key = posed.weights.tobytes()
         return found[key] if key in found else found.setdefault(key, minimize_loss(posed))
 
-    monkeypatch.setattr(regression, "minimize_loss", minimise_once)
+    monkeypatch.setattr(output_perturbation, "minimize_loss", minimise_once)
     design, axes, crowd = FeatureDesign((NumericAxis(5),)), Axes((0, 0), (2, 5)), {(0, 1): 10**8}
     study = calibrate_output_by_epsilon(design, axes, MASS, F(1), 1, F(1))
     rows = tally(crowd, {(1, 4): 1}), tally(crowd)

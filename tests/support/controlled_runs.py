@@ -18,7 +18,7 @@ from dpsql.ledger.base import Account, RunLease
 from dpsql.privacy.exact import Exact
 from dpsql.privacy.noise import Laplace
 from dpsql.privacy.release import NoiseBundle, ReleaseSpec
-from dpsql.session.dataset import runs as runs_room
+from dpsql.session.dataset import runs as runs_module
 from dpsql.session.dataset.dataset import Dataset
 from dpsql.session.dataset.runs import NANOSECONDS_PER_SECOND, Clock, ReleaseJob, Runs
 from dpsql.session.session import Session
@@ -150,7 +150,7 @@ def press_ctrl_c(after: Callable[[], object]) -> threading.Thread:
 
 def askers(runs: Runs, release: int = 1) -> int:
     """How many have asked for the run that is under way."""
-    return len(runs_room._registry.runs[runs._ledger, release].asked)
+    return len(runs_module._registry.runs[runs._ledger, release].asked)
 
 
 @dataclass

@@ -17,7 +17,7 @@ from functools import cache
 from types import TracebackType
 from typing import Self
 
-from dpsql.interfaces.pgwire.protocol import client_codec as client
+from dpsql.interfaces.pgwire.protocol import client_codec
 from dpsql.interfaces.pgwire.protocol.client_codec import (
     Authentication,
     BackendDecoder,
@@ -92,7 +92,7 @@ class Raw:
         return found
 
     def ask(self, sql: str) -> list[BackendReply]:
-        self.send(client.encode_query(sql))
+        self.send(client_codec.encode_query(sql))
         return self.until_ready()
 
     def states(self, sql: str) -> list[str]:
@@ -111,7 +111,7 @@ class Raw:
 
     def begin(self, user: str, database: str, **parameters: str) -> Authentication:
         """The startup message; what the server offers."""
-        self.send(client.encode_startup({"user": user, "database": database, **parameters}))
+        self.send(client_codec.encode_startup({"user": user, "database": database, **parameters}))
         return self._authentication()
 
     def log_in(self, user: str, password: str, database: str, **parameters: str) -> list[BackendReply]:
@@ -123,18 +123,18 @@ class Raw:
             found.append(self._checked())
             if isinstance(found[-1], BackendKeyData):
                 self.key = found[-1]
-            if isinstance(found[-1], client.ParameterStatus):
+            if isinstance(found[-1], client_codec.ParameterStatus):
                 self.parameters[found[-1].name] = found[-1].value
         return found
 
     def challenge(self, user: str) -> str:
-        self.send(client.encode_sasl_initial("SCRAM-SHA-256", f"n,,n=,r={NONCE}".encode()))
+        self.send(client_codec.encode_sasl_initial("SCRAM-SHA-256", f"n,,n=,r={NONCE}".encode()))
         return self._authentication().data.decode()
 
     def prove(self, user: str, password: str) -> Authentication:
         """Up to what says that the proof is right."""
         challenge = self.challenge(user)
-        self.send(client.encode_sasl_response(proof(password, challenge).encode()))
+        self.send(client_codec.encode_sasl_response(proof(password, challenge).encode()))
         return self._authentication()
 
     def _authentication(self) -> Authentication:

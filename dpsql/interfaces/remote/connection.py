@@ -18,7 +18,7 @@ from typing import Self
 
 from dpsql.base.scram import ClientChannelBinding
 from dpsql.errors import Error, OperationalError
-from dpsql.interfaces.pgwire.protocol import client_codec as client
+from dpsql.interfaces.pgwire.protocol import client_codec
 from dpsql.interfaces.pgwire.protocol.client_codec import BackendDecoder, BackendReply
 from dpsql.interfaces.pgwire.protocol.framing import ProtocolViolation
 from dpsql.interfaces.remote.errors import connection_lost_error
@@ -86,7 +86,7 @@ class ServerConnection:
         self._asked = True
         try:
             self._send_data(data)
-            while not isinstance(reply := self._next_reply(), client.ReadyForQuery):
+            while not isinstance(reply := self._next_reply(), client_codec.ReadyForQuery):
                 on_reply(reply)
         except BaseException as error:
             self.broken = True
@@ -104,7 +104,7 @@ class ServerConnection:
         with suppress(OSError, Error):
             opened = open_socket(replace(self.address, timeout=self.address.timeout or DEFAULT_TIMEOUT_SECONDS))
             with opened.socket as cancel_socket:
-                cancel_socket.sendall(client.encode_cancel_request(login.process, login.secret))
+                cancel_socket.sendall(client_codec.encode_cancel_request(login.process, login.secret))
                 while cancel_socket.recv(_RECEIVE_BYTES):  # it says nothing, and hangs up
                     pass
 
@@ -116,7 +116,7 @@ class ServerConnection:
             self._closed = True
         with suppress(OSError, ValueError):
             self._socket.settimeout(1.0)
-            self._socket.sendall(client.TERMINATE)
+            self._socket.sendall(client_codec.TERMINATE)
         self._close_socket()
 
     def _close_socket(self) -> None:

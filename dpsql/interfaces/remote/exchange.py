@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpsql.errors import Error, NotSupportedError
-from dpsql.interfaces.pgwire.protocol import client_codec as client
-from dpsql.interfaces.pgwire.protocol import extension as meta
+from dpsql.interfaces.pgwire.protocol import client_codec, extension
 from dpsql.interfaces.pgwire.protocol.client_codec import BackendReply
 from dpsql.interfaces.pgwire.protocol.framing import ProtocolViolation
 from dpsql.interfaces.remote.connection import ServerConnection
@@ -23,27 +22,27 @@ BoundParameter = tuple[int, bytes | None]
 class ReplyCollector:
     """What the server has said so far; `metadata` may be looked at from another thread."""
 
-    metadata: meta.StatementMetadata = field(default_factory=meta.StatementMetadata)
+    metadata: extension.StatementMetadata = field(default_factory=extension.StatementMetadata)
     rows: list[Row] = field(default_factory=list)
     tag: str | None = None
-    error: client.ErrorResponse | None = None
+    error: client_codec.ErrorResponse | None = None
     is_copy: bool = False
 
     def add_reply(self, reply: BackendReply) -> None:
         match reply:
-            case client.DataRow(values):
+            case client_codec.DataRow(values):
                 self.rows.append(values)
-            case client.NoticeResponse(fields) if fields.get("C") == meta.NOTICE_SQLSTATE:
+            case client_codec.NoticeResponse(fields) if fields.get("C") == extension.NOTICE_SQLSTATE:
                 self.metadata.add_notice(fields.get("D", ""))
-            case client.CommandComplete(tag):
+            case client_codec.CommandComplete(tag):
                 if self.metadata.command is not None and self.metadata.rows != len(self.rows):
                     raise ProtocolViolation("the server has told of other rows than it gave")
                 self.tag = tag
-            case client.ErrorResponse():
+            case client_codec.ErrorResponse():
                 self.error = reply
-            case client.CopyOutResponse():
+            case client_codec.CopyOutResponse():
                 self.is_copy = True
-            case client.Authentication() | client.BackendKeyData():
+            case client_codec.Authentication() | client_codec.BackendKeyData():
                 raise ProtocolViolation("the server begins a login in the middle of a statement")
             case _:
                 pass
@@ -53,20 +52,20 @@ def run_statement(
     connection: ServerConnection,
     sql: str,
     parameters: Sequence[BoundParameter] = (),
-    options: meta.StatementOptions | None = None,
+    options: extension.StatementOptions | None = None,
     collector: ReplyCollector | None = None,
     before: int = 0,
 ) -> ReplyCollector:
     """Run one statement; raises its error. `before` is how many characters of it the client has put in front."""
     collector = collector or ReplyCollector()
-    name = meta.encode_statement_name(options or meta.StatementOptions())
+    name = extension.encode_statement_name(options or extension.StatementOptions())
     messages = [
-        client.encode_close("S", name),  # one of this name may be left from a statement that failed
-        client.encode_close("P", name),
-        client.encode_parse(name, sql, [oid for oid, _ in parameters]),
-        client.encode_bind(name, name, [value for _, value in parameters]),
-        client.encode_execute(name),
-        client.SYNC,
+        client_codec.encode_close("S", name),  # one of this name may be left from a statement that failed
+        client_codec.encode_close("P", name),
+        client_codec.encode_parse(name, sql, [oid for oid, _ in parameters]),
+        client_codec.encode_bind(name, name, [value for _, value in parameters]),
+        client_codec.encode_execute(name),
+        client_codec.SYNC,
     ]
     try:
         connection.exchange_messages(b"".join(messages), collector.add_reply)
@@ -85,6 +84,6 @@ def query_json(connection: ServerConnection, sql: str) -> Any:
     rows = run_statement(connection, sql).rows
     try:
         (cell,) = rows[0]
-        return meta.read_json(cell or b"")
+        return extension.read_json(cell or b"")
     except (ValueError, IndexError):
         raise NotSupportedError("the server tells it in another form", hint="Is it of another version?") from None

@@ -11,8 +11,7 @@ from enum import IntEnum
 
 from dpsql.base.scram import ClientChannelBinding, ScramClient, ServerNotProven
 from dpsql.errors import InterfaceError, OperationalError
-from dpsql.interfaces.pgwire.protocol import client_codec as client
-from dpsql.interfaces.pgwire.protocol import extension as meta
+from dpsql.interfaces.pgwire.protocol import client_codec, extension
 from dpsql.interfaces.pgwire.server.login import generate_login_nonce
 from dpsql.interfaces.remote.errors import read_error
 from dpsql.interfaces.remote.url import ServerAddress
@@ -29,14 +28,14 @@ class AuthenticationCode(IntEnum):
 
 
 Send = Callable[[bytes], None]
-Receive = Callable[[], client.BackendReply]
+Receive = Callable[[], client_codec.BackendReply]
 
 
 @dataclass(frozen=True)
 class LoginResult:
     """What a server told at login; `process` and `secret` are what a cancel names."""
 
-    server: meta.ServerInfo
+    server: extension.ServerInfo
     process: int = 0
     secret: bytes = field(default=b"", repr=False)
 
@@ -45,19 +44,19 @@ def log_in_to_server(
     address: ServerAddress, channel: ClientChannelBinding, send: Send, receive: Receive
 ) -> LoginResult:
     """Until the server is ready for statements."""
-    send(client.encode_startup(_startup_parameters(address)))
+    send(client_codec.encode_startup(_startup_parameters(address)))
     _authenticate_with_scram(address, channel, send, receive)
     status: dict[str, str] = {}
     process, secret = 0, b""
     while True:
         match receive():
-            case client.ParameterStatus(name, value):
+            case client_codec.ParameterStatus(name, value):
                 status[name] = value
-            case client.BackendKeyData(number, key):
+            case client_codec.BackendKeyData(number, key):
                 process, secret = number, key
-            case client.ErrorResponse(fields):
+            case client_codec.ErrorResponse(fields):
                 raise read_error(fields)
-            case client.ReadyForQuery():
+            case client_codec.ReadyForQuery():
                 return LoginResult(_require_dpsql_server(address, status), process, secret)
             case _:
                 continue
@@ -65,7 +64,7 @@ def log_in_to_server(
 
 def _startup_parameters(address: ServerAddress) -> dict[str, str]:
     identity = {"user": address.user, **({} if address.database is None else {"database": address.database})}
-    fixed = {"client_encoding": "UTF8", meta.STARTUP_PARAMETER: "on"}
+    fixed = {"client_encoding": "UTF8", extension.STARTUP_PARAMETER: "on"}
     return {**address.settings, **identity, **fixed}
 
 
@@ -76,30 +75,32 @@ def _authenticate_with_scram(
     proven = False
     while True:
         match receive():
-            case client.Authentication(code=AuthenticationCode.OK):
+            case client_codec.Authentication(code=AuthenticationCode.OK):
                 if not proven:
                     raise ServerNotProven(
                         f"{address} did not prove that it knows the password",
                         detail="A dpsql server does: this is none, or somebody stands between.",
                     )
                 return
-            case client.Authentication(code=AuthenticationCode.SASL) as offered if login is None:
+            case client_codec.Authentication(code=AuthenticationCode.SASL) as offered if login is None:
                 mechanism = channel.choose_mechanism(offered.mechanisms)
                 login = ScramClient(_require_password(address), channel, mechanism, generate_login_nonce())
-                send(client.encode_sasl_initial(mechanism, login.first_message))
-            case client.Authentication(code=AuthenticationCode.SASL_CONTINUE, data=challenge) if login is not None:
-                send(client.encode_sasl_response(login.answer_challenge(challenge)))
-            case client.Authentication(code=AuthenticationCode.SASL_FINAL, data=last) if login is not None:
+                send(client_codec.encode_sasl_initial(mechanism, login.first_message))
+            case client_codec.Authentication(code=AuthenticationCode.SASL_CONTINUE, data=challenge) if (
+                login is not None
+            ):
+                send(client_codec.encode_sasl_response(login.answer_challenge(challenge)))
+            case client_codec.Authentication(code=AuthenticationCode.SASL_FINAL, data=last) if login is not None:
                 login.check_server_signature(last)
                 proven = True
-            case client.Authentication():
+            case client_codec.Authentication():
                 raise ServerNotProven(
                     f"{address} asks for the password itself, which is never sent",
                     detail="A dpsql server asks by SCRAM-SHA-256 only.",
                 )
-            case client.ErrorResponse(fields):
+            case client_codec.ErrorResponse(fields):
                 raise read_error(fields)
-            case client.ReadyForQuery():
+            case client_codec.ReadyForQuery():
                 raise ServerNotProven(f"{address} let nobody log in")
             case _:
                 continue
@@ -111,9 +112,9 @@ def _require_password(address: ServerAddress) -> str:
     return address.password
 
 
-def _require_dpsql_server(address: ServerAddress, status: dict[str, str]) -> meta.ServerInfo:
+def _require_dpsql_server(address: ServerAddress, status: dict[str, str]) -> extension.ServerInfo:
     try:
-        return meta.decode_server_info(status[meta.SERVER_STATUS])
+        return extension.decode_server_info(status[extension.SERVER_STATUS])
     except (KeyError, ValueError):
         version = status.get("server_version")
         what = "another server" if version is None else f"PostgreSQL {version}"

@@ -17,7 +17,7 @@ from dpsql.amounts import format_rounded_up
 from dpsql.errors import Error, InterfaceError
 from dpsql.interfaces.dbapi.result import Answer, format_charge_lines
 from dpsql.interfaces.display.terminal import Screen
-from dpsql.interfaces.repl import run_meta_command as meta
+from dpsql.interfaces.repl import run_meta_command
 from dpsql.interfaces.repl.meta_commands import COMMANDS_BY_NAME, MetaCommandCall, parse_meta_command, split_shell_words
 from dpsql.interfaces.repl.split_input import MetaCommandText, StatementText, split_input
 from dpsql.interfaces.repl.view import DisplayOptions, format_answer
@@ -190,7 +190,7 @@ class Shell:
         return sql
 
     def _run_meta_command(self, typed: MetaCommandCall) -> None:
-        meta.META_COMMAND_ACTIONS[typed.command.name](self, typed.argument)
+        run_meta_command.META_COMMAND_ACTIONS[typed.command.name](self, typed.argument)
 
     # --- statements --------------------------------------------------------------------------------------------------
 
@@ -295,4 +295,4 @@ class Shell:
             self.file = None
 
 
-assert meta.META_COMMAND_ACTIONS.keys() == COMMANDS_BY_NAME.keys()
+assert run_meta_command.META_COMMAND_ACTIONS.keys() == COMMANDS_BY_NAME.keys()

@@ -43,8 +43,7 @@ from dpsql.privacy.noise import (
     standard_error,
 )
 from dpsql.privacy.sampling import Sampler
-from dpsql.privacy.synthetic import mst as forest
-from dpsql.privacy.synthetic import mwem
+from dpsql.privacy.synthetic import mst, mwem
 from dpsql.privacy.synthetic.marginal_error import (
     MarginalError,
     SelectionRound,
@@ -212,23 +211,23 @@ class Synthesis:
         assert self.ones is not None
         ones = [self._measure_marginal(measurer, (axis,), self.ones) for axis in range(len(self.sizes))]
         total_weight = self._estimate_total([first, *ones])
-        fitted = forest.fit_forest(self.sizes, ones, total_weight)
-        candidates = forest.candidate_edges(self.sizes) if self.rounds else ()
-        products = {pair: forest.independent_product(fitted, pair) for pair in candidates}
+        fitted = mst.fit_forest(self.sizes, ones, total_weight)
+        candidates = mst.candidate_edges(self.sizes) if self.rounds else ()
+        products = {pair: mst.independent_product(fitted, pair) for pair in candidates}
         handicaps = self._score_handicaps(candidates)
         contest = measurer.compare_marginals(products, handicaps) if self.choosing is not None else None
         chosen: list[Marginal] = []
         compared: list[Mapping[Marginal, Floats]] = []
         for _ in range(self.rounds):
-            remaining = forest.edges_joining_trees(candidates, chosen)
+            remaining = mst.edges_joining_trees(candidates, chosen)
             compared.append({pair: products[pair] for pair in remaining})
             chosen.append(
                 contest.choose_furthest(remaining, self.choosing) if contest and self.choosing else remaining[0]
             )
         pairs = [self._measure_marginal(measurer, pair, self.pairs) for pair in chosen if self.pairs is not None]
         total_weight = self._estimate_total([first, *ones, *pairs])
-        fitted = forest.fit_forest(self.sizes, [*ones, *pairs], total_weight)
-        columns = forest.sample_forest_rows(fitted, self._count_rows(total_weight), sampler)
+        fitted = mst.fit_forest(self.sizes, [*ones, *pairs], total_weight)
+        columns = mst.sample_forest_rows(fitted, self._count_rows(total_weight), sampler)
         measured = [(measurement, self.ones) for measurement in ones]
         measured += [(pair, self.pairs) for pair in pairs if self.pairs is not None]
         rounds = [SelectionRound(pair, against, handicaps) for pair, against in zip(pairs, compared, strict=True)]
@@ -248,7 +247,7 @@ class Synthesis:
 
     def _estimate_total(self, measured: Sequence[MarginalMeasurement]) -> float:
         """The total in units of weight; never below one row, for a table of nothing has no proportions."""
-        return min(max(forest.combine_totals(measured), float(self.mass.whole)), _MAX_TOTAL)
+        return min(max(mst.combine_totals(measured), float(self.mass.whole)), _MAX_TOTAL)
 
     def _count_rows(self, total_weight: float) -> int:
         return min(self.most_rows, round(total_weight / self.mass.whole))
@@ -283,7 +282,7 @@ class Synthesis:
     def _reported_marginals(self) -> tuple[Marginal, ...]:
         """The marginals that figures are given for: one-way, and two-way ones that are not huge."""
         ones = tuple((axis,) for axis in range(len(self.sizes)))
-        return (*ones, *forest.candidate_edges(self.sizes))
+        return (*ones, *mst.candidate_edges(self.sizes))
 
     def _count_marginal(self, columns: tuple[Cells, ...], marginal: Marginal, total_weight: float) -> Floats:
         """A marginal of the synthetic rows, which all together weigh `whole`."""
@@ -417,8 +416,8 @@ def _plan_measurements(
         rounds = requested_rounds or default_rounds(sizes)
         chooses = len(sizes) > 1 or rounds > 1
         return rounds, chooses, (zero, one / 4, 3 * one / 4) if chooses else (zero, zero, one)
-    edges = forest.count_edges(sizes) if method is SynthesisMethod.MARGINALS else 0
+    edges = mst.count_edges(sizes) if method is SynthesisMethod.MARGINALS else 0
     if not edges:
         return 0, False, (one, zero, zero)
-    chooses = edges < len(forest.candidate_edges(sizes))
+    chooses = edges < len(mst.candidate_edges(sizes))
     return edges, chooses, (one / 3, one / 3, one / 3) if chooses else (one / 2, zero, one / 2)

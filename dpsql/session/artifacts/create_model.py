@@ -30,7 +30,7 @@ from dpsql.privacy.regression.output_perturbation import calibrate_output_by_eps
 from dpsql.privacy.release import release_to_bytes
 from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRowsMechanism
 from dpsql.schema.model import LINEAR
-from dpsql.session.artifacts import base as options
+from dpsql.session.artifacts import base
 from dpsql.session.artifacts.base import CreatedArtifact, CreateRequest
 from dpsql.session.artifacts.model import ModelRecord, design_of, is_scale, load_model, model_to_record
 from dpsql.session.artifacts.synthetic_table import axes_to_json
@@ -115,7 +115,7 @@ def _model_notices(studied: CompiledStudy) -> tuple[str, ...]:
 
 def _read_settings(request: CreateRequest) -> tuple[Settings, ModelOptions]:
     """What the statement may lose, and the model's own options."""
-    create_options = options.read_create_options(request, _MODEL_OPTIONS)
+    create_options = base.read_create_options(request, _MODEL_OPTIONS)
     try:
         return create_options.settings, _read_model_options(create_options.own, request.command.family == LINEAR)
     except Error as error:
@@ -127,10 +127,10 @@ def _read_model_options(model_options: Mapping[str, Option], linear: bool) -> Mo
     if linear and "n" in model_options:
         raise InvalidParameter("a linear model needs no n", span=model_options["n"].span)
     return ModelOptions(
-        options.read_choice(model_options.get("method"), LINEAR_METHODS if linear else LOGISTIC_METHODS),
-        options.read_number(model_options.get("lambda"), Fraction(1, 10**6), Fraction(1000)),
-        options.read_integer(model_options.get("n"), 1, 1 << 40),
-        options.read_integer(model_options.get("bins"), 2, 1 << 16) or DEFAULT_BINS,
+        base.read_choice(model_options.get("method"), LINEAR_METHODS if linear else LOGISTIC_METHODS),
+        base.read_number(model_options.get("lambda"), Fraction(1, 10**6), Fraction(1000)),
+        base.read_integer(model_options.get("n"), 1, 1 << 40),
+        base.read_integer(model_options.get("bins"), 2, 1 << 16) or DEFAULT_BINS,
         {name: option.span for name, option in model_options.items()},
     )
 

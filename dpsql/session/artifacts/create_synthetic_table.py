@@ -44,7 +44,7 @@ from dpsql.privacy.synthetic.synthesis import (
 )
 from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRowsMechanism
 from dpsql.schema.domain import Scalar
-from dpsql.session.artifacts import base as options
+from dpsql.session.artifacts import base
 from dpsql.session.artifacts.base import CreatedArtifact, CreateRequest
 from dpsql.session.artifacts.synthetic_table import BinSampler, axes_to_json, build_bin_sampler, definition_axes
 from dpsql.session.explain import Explanation
@@ -192,14 +192,14 @@ class SyntheticTableBuilder:
 
 
 def read_table_options(request: CreateRequest) -> SyntheticTableOptions:
-    create_options = options.read_create_options(request, TABLE_OPTIONS)
+    create_options = base.read_create_options(request, TABLE_OPTIONS)
     own_options = create_options.own
-    method = options.read_choice(own_options.get("method"), list_option_choices("method", SYNTHETIC_TABLE_OPTIONS))
+    method = base.read_choice(own_options.get("method"), list_option_choices("method", SYNTHETIC_TABLE_OPTIONS))
     return SyntheticTableOptions(
         None if method in (None, "auto") else SynthesisMethod(method),
-        options.read_integer(own_options.get("rounds"), 1, MAX_ROUNDS),
-        options.read_integer(own_options.get("bins"), 2, MAX_BINS) or DEFAULT_BINS,
-        options.read_integer(own_options.get("rows"), 1, MAX_ROWS) or DEFAULT_ROWS,
+        base.read_integer(own_options.get("rounds"), 1, MAX_ROUNDS),
+        base.read_integer(own_options.get("bins"), 2, MAX_BINS) or DEFAULT_BINS,
+        base.read_integer(own_options.get("rows"), 1, MAX_ROWS) or DEFAULT_ROWS,
         create_options.settings,
     )
 

@@ -15,8 +15,7 @@ from dpsql.ledger.base import Account, Ledger
 from dpsql.schema.fingerprint import hash_schema
 from dpsql.schema.load import load_schema, schema_from_dict
 from dpsql.schema.model import Resolved, Schema
-from dpsql.session.dataset import file_identity as pins
-from dpsql.session.dataset import versions
+from dpsql.session.dataset import file_identity, versions
 from dpsql.session.dataset.accounts import account_of, dataset_account, declared_accounts, open_declared_ledger
 from dpsql.session.dataset.runs import Runs, is_run_thread
 
@@ -51,11 +50,11 @@ class Dataset:
     def check_current(self) -> None:
         """The version is still the one that is served; whether its files are as they were does not matter to what is
         stored."""
-        pins.check_current(self.schema, self.ledger, self.resolved.version, now_utc())
+        file_identity.check_current(self.schema, self.ledger, self.resolved.version, now_utc())
 
     def check_unchanged(self) -> None:
         """Files are pinned: what is asked is answered about the registered version or not at all."""
-        pins.check_unchanged(self.schema, self.ledger, self.resolved.version, now_utc())
+        file_identity.check_unchanged(self.schema, self.ledger, self.resolved.version, now_utc())
 
     def check_files(self) -> None:
         """Before a charge, which checks itself that the version is the one that is served (`check_current`)."""
@@ -67,7 +66,7 @@ class Dataset:
 
     def check_read(self) -> None:
         """After a run: the files are still those of the version."""
-        pins.check_read(self.resolved)
+        file_identity.check_read(self.resolved)
 
     def close(self) -> None:
         """Wait for the runs that were begun or joined here, then free the engine, which no other dataset's run uses.

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import duckdb
 
-from dpsql.compiler.catalog import oids as lookups
+from dpsql.compiler.catalog import oids
 from dpsql.compiler.catalog.builtin import CatalogRow, find_relation, load_relations, load_rows
 from dpsql.compiler.catalog.macros import MACROS
 from dpsql.compiler.catalog.tables import is_session_relation, rows_of_schema
@@ -183,15 +183,15 @@ def _object_names(schema: Schema, spelling: str) -> dict[int, str] | None:
     """The names of the objects that a column of numbers is about."""
     match spelling.removesuffix("[]"):
         case "regclass":
-            return {oid: name_text for oid, _, name_text, _, _ in lookups.relation_rows(schema)}
+            return {oid: name_text for oid, _, name_text, _, _ in oids.relation_rows(schema)}
         case "regtype":
-            return {oid: name_text for oid, name_text, *_ in lookups.type_rows(schema)}
+            return {oid: name_text for oid, name_text, *_ in oids.type_rows(schema)}
         case "regproc":
-            return {oid: name for oid, name, *_ in lookups.procedure_rows()}
+            return {oid: name for oid, name, *_ in oids.procedure_rows()}
         case "regprocedure":
-            return {row[0]: row[5] for row in lookups.procedure_rows()}
+            return {row[0]: row[5] for row in oids.procedure_rows()}
         case "regnamespace":
-            return dict(lookups.namespace_rows())
+            return dict(oids.namespace_rows())
         case _:
             return None
 
@@ -237,7 +237,7 @@ def _fill_database(connection: duckdb.DuckDBPyConnection, schema: Schema) -> Non
                 else f"{catalog_relation.place}.{catalog_relation.name}"
             )
             columns = [
-                (attribute.name, lookups.duckdb_type_of(attribute.type)) for attribute in catalog_relation.attributes
+                (attribute.name, oids.duckdb_type_of(attribute.type)) for attribute in catalog_relation.attributes
             ]
             _create_table(connection, name, columns, rows_of_schema(schema, catalog_relation))
     for name, column_list, table_rows in _lookup_tables(schema):
@@ -252,21 +252,21 @@ def _lookup_tables(schema: Schema) -> Iterator[tuple[str, str, Iterable[CatalogR
     assert described is not None
     yield "lookup__none", "nothing__ INTEGER", ()
     yield ("lookup__relations", "oid__ UINTEGER, name__ VARCHAR, shown__ VARCHAR, visible__ BOOLEAN, "
-           "publishable__ BOOLEAN", lookups.relation_rows(schema))  # fmt: skip
-    yield "lookup__relation_names", "name__ VARCHAR, oid__ UINTEGER", lookups.relation_names(schema)
+           "publishable__ BOOLEAN", oids.relation_rows(schema))  # fmt: skip
+    yield "lookup__relation_names", "name__ VARCHAR, oid__ UINTEGER", oids.relation_names(schema)
     yield ("lookup__types", "oid__ UINTEGER, name__ VARCHAR, visible__ BOOLEAN, before__ VARCHAR, after__ VARCHAR, "
-           "numeric__ BOOLEAN, length__ BOOLEAN", lookups.type_rows(schema))  # fmt: skip
-    yield "lookup__type_names", "name__ VARCHAR, oid__ UINTEGER", lookups.type_names(schema)
+           "numeric__ BOOLEAN, length__ BOOLEAN", oids.type_rows(schema))  # fmt: skip
+    yield "lookup__type_names", "name__ VARCHAR, oid__ UINTEGER", oids.type_names(schema)
     yield ("lookup__comments", "object__ UINTEGER, class__ VARCHAR, place__ INTEGER, text__ VARCHAR",
-           lookups.comment_rows(schema, rows_of_schema(schema, described)))  # fmt: skip
-    yield "lookup__constraints", "oid__ UINTEGER, text__ VARCHAR", lookups.constraint_rows(schema)
+           oids.comment_rows(schema, rows_of_schema(schema, described)))  # fmt: skip
+    yield "lookup__constraints", "oid__ UINTEGER, text__ VARCHAR", oids.constraint_rows(schema)
     yield ("lookup__indexes", "oid__ UINTEGER, place__ INTEGER, text__ VARCHAR, pretty__ VARCHAR",
-           lookups.index_rows(schema))  # fmt: skip
-    yield "lookup__roles", "oid__ UINTEGER, name__ VARCHAR", lookups.role_rows()
-    yield "lookup__views", "oid__ UINTEGER, text__ VARCHAR", lookups.view_rows(schema)
+           oids.index_rows(schema))  # fmt: skip
+    yield "lookup__roles", "oid__ UINTEGER, name__ VARCHAR", oids.role_rows()
+    yield "lookup__views", "oid__ UINTEGER, text__ VARCHAR", oids.view_rows(schema)
     yield ("lookup__procedures", "oid__ UINTEGER, name__ VARCHAR, arguments__ VARCHAR, identity__ VARCHAR, "
-           "result__ VARCHAR, signature__ VARCHAR", lookups.procedure_rows())  # fmt: skip
-    yield "lookup__spaces", "oid__ UINTEGER, name__ VARCHAR", lookups.namespace_rows()
+           "result__ VARCHAR, signature__ VARCHAR", oids.procedure_rows())  # fmt: skip
+    yield "lookup__spaces", "oid__ UINTEGER, name__ VARCHAR", oids.namespace_rows()
     yield ("lookup__keywords", "word VARCHAR, catcode VARCHAR, barelabel BOOLEAN, catdesc VARCHAR, baredesc VARCHAR",
            [(word, code, bare == "t", *texts) for word, code, bare, *texts in load_rows("keywords")])  # fmt: skip
 

@@ -15,8 +15,7 @@ from typing import IO, Any
 
 from dpsql.errors import Error
 from dpsql.schema.model import Schema
-from dpsql.session.postprocess import catalog_sandbox as database
-from dpsql.session.postprocess import sandbox
+from dpsql.session.postprocess import catalog_sandbox, sandbox
 
 MAX_EXTRA_MEMORY = 1_500 << 20
 """Bytes of memory beyond those of the process before its first statement."""
@@ -73,8 +72,8 @@ def _execute_request(request: tuple[Any, ...], schemas: dict[int, Schema]) -> ob
             if schema is not None:
                 schemas[number] = schema
             if kind == "describe catalog":
-                return database.describe_catalog_in_process(schemas[number], query)
-            return database.run_catalog_in_process(schemas[number], query, timeout)
+                return catalog_sandbox.describe_catalog_in_process(schemas[number], query)
+            return catalog_sandbox.run_catalog_in_process(schemas[number], query, timeout)
         case _:
             raise ValueError("an unknown question")
 

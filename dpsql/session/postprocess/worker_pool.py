@@ -28,7 +28,7 @@ from dpsql.engines.interrupt import stop_on_cancel
 from dpsql.errors import Error, LimitExceeded, OperationalError
 from dpsql.privacy.exact import Row
 from dpsql.schema.model import Schema
-from dpsql.session.postprocess import catalog_sandbox as database
+from dpsql.session.postprocess import catalog_sandbox
 from dpsql.session.postprocess.catalog_sandbox import CatalogRequest
 from dpsql.session.postprocess.sandbox import (
     OutputColumn,
@@ -102,7 +102,7 @@ class WorkerPool:
             worker.kill_and_close()
         RESULT_QUOTA.most = None
         set_executor(None)
-        database.set_catalog_executor(None)
+        catalog_sandbox.set_catalog_executor(None)
 
     def _submit_request(self, question: tuple[Any, ...], timeout: float, schema: Schema | None = None) -> Any:
         with self._reserve_slot(current_account(), timeout):
@@ -189,7 +189,7 @@ def start_worker_pool(answer_bytes: int | None = None) -> WorkerPool:
     RESULT_QUOTA.most = answer_bytes
     pool.start_workers(MAX_IDLE_WORKERS // 2)
     set_executor(pool)
-    database.set_catalog_executor(pool)
+    catalog_sandbox.set_catalog_executor(pool)
     return pool
 
 

@@ -19,7 +19,7 @@ import psycopg
 import pytest
 
 from dpsql.interfaces.cli.demo_hospital import make_hospital
-from dpsql.interfaces.pgwire.protocol import client_codec as client
+from dpsql.interfaces.pgwire.protocol import client_codec
 from dpsql.interfaces.pgwire.protocol.client_codec import CommandComplete, DataRow, ErrorResponse
 from dpsql.interfaces.pgwire.server.login_throttle import FREE_FAILURES
 from dpsql.session.dataset.dataset import open_dataset
@@ -68,7 +68,7 @@ def charges(server: Server) -> int:
 def charged(server: Server, one: Raw, sql: str) -> None:
     """Ask, and go on as soon as it is paid for: it runs for as long as the latency says."""
     before = charges(server)
-    one.send(client.encode_query(sql))
+    one.send(client_codec.encode_query(sql))
     end = time.monotonic() + 20
     while charges(server) == before:
         assert time.monotonic() < end
@@ -100,7 +100,7 @@ def exchange(server: Server, user: str, database: str, password: str = "wrong") 
         fields = dict(part.split("=", 1) for part in challenge.split(","))
         assert len(fields["r"]) == 48
         with pytest.raises(Refused) as refused:
-            raw.send(client.encode_sasl_response(f"c=biws,r={fields['r']},p={'A' * 43}=".encode()))
+            raw.send(client_codec.encode_sasl_response(f"c=biws,r={fields['r']},p={'A' * 43}=".encode()))
             raw._authentication()
         return [offer.data, str(len(fields["s"])).encode(), fields["i"].encode()], refused.value.fields
 
@@ -179,7 +179,7 @@ def test_three_hundred_idle_and_sixty_four_active(slow: Server) -> None:
         started = time.monotonic()
         for number, one in enumerate(active):
             old = f"birth_year > {1940 + number % 8}"
-            one.send(client.encode_query(f"SELECT {number} AS n, count(*) FROM patients WHERE {old}"))
+            one.send(client_codec.encode_query(f"SELECT {number} AS n, count(*) FROM patients WHERE {old}"))
         for number, one in enumerate(active):
             told = one.until_ready()
             assert states(told) == [] and rows(told)[0][0] == str(number).encode()
@@ -197,7 +197,7 @@ def test_an_account_that_asks_much_does_not_stall_another(hospital: Path) -> Non
         hogs = [entered(server, "ana") for _ in range(12)]
         with entered(server, "bob") as other:
             for number, one in enumerate(hogs):
-                one.send(client.encode_query(FRESH.format(f"{number % 14} AND cost > {number}")))
+                one.send(client_codec.encode_query(FRESH.format(f"{number % 14} AND cost > {number}")))
             time.sleep(0.3)
             started = time.monotonic()
             assert rows(other.ask("SELECT 1")) == [(b"1",)]
@@ -214,7 +214,7 @@ def test_an_account_that_asks_much_does_not_stall_another(hospital: Path) -> Non
 
 def cancel(server: Server, process: int, secret: bytes) -> bytes:
     with Raw(server.host, server.port) as raw:
-        raw.send(client.encode_cancel_request(process, secret))
+        raw.send(client_codec.encode_cancel_request(process, secret))
         return raw.rest()
 
 
@@ -264,7 +264,7 @@ def test_a_statement_that_waits_for_its_turn_is_canceled_uncharged(hospital: Pat
     with serving(hospital, options=("--threads", "1")) as server, entered(server) as first, entered(server) as second:
         assert second.key is not None
         charged(server, first, FRESH.format("4 AND cost < 80"))
-        second.send(client.encode_query(FRESH.format("5 AND cost < 81")))
+        second.send(client_codec.encode_query(FRESH.format("5 AND cost < 81")))
         time.sleep(0.2)
         cancel(server, second.key.process, second.key.secret)
         told = second.until_ready()

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from dpsql.interfaces.pgwire.protocol import client_codec as client
+from dpsql.interfaces.pgwire.protocol import client_codec
 from dpsql.interfaces.pgwire.protocol.client_codec import DataRow, ErrorResponse, NegotiateProtocolVersion
 from tests.support.raw_client import GSS_REQUEST, NONCE, SSL_REQUEST, Raw, Refused
 from tests.support.server import USERS, Server, serving
@@ -47,7 +47,7 @@ def entered(server: Server, user: str = "ana", **parameters: str) -> Raw:
 
 def refusal(data: bytes) -> dict[str, str]:
     """The error of an answer that is one and nothing else."""
-    replies = client.BackendDecoder()
+    replies = client_codec.BackendDecoder()
     replies.receive_data(data)
     found = replies.next_reply()
     assert isinstance(found, ErrorResponse) and replies.next_reply() is None and not replies.buffered_bytes, data
@@ -97,7 +97,7 @@ def test_a_later_minor_version_and_unknown_options_are_negotiated(server: Server
         one.send(struct.pack("!I", len(body) + 4) + body)
         told = one.reply()
         assert told == NegotiateProtocolVersion(3 << 16, ("_pq_.wish",))
-        assert isinstance(one.reply(), client.Authentication)
+        assert isinstance(one.reply(), client_codec.Authentication)
 
 
 def test_gss_is_declined_and_tls_may_follow(server: Server) -> None:
@@ -119,7 +119,7 @@ def test_asking_twice_is_refused(server: Server, twice: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "stuffed", [b"x", client.encode_startup({"user": "ana", "database": "hospital"}), b"\x16\x03\x01"]
+    "stuffed", [b"x", client_codec.encode_startup({"user": "ana", "database": "hospital"}), b"\x16\x03\x01"]
 )
 def test_bytes_behind_a_request_for_tls_are_never_obeyed(server: Server, stuffed: bytes) -> None:
     """Someone between could put a startup message of her own before the handshake (CVE-2021-23214)."""
@@ -133,7 +133,7 @@ def test_bytes_between_the_request_and_the_handshake_are_not_obeyed_either(serve
     with raw(server) as one:
         one.send(SSL_REQUEST)
         assert one.read(1) == b"S"
-        one.send(client.encode_startup({"user": "ana", "database": "hospital"}))
+        one.send(client_codec.encode_startup({"user": "ana", "database": "hospital"}))
         answer = one.rest()
         assert b"SCRAM" not in answer
 
@@ -155,7 +155,7 @@ def test_direct_tls_without_its_name_is_refused(server: Server, protocols: tuple
     with raw(server) as one:
         try:
             one.socket = context.wrap_socket(one.socket, server_hostname="localhost")
-            one.send(client.encode_startup({"user": "ana", "database": "hospital"}))
+            one.send(client_codec.encode_startup({"user": "ana", "database": "hospital"}))
             answer = one.rest()
         except ssl.SSLError:
             answer = b""
@@ -177,20 +177,20 @@ def test_old_tls_is_refused(server: Server) -> None:
 def test_byte_by_byte(server: Server) -> None:
     with raw(server) as one:
         one.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for byte in client.encode_startup({"user": "ana", "database": server.database}):
+        for byte in client_codec.encode_startup({"user": "ana", "database": server.database}):
             one.send(bytes([byte]))
             time.sleep(0.001)
-        assert isinstance(one.reply(), client.Authentication)
+        assert isinstance(one.reply(), client_codec.Authentication)
         one.prove("ana", server.passwords["ana"])
         one.until_ready()
         for byte in (
-            client.encode_query("SELECT 1")
-            + client.encode_parse("", "SELECT 2")
-            + client.encode_bind("", "")
-            + client.encode_execute()
+            client_codec.encode_query("SELECT 1")
+            + client_codec.encode_parse("", "SELECT 2")
+            + client_codec.encode_bind("", "")
+            + client_codec.encode_execute()
         ):
             one.send(bytes([byte]))
-        one.send(client.SYNC)
+        one.send(client_codec.SYNC)
         told = [*one.until_ready(), *one.until_ready()]
         assert [reply.values for reply in told if isinstance(reply, DataRow)] == [(b"1",), (b"2",)]
 
@@ -198,13 +198,13 @@ def test_byte_by_byte(server: Server) -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        client.encode_query("SELECT 1"),
-        client.encode_sasl_initial("SCRAM-SHA-256", b"n,,n=,r="),
-        client.encode_sasl_initial("PLAIN", b"x"),
-        client.encode_sasl_initial("SCRAM-SHA-256-PLUS", b"p=tls-server-end-point,,n=,r=abc"),
+        client_codec.encode_query("SELECT 1"),
+        client_codec.encode_sasl_initial("SCRAM-SHA-256", b"n,,n=,r="),
+        client_codec.encode_sasl_initial("PLAIN", b"x"),
+        client_codec.encode_sasl_initial("SCRAM-SHA-256-PLUS", b"p=tls-server-end-point,,n=,r=abc"),
         b"p\0\0\0\4",
         b"p\0\0\0\5\xff",
-        client.encode_sasl_initial("SCRAM-SHA-256", b"\xff\xfe"),
+        client_codec.encode_sasl_initial("SCRAM-SHA-256", b"\xff\xfe"),
         b"p" + struct.pack("!I", 1 << 20),
         b"\0" * 100,
     ],
@@ -219,7 +219,10 @@ def test_a_login_that_is_none_ends(server: Server, message: bytes) -> None:
 def test_statements_behind_an_unfinished_login_are_not_run(server: Server) -> None:
     with raw(server) as one:
         one.begin("ana", server.database)
-        one.send(client.encode_sasl_initial("SCRAM-SHA-256", f"n,,n=,r={NONCE}".encode()) + client.encode_query(ASKED))
+        one.send(
+            client_codec.encode_sasl_initial("SCRAM-SHA-256", f"n,,n=,r={NONCE}".encode())
+            + client_codec.encode_query(ASKED)
+        )
         answer = one.rest()
         assert b"count" not in answer and b"08P01" in answer
 
@@ -274,7 +277,7 @@ def test_who_vanishes_without_a_word(server: Server) -> None:
     """The connection is reset, with a statement on its way."""
     for sql in ("SELECT 1", ASKED):
         one = entered(server)
-        one.send(client.encode_query(sql))
+        one.send(client_codec.encode_query(sql))
         one.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         one.close()
     is_well(server)
@@ -306,33 +309,33 @@ def test_random_bytes_never_do_more_than_end_a_connection(server: Server) -> Non
 def test_random_messages_in_any_order_get_an_answer_or_an_end(server: Server) -> None:
     chance = random.Random(4)
     known = [
-        client.encode_query("SELECT 1"),
-        client.encode_query(""),
-        client.encode_query("SELECT * FROM visits"),
-        client.SYNC,
-        client.FLUSH,
-        client.encode_parse("s", "SELECT $1::int"),
-        client.encode_parse("", "SELECT 1"),
-        client.encode_bind("", ""),
-        client.encode_bind("p", "s", (b"1",)),
-        client.encode_describe("S", "s"),
-        client.encode_describe("P"),
-        client.encode_execute(),
-        client.encode_execute("p", 1),
-        client.encode_close("S", "s"),
-        client.COPY_DONE,
-        client.encode_copy_fail("x"),
-        client.encode_query("BEGIN"),
-        client.encode_query("COMMIT"),
-        client.encode_query("COPY (SELECT 1) TO STDOUT"),
+        client_codec.encode_query("SELECT 1"),
+        client_codec.encode_query(""),
+        client_codec.encode_query("SELECT * FROM visits"),
+        client_codec.SYNC,
+        client_codec.FLUSH,
+        client_codec.encode_parse("s", "SELECT $1::int"),
+        client_codec.encode_parse("", "SELECT 1"),
+        client_codec.encode_bind("", ""),
+        client_codec.encode_bind("p", "s", (b"1",)),
+        client_codec.encode_describe("S", "s"),
+        client_codec.encode_describe("P"),
+        client_codec.encode_execute(),
+        client_codec.encode_execute("p", 1),
+        client_codec.encode_close("S", "s"),
+        client_codec.COPY_DONE,
+        client_codec.encode_copy_fail("x"),
+        client_codec.encode_query("BEGIN"),
+        client_codec.encode_query("COMMIT"),
+        client_codec.encode_query("COPY (SELECT 1) TO STDOUT"),
     ]
     for _ in range(25):
         with entered(server, "bob") as one:
             for _ in range(chance.randrange(1, 30)):
                 one.send(chance.choice(known))
-            one.send(client.SYNC)
-            one.send(client.encode_query("ROLLBACK"))
-            one.send(client.encode_query("SELECT 'the end'"))
+            one.send(client_codec.SYNC)
+            one.send(client_codec.encode_query("ROLLBACK"))
+            one.send(client_codec.encode_query("SELECT 'the end'"))
             heard = []
             while not any(isinstance(reply, DataRow) and reply.values == (b"the end",) for reply in heard):
                 heard.append(one.reply())
@@ -348,7 +351,7 @@ def test_who_does_not_read_holds_no_thread_and_little_memory(server: Server) -> 
     sql = "SELECT repeat('x', 1000) AS x FROM generate_series(1, 20000)"
     slow = [entered(server, "bob") for _ in range(10)]
     for one in slow:
-        one.send(client.encode_query(sql))
+        one.send(client_codec.encode_query(sql))
     time.sleep(2)
     started = time.monotonic()
     for _ in range(20):
@@ -368,7 +371,7 @@ def test_who_sends_and_never_reads_is_not_read_from_for_ever(server: Server) -> 
         assert one.states(sql) == []
         before = memory(server)
         one.socket.settimeout(3)
-        data = client.encode_query(sql) * 1000
+        data = client_codec.encode_query(sql) * 1000
         with pytest.raises(TimeoutError):
             for _ in range(3000):
                 one.send(data)
@@ -449,7 +452,7 @@ def test_a_flood_of_strangers_leaves_room_for_others(server: Server) -> None:
             flood.append(socket.create_connection((server.host, server.port), 5))
         time.sleep(0.5)
         with socket.create_connection((server.host, server.port), 5, ("127.0.0.2", 0)) as other:
-            other.sendall(client.encode_startup({"user": "ana", "database": server.database}))
+            other.sendall(client_codec.encode_startup({"user": "ana", "database": server.database}))
             assert other.recv(1) == b"R"
     finally:
         for one in flood:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.wire import catalog_introspection as introspect
-from tests.support.wire import client_checks as battery
+from tests.support.wire import catalog_introspection, client_checks
 from tests.support.wire.adapters import connected, refused
 from tests.support.wire.client_checks import NEEDS, PARTS, PRIVATE, Part
 from tests.support.wire.compare import differences
@@ -14,7 +13,7 @@ from tests.support.wire.odbc import ANSI, UNICODE, Odbc, OdbcAnsi
 
 pytestmark = pytest.mark.clients
 
-LEFT_OUT = (battery.transactions,)  # the driver itself rolls back what failed; below
+LEFT_OUT = (client_checks.transactions,)  # the driver itself rolls back what failed; below
 EVERY = [
     pytest.param(kind, part, id=f"{kind.name}-{part.__name__}")
     for kind in (Odbc, OdbcAnsi)
@@ -52,8 +51,8 @@ def test_transactions(kind: type[Odbc], reference: Place, served: Place) -> None
 
 @pytest.mark.parametrize("driver", (UNICODE, ANSI))
 def test_the_catalog(driver: str, reference: Place, served: Place) -> None:
-    due = introspect.odbc_catalog(reference, driver)
-    assert differences(due, introspect.odbc_catalog(served, driver)) == []
+    due = catalog_introspection.odbc_catalog(reference, driver)
+    assert differences(due, catalog_introspection.odbc_catalog(served, driver)) == []
 
 
 @each

@@ -7,44 +7,45 @@ from typing import Any
 
 import pytest
 
-from tests.support.wire import catalog_introspection as introspect
-from tests.support.wire import sqlalchemy_programs as alchemy
+from tests.support.wire import catalog_introspection, sqlalchemy_programs
 from tests.support.wire.compare import differences
 from tests.support.wire.hospital import Place
 
 pytestmark = pytest.mark.slow
 
-each = pytest.mark.parametrize("driver", alchemy.DRIVERS)
+each = pytest.mark.parametrize("driver", sqlalchemy_programs.DRIVERS)
 
 
 @each
-@pytest.mark.parametrize("ask", alchemy.ASKS, ids=lambda ask: ask.__name__)
+@pytest.mark.parametrize("ask", sqlalchemy_programs.ASKS, ids=lambda ask: ask.__name__)
 def test_statements(driver: str, ask: Callable[[Any], Any], reference: Place, served: Place) -> None:
-    due = alchemy.asked(reference, driver, ask)
-    assert differences(due, alchemy.asked(served, driver, ask)) == []
+    due = sqlalchemy_programs.asked(reference, driver, ask)
+    assert differences(due, sqlalchemy_programs.asked(served, driver, ask)) == []
 
 
 @each
 def test_aggregates_of_private_rows(driver: str, reference: Place, served: Place) -> None:
-    due = alchemy.asked(reference, driver, alchemy.private_rows)
-    assert differences(due, alchemy.asked(served, driver, alchemy.private_rows), noisy=True) == []
+    due = sqlalchemy_programs.asked(reference, driver, sqlalchemy_programs.private_rows)
+    assert (
+        differences(due, sqlalchemy_programs.asked(served, driver, sqlalchemy_programs.private_rows), noisy=True) == []
+    )
 
 
 @each
 def test_the_inspector(driver: str, reference: Place, served: Place) -> None:
-    due = introspect.sqlalchemy_inspector(reference, driver)
-    got = introspect.sqlalchemy_inspector(served, driver)
+    due = catalog_introspection.sqlalchemy_inspector(reference, driver)
+    got = catalog_introspection.sqlalchemy_inspector(served, driver)
     comments = got.pop("comments")
     assert due.pop("comments")["patients"] in comments["patients"] and "privacy unit" in comments["patients"]
     assert differences(due, got) == []
 
 
 def test_pandas_reads_a_public_table(reference: Place, served: Place) -> None:
-    assert introspect.pandas_tables(served) == introspect.pandas_tables(reference)
+    assert catalog_introspection.pandas_tables(served) == catalog_introspection.pandas_tables(reference)
 
 
 def test_a_pool_that_asks_first_whether_a_connection_lives(served: Place) -> None:
     def ask(connection: Any) -> Any:
         return connection.exec_driver_sql("SELECT 1").scalar()
 
-    assert alchemy.asked(served, "psycopg2", ask, pool_pre_ping=True) == 1
+    assert sqlalchemy_programs.asked(served, "psycopg2", ask, pool_pre_ping=True) == 1

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.support.wire import catalog_introspection as introspect
+from tests.support.wire import catalog_introspection
 from tests.support.wire.compare import differences
 from tests.support.wire.hospital import Place
 
 
-@pytest.mark.parametrize("ask", (introspect.psycopg_types, introspect.asyncpg_types, introspect.pgcli_completion))
+@pytest.mark.parametrize(
+    "ask",
+    (catalog_introspection.psycopg_types, catalog_introspection.asyncpg_types, catalog_introspection.pgcli_completion),
+)
 def test_dpsql_is_seen_as_postgresql_is(ask: Callable[[Place], Any], reference: Place, served: Place) -> None:
     assert differences(ask(reference), ask(served)) == []

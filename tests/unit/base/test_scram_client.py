@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from dpsql.base import scram as server
+from dpsql.base import scram
 from dpsql.base.scram import (
     SCRAM_SHA_256,
     SCRAM_SHA_256_PLUS,
@@ -32,12 +32,12 @@ def test_the_example_of_the_rfc() -> None:
 
 
 def exchange(
-    password: str, client: ClientChannelBinding, there: server.ChannelBinding, mechanism: str | None = None
+    password: str, client: ClientChannelBinding, there: scram.ChannelBinding, mechanism: str | None = None
 ) -> None:
     chosen = mechanism or client.choose_mechanism(there.mechanisms)
     login = ScramClient(password, client, chosen, "clientnonce")
     verifier = make_verifier(PASSWORD, b"salt salt salt")
-    challenge = server.create_challenge(chosen, login.first_message.decode(), there, verifier, True, "servernonce")
+    challenge = scram.create_challenge(chosen, login.first_message.decode(), there, verifier, True, "servernonce")
     login.check_server_signature(
         challenge.finish_login(login.answer_challenge(challenge.text.encode()).decode()).encode()
     )
@@ -46,28 +46,28 @@ def exchange(
 @pytest.mark.parametrize(
     ("client", "there"),
     [
-        (ClientChannelBinding(), server.ChannelBinding()),
-        (ClientChannelBinding(END_POINT), server.ChannelBinding(END_POINT)),
-        (ClientChannelBinding(END_POINT, "require"), server.ChannelBinding(END_POINT)),
-        (ClientChannelBinding(END_POINT, "disable"), server.ChannelBinding(END_POINT)),
-        (ClientChannelBinding(END_POINT), server.ChannelBinding()),  # TLS ends before the server
+        (ClientChannelBinding(), scram.ChannelBinding()),
+        (ClientChannelBinding(END_POINT), scram.ChannelBinding(END_POINT)),
+        (ClientChannelBinding(END_POINT, "require"), scram.ChannelBinding(END_POINT)),
+        (ClientChannelBinding(END_POINT, "disable"), scram.ChannelBinding(END_POINT)),
+        (ClientChannelBinding(END_POINT), scram.ChannelBinding()),  # TLS ends before the server
     ],
 )
-def test_with_our_own_server(client: ClientChannelBinding, there: server.ChannelBinding) -> None:
+def test_with_our_own_server(client: ClientChannelBinding, there: scram.ChannelBinding) -> None:
     exchange(PASSWORD, client, there)
-    with pytest.raises(server.WrongPassword):
+    with pytest.raises(scram.WrongPassword):
         exchange("Pencil", client, there)
 
 
 def test_another_certificate_is_found_out() -> None:
     """Someone between has a TLS of his own on either side."""
-    with pytest.raises(server.ScramMessageError):
-        exchange(PASSWORD, ClientChannelBinding(b"\x02" * 32), server.ChannelBinding(END_POINT))
+    with pytest.raises(scram.ScramMessageError):
+        exchange(PASSWORD, ClientChannelBinding(b"\x02" * 32), scram.ChannelBinding(END_POINT))
 
 
 def test_a_binding_that_was_taken_out_of_the_list_is_found_out() -> None:
-    with pytest.raises(server.ScramMessageError, match="negotiation"):
-        exchange(PASSWORD, ClientChannelBinding(END_POINT), server.ChannelBinding(END_POINT), SCRAM_SHA_256)
+    with pytest.raises(scram.ScramMessageError, match="negotiation"):
+        exchange(PASSWORD, ClientChannelBinding(END_POINT), scram.ChannelBinding(END_POINT), SCRAM_SHA_256)
 
 
 def test_what_is_chosen() -> None:

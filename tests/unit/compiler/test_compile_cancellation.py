@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.base import cancellation as pulse
+from dpsql.base import cancellation
 from dpsql.base.fair_queue import FairSemaphore
 from dpsql.compiler.compile import compile_query
 from dpsql.compiler.settings import default_settings
@@ -61,7 +61,7 @@ def test_it_ends_at_its_deadline_and_nothing_is_charged(bomb: str, session: Sess
 def test_it_looks_often_whether_it_is_to_end(bomb: str, session: Session) -> None:
     looks = [time.thread_time()]
     resolved = session.dataset.resolved
-    with pulse.cancel_scope(lambda: looks.append(time.thread_time())), contextlib.suppress(LimitExceeded):
+    with cancellation.cancel_scope(lambda: looks.append(time.thread_time())), contextlib.suppress(LimitExceeded):
         compile_query(BOMBS[bomb], resolved, default_settings(resolved.schema.privacy).statement)
     looks.append(time.thread_time())
     assert max(after - before for before, after in itertools.pairwise(looks)) < 1.5

@@ -12,7 +12,7 @@ from dpsql.compiler.rewrite.weighted_rows import ColumnCoding
 from dpsql.compiler.settings import Settings, default_settings
 from dpsql.compiler.weighted_rows import CompiledStudy, compile_study, compile_weighted_rows
 from dpsql.errors import Error, IntegrityError, InvalidSyntax, UnboundedContribution, UnboundedValues, Unsupported
-from dpsql.privacy import study_codec as studies
+from dpsql.privacy import study_codec
 from dpsql.privacy.exact import Exact
 from dpsql.privacy.release import perturb, release_from_bytes, release_to_bytes
 from dpsql.privacy.sampling import ExactSampler
@@ -148,7 +148,7 @@ def test_a_release_of_a_study_is_read_as_it_was_written(clinic: Resolved, monkey
     assert len(release.cells) == 2 and len(release.keys) == 4
     with pytest.raises(IntegrityError):
         release_from_bytes(release_to_bytes(release))
-    monkeypatch.setitem(studies.STUDY_READERS, "counts", read_counts)
+    monkeypatch.setitem(study_codec.STUDY_READERS, "counts", read_counts)
     assert release_from_bytes(release_to_bytes(release)) == release
 
 

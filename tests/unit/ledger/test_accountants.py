@@ -15,7 +15,7 @@ from dp_accounting.pld import privacy_loss_distribution as plds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsql.ledger import accountants as curves
+from dpsql.ledger import accountants
 from dpsql.ledger.accountants import ACCOUNTANTS, ChargeHistory, HistoryCharge, NotComputed, report_accountants
 from dpsql.ledger.loss_checker.checker import UnreadableRecord, recompute_loss
 from dpsql.privacy.audit_record import NoisedColumns, write_release_record
@@ -217,7 +217,7 @@ def test_the_package_is_optional(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> Any:
         raise ImportError(name)
 
-    monkeypatch.setattr(curves.importlib, "import_module", missing)
+    monkeypatch.setattr(accountants.importlib, "import_module", missing)
     verdicts = {verdict.accountant: verdict for verdict in report_accountants(LAPLACE, DELTA)}
     assert verdicts["RDP"].epsilon is None and "dp-accounting" in verdicts["PLD"].note
     assert verdicts["zCDP (CKS20)"].epsilon is not None
@@ -252,7 +252,7 @@ def test_no_history_makes_a_large_curve(charges: list[HistoryCharge], monkeypatc
     monkeypatch.setattr(plds.PrivacyLossDistribution, "self_compose", lambda *a: watched(self_compose(*a)))
     (verdict,) = [v for v in report_accountants(charges, DELTA) if v.accountant == "PLD"]
     lower = math.fsum(float(c.epsilon or 0) for c in charges)
-    assert verdict.epsilon is not None and max(sizes, default=0) <= 2 * curves.MAX_POINTS
+    assert verdict.epsilon is not None and max(sizes, default=0) <= 2 * accountants.MAX_POINTS
     assert verdict.epsilon <= lower * 1.01 + 1e-6 or not lower
 
 

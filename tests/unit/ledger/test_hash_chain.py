@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from dpsql.errors import IntegrityError, InternalError
-from dpsql.ledger import hash_chain as chain
+from dpsql.ledger import hash_chain
 from dpsql.ledger.base import (
     Account,
     AccountTerms,
@@ -186,7 +186,7 @@ def test_an_altered_end_stops_charging(shelf: Shelf, ledger: SqlLedger, edit: st
 def forge(ledger: SqlLedger, **changes: object) -> None:
     """Append a charge of which every hash fits."""
     with ledger.database.write() as db:
-        head = chain.read_head(db, ledger.database.id, "ana")
+        head = hash_chain.read_head(db, ledger.database.id, "ana")
         last = charges(ledger, ANA)[-1]
         charge = replace(last.charges[0], plan="own")
         ((release,),) = db.execute("SELECT id FROM release WHERE plan = 'own'")
@@ -201,7 +201,7 @@ def forge(ledger: SqlLedger, **changes: object) -> None:
             previous=head.hash,
             **changes,
         )
-        chain.append_entry(db, entry)
+        hash_chain.append_entry(db, entry)
 
 
 def test_a_forgery_that_nothing_contradicts_passes(ledger: SqlLedger) -> None:
@@ -225,7 +225,7 @@ def _appended(shelf: Shelf, ledger: SqlLedger, entry: LedgerEntry) -> LedgerFind
     shelf.tamper(*(f"DELETE FROM {table} WHERE account = 'ana' AND number >= 6" for table in ("entry", "journal")))
     with ledger.database.write() as db:
         previous = charges(ledger, ANA)[-1]
-        chain.append_entry(db, replace(entry, number=6, terms=previous.terms, previous=previous.hash))
+        hash_chain.append_entry(db, replace(entry, number=6, terms=previous.terms, previous=previous.hash))
     return ledger.verify_chains()[0]
 
 
@@ -244,7 +244,7 @@ def test_a_budget_that_was_passed_shows(ledger: SqlLedger) -> None:
         entry = replace(
             last, number=7, charges=(charge,), cost=cost, spent=add_cost(head.spent, cost), terms=head.terms
         )
-        chain.append_entry(db, replace(entry, previous=head.hash))
+        hash_chain.append_entry(db, replace(entry, previous=head.hash))
     assert [str(finding) for finding in ledger.verify_chains()] == ['"ana" 7: it passes the budget']
 
 

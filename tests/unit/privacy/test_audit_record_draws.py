@@ -20,8 +20,7 @@ from dpsql.compiler.settings import Settings
 from dpsql.privacy.exact import Exact
 from dpsql.privacy.noise import Gaussian, Laplace, Mechanism
 from dpsql.privacy.randomized_response import RandomizedResponse
-from dpsql.privacy.regression import objective_perturbation as objective
-from dpsql.privacy.regression import output_perturbation as regression
+from dpsql.privacy.regression import objective_perturbation, output_perturbation
 from dpsql.privacy.regression.noisy_moments import (
     NoisyMoments,
     calibrate_moments_by_epsilon,
@@ -39,8 +38,7 @@ from dpsql.privacy.regression.output_perturbation import (
     calibrate_output_by_rho,
 )
 from dpsql.privacy.release import perturb
-from dpsql.privacy.synthetic import mst as forest
-from dpsql.privacy.synthetic import mwem
+from dpsql.privacy.synthetic import mst, mwem
 from dpsql.privacy.synthetic.measure import Marginal, MarginalMeasurer
 from dpsql.privacy.synthetic.synthesis import (
     Synthesis,
@@ -113,8 +111,8 @@ def test_the_ridge_follows_from_the_noisy_count_alone(study: Logistic, monkeypat
         seen.append(args[3])
         return regression_problem(*args)
 
-    regression_problem = regression.build_problem
-    for module in (regression, objective):
+    regression_problem = output_perturbation.build_problem
+    for module in (output_perturbation, objective_perturbation):
         monkeypatch.setattr(module, "build_problem", spied)
     counted = 9_000 * study.mass.whole
     for weight in (4_000, 14_000):
@@ -173,7 +171,7 @@ def looked(study: Synthesis) -> list[Call]:
     ones = [measured(looks[1], (axis,)) for axis in range(len(SIZES))]
     chosen: list[Marginal] = []
     for _ in range(rounds):
-        chosen.append(forest.edges_joining_trees(forest.candidate_edges(SIZES), chosen)[-1])
+        chosen.append(mst.edges_joining_trees(mst.candidate_edges(SIZES), chosen)[-1])
     return total + ones + choice * rounds + [measured(looks[-1], pair) for pair in chosen]
 
 

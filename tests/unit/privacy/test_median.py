@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpsql.ledger.loss_checker import selections as check_medians
+from dpsql.ledger.loss_checker import selections
 from dpsql.privacy.exact import Exact
 from dpsql.privacy.exponential import MEDIAN, Pick
 from dpsql.privacy.median import (
@@ -74,8 +74,8 @@ def test_the_checker_counts_every_block_that_neighbors_reach() -> None:
         calibrate_propose_test_release(F(1), F(1, 1000), 5, reached),
     )
     checked = [
-        (smooth, [check_medians.SmoothMedianRecord(smooth.epsilon, smooth.rate, 2, blocks) for blocks in (1, 3)]),
-        (tested, [check_medians.PtrMedianRecord(tested.epsilon, 5, tested.limit, 2, blocks) for blocks in (1, 3)]),
+        (smooth, [selections.SmoothMedianRecord(smooth.epsilon, smooth.rate, 2, blocks) for blocks in (1, 3)]),
+        (tested, [selections.PtrMedianRecord(tested.epsilon, 5, tested.limit, 2, blocks) for blocks in (1, 3)]),
     ]
     for mechanism, (one, three) in checked:
         assert three.loss_figures == tuple(3 * figure for figure in one.loss_figures)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import SchemaError
-from dpsql.schema import dummy_rows as made_up
+from dpsql.schema import dummy_rows
 from dpsql.schema.domain import to_number
 from dpsql.schema.dummy_rows import MAX_ROWS, make_dummy_rows
 from dpsql.schema.load import load_schema
@@ -88,7 +88,7 @@ def test_unique_columns_are_unique_and_references_find_their_row(schema: Schema)
 
 def test_they_are_the_same_each_time(schema: Schema) -> None:
     before = [repr(make_dummy_rows(schema, table)) for table in schema.tables]
-    made_up._make_table_rows.cache_clear()
+    dummy_rows._make_table_rows.cache_clear()
     assert [repr(make_dummy_rows(schema, table)) for table in schema.tables] == before
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from dpsql.compiler.parse.cursor_commands import FetchCommand, FetchDirection
 from dpsql.errors import Error, InvalidSyntax, LimitExceeded, OperationalError, ProgrammingError, Unsupported
-from dpsql.session import named_statements as held
+from dpsql.session import named_statements
 from dpsql.session.named_statements import _fetch_range
 from dpsql.session.session import Session
 from tests.support.shop import open_shop
@@ -43,7 +43,7 @@ def test_a_prepared_statement_is_free_and_executing_it_is_charged(session: Sessi
 
 
 def test_texts_of_prepared_statements_are_bounded(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "MAX_PREPARED_BYTES", 100_000)
+    monkeypatch.setattr(named_statements, "MAX_PREPARED_BYTES", 100_000)
     long = f"SELECT '{'x' * 8_000}'"
     for number in range(3):
         session.execute(f"PREPARE s{number} AS {long}")

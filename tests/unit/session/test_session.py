@@ -41,7 +41,7 @@ from dpsql.ledger.base import (
 from dpsql.privacy.exact import Exact, Row
 from dpsql.privacy.filters import CumulativeLoss
 from dpsql.schema.model import Resolved, Source, View
-from dpsql.session import query as queries_module
+from dpsql.session import query
 from dpsql.session.dataset.dataset import Dataset
 from dpsql.session.dataset.runs import Clock, Runs
 from dpsql.session.postprocess import sandbox
@@ -210,7 +210,7 @@ def world(clinic: Resolved, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(Dataset, "check_read", lambda self: calls.append("read"))
     monkeypatch.setattr(Dataset, "check_current", lambda self: calls.append("current"))
     run = sandbox.run_query
-    monkeypatch.setattr(queries_module.sandbox, "run_query", lambda *args: (calls.append("post"), run(*args))[1])
+    monkeypatch.setattr(query.sandbox, "run_query", lambda *args: (calls.append("post"), run(*args))[1])
     session = Session(dataset, None, FakeSampler(calls), lambda: NOW)  # type: ignore[arg-type]
     return World(session, calls, engine, ledger, dataset.check_unchanged)
 
@@ -544,13 +544,13 @@ def test_other_statements_are_refused(world: World) -> None:
 
 def test_recent_statements_are_compiled_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[str] = []
-    original = queries_module.compile_query
+    original = query.compile_query
 
     def counting(sql: str, *args: object, **kwargs: object) -> object:
         compiled.append(sql)
         return original(sql, *args, **kwargs)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(queries_module, "compile_query", counting)
+    monkeypatch.setattr(query, "compile_query", counting)
     for _ in range(3):
         world.session.execute(COUNT)
         world.session.explain(COUNT)

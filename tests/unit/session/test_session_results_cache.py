@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.session import query as queries_module
+from dpsql.session import query
 from dpsql.session.dataset.dataset import open_dataset
 from dpsql.session.postprocess import sandbox
 from dpsql.session.session import Balance, Session
@@ -31,8 +31,8 @@ def test_no_answer_of_more_rows_is_remembered(
 ) -> None:
     made: list[str] = []
     run = sandbox.run_query
-    monkeypatch.setattr(queries_module.sandbox, "run_query", lambda sql, *more: (made.append(sql), run(sql, *more))[1])
-    monkeypatch.setattr(queries_module, "MAX_CACHED_ROWS", most)
+    monkeypatch.setattr(query.sandbox, "run_query", lambda sql, *more: (made.append(sql), run(sql, *more))[1])
+    monkeypatch.setattr(query, "MAX_CACHED_ROWS", most)
     assert [len(shop.execute(BY_REGION).rows) for _ in range(4)] == [4] * 4
     assert len(made) == times, "once, when it is bought"
 

@@ -8,7 +8,7 @@ import pytest
 
 import dpsql
 from dpsql.errors import AccessDenied
-from dpsql.session import status_preview as outlook
+from dpsql.session import status_preview
 from dpsql.session.status_preview import preview_status
 
 SCHEMA = """
@@ -38,7 +38,7 @@ def test_who_is_no_analyst_is_refused_at_once(
     if opened:
         dpsql.connect(path, user="ana").close()
     monkeypatch.setattr(
-        outlook, "open_declared_ledger", lambda *_, **__: pytest.fail("the ledger was opened for a stranger")
+        status_preview, "open_declared_ledger", lambda *_, **__: pytest.fail("the ledger was opened for a stranger")
     )
     with pytest.raises(AccessDenied):
         preview_status(path, user)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpsql.engines.in_memory import InMemoryEngine
-from dpsql.privacy import partition_selection as selection
+from dpsql.privacy import partition_selection
 from dpsql.privacy.partition_selection import WEIGHT_ONE
 from dpsql.privacy.sampling import ExactSampler, Integers
 from dpsql.privacy.tails import gaussian_tail
@@ -127,7 +127,11 @@ def test_a_threshold_for_one_key_is_accused_where_a_unit_has_thirty(
     engine: InMemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each key hides well enough, all together do not."""
-    monkeypatch.setattr(selection, "_gaussian_delta", lambda sigma, threshold, reach: gaussian_tail(sigma, threshold))
-    monkeypatch.setattr(selection, "_weighted_delta", lambda sigma, t, reach: gaussian_tail(sigma, t + 1 - WEIGHT_ONE))
+    monkeypatch.setattr(
+        partition_selection, "_gaussian_delta", lambda sigma, threshold, reach: gaussian_tail(sigma, threshold)
+    )
+    monkeypatch.setattr(
+        partition_selection, "_weighted_delta", lambda sigma, t, reach: gaussian_tail(sigma, t + 1 - WEIGHT_ONE)
+    )
     template = replace(BY_NAME["thirty keys of one unit, gaussian"], name="as one key")
     assert not audit_template(template, ExactSampler(), engine, 40_000).holds

@@ -21,7 +21,7 @@ from dpsql.privacy.noise import Sensitivity
 from dpsql.privacy.study_codec import STUDY_READERS
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Neighbors
-from dpsql.session import reuse as derivation
+from dpsql.session import reuse
 from dpsql.session.explain import explain
 from dpsql.verify import run
 from dpsql.verify.coverage import FEATURES, STUDY_FEATURES
@@ -210,11 +210,9 @@ def test_a_ledger_that_is_charged_too_little_is_found(bench: TrialHarness, monke
     asked = TrialStatement(sql, Fraction(1), Fraction(1, 10**6), 1, 1, None)
     assert bench.run_trial(asked).findings == ()
     bench.forget_answers()
-    real = derivation.ReleaseRequest
+    real = reuse.ReleaseRequest
     cheap = Loss(None, Fraction(1, 10**9), Fraction(0))
-    monkeypatch.setattr(
-        derivation, "ReleaseRequest", lambda plan, version, loss, *rest: real(plan, version, cheap, *rest)
-    )
+    monkeypatch.setattr(reuse, "ReleaseRequest", lambda plan, version, loss, *rest: real(plan, version, cheap, *rest))
     assert any(finding.startswith("charged") for finding in bench.run_trial(asked).findings)
 
 

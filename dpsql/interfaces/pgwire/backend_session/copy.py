@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from dpsql.errors import UnknownColumn
-from dpsql.interfaces.pgwire.protocol import backend as replies
+from dpsql.interfaces.pgwire.protocol import backend
 from dpsql.interfaces.pgwire.protocol.encode import make_text_writer
 from dpsql.interfaces.pgwire.protocol.types import SpelledColumn, column_wire_type
 
@@ -37,7 +37,7 @@ def encode_copy_rows(
 ) -> Iterator[bytes]:
     """CopyData, one for each line; and before them, what is to come."""
     line = make_line_writer(columns, format_)
-    yield replies.copy_out_response(len(columns))
+    yield backend.copy_out_response(len(columns))
     if format_.header:
         names = (
             _make_csv_line_writer(columns, format_, force=False)
@@ -47,11 +47,11 @@ def encode_copy_rows(
         yield _encode_line(names([column.name for column in columns]))
     for row in rows:
         yield _encode_line(line(row))
-    yield replies.COPY_DONE
+    yield backend.COPY_DONE
 
 
 def _encode_line(line: str) -> bytes:
-    return replies.copy_data(line.encode("utf-8", "replace") + b"\n")
+    return backend.copy_data(line.encode("utf-8", "replace") + b"\n")
 
 
 def make_line_writer(columns: Sequence[SpelledColumn], format_: CopyFormat) -> Callable[[Sequence[Any]], str]:

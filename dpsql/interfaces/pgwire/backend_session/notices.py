@@ -9,8 +9,7 @@ from math import isfinite
 from dpsql.amounts import NO_CHARGE, Charge, format_rounded_up
 from dpsql.errors import Error, InternalError
 from dpsql.interfaces.pgwire.backend_session.session_protocol import SessionProtocol
-from dpsql.interfaces.pgwire.protocol import backend as replies
-from dpsql.interfaces.pgwire.protocol import extension as meta
+from dpsql.interfaces.pgwire.protocol import backend, extension
 from dpsql.session.session import CellError, StatementResult
 from dpsql.session.session import Charge as SessionCharge
 from dpsql.version import VERSION
@@ -96,7 +95,7 @@ class ReportedSettings:
             value = values.get(name)
             if value is not None and self._told.get(name) != value:
                 self._told[name] = value
-                yield replies.parameter_status(name, value)
+                yield backend.parameter_status(name, value)
 
 
 class ClientNotices:
@@ -112,13 +111,13 @@ class ClientNotices:
 
     def write_server_info(self) -> Iterator[bytes]:
         if self.structured:
-            server = meta.ServerInfo(VERSION, self._session.database, self._session.user)
-            yield replies.parameter_status(meta.SERVER_STATUS, meta.encode_server_info(server))
+            server = extension.ServerInfo(VERSION, self._session.database, self._session.user)
+            yield backend.parameter_status(extension.SERVER_STATUS, extension.encode_server_info(server))
 
     def write_answer_notices(self, answer: StatementResult, charge: SessionCharge) -> Iterator[bytes]:
         if self.structured:
             remaining = self._remaining_budget_text() if answer.receipts else None
-            yield from map(encode_structured_notice, meta.encode_answer_notices(answer, charge, remaining))
+            yield from map(encode_structured_notice, extension.encode_answer_notices(answer, charge, remaining))
         elif answer.notices or answer.receipts:
             level = self._min_message_level
             if level not in _SILENT_LEVELS:
@@ -136,7 +135,7 @@ class ClientNotices:
 
     def write_error_notice(self, error: Exception, charge: SessionCharge) -> Iterator[bytes]:
         if self.structured:
-            yield encode_structured_notice(meta.encode_error_notice(error, charge))
+            yield encode_structured_notice(extension.encode_error_notice(error, charge))
 
     def write_warning(self, text: str, sqlstate: str) -> Iterator[bytes]:
         if not self.structured and self._min_message_level not in _SILENT_LEVELS:
@@ -170,12 +169,12 @@ def _half_width(bar: CellError | None) -> float | None:
 
 
 def encode_notice(text: str) -> bytes:
-    return replies.notice_response(notice_fields(text))
+    return backend.notice_response(notice_fields(text))
 
 
 def encode_warning(text: str, sqlstate: str = "01000") -> bytes:
-    return replies.notice_response(notice_fields(text, "WARNING", sqlstate))
+    return backend.notice_response(notice_fields(text, "WARNING", sqlstate))
 
 
 def encode_structured_notice(detail: str) -> bytes:
-    return replies.notice_response(notice_fields(meta.NOTICE_MESSAGE, "NOTICE", meta.NOTICE_SQLSTATE, detail))
+    return backend.notice_response(notice_fields(extension.NOTICE_MESSAGE, "NOTICE", extension.NOTICE_SQLSTATE, detail))

@@ -30,7 +30,7 @@ from dpsql.interfaces.pgwire.backend_session.results import (
 )
 from dpsql.interfaces.pgwire.backend_session.session_protocol import SessionProtocol
 from dpsql.interfaces.pgwire.backend_session.transaction import TransactionState
-from dpsql.interfaces.pgwire.protocol import backend as replies
+from dpsql.interfaces.pgwire.protocol import backend
 from dpsql.interfaces.pgwire.protocol.decode import decode_parameter
 from dpsql.interfaces.pgwire.protocol.extension import StatementOptions, decode_statement_name
 from dpsql.interfaces.pgwire.protocol.framing import ProtocolViolation
@@ -146,7 +146,7 @@ class ProtocolSession:
         try:
             statements = split_statements(sql)
             if not statements:
-                yield replies.EMPTY_QUERY
+                yield backend.EMPTY_QUERY
             for text, offset in statements:  # noqa: B007  (an error is told of the one at which they stop)
                 if len(statements) > 1 and not self._exchange.failed:
                     self._exchange.begin_implicit()
@@ -172,7 +172,7 @@ class ProtocolSession:
                     self._exchange.check_canceled(ticket)
                     yield row(values)
             yield from notices
-            yield replies.command_complete(command_tag(answer.command, len(answer.rows)))
+            yield backend.command_complete(command_tag(answer.command, len(answer.rows)))
 
     def _run_statement(
         self, sql: str, parameters: tuple[Parameter, ...], options: StatementOptions, ticket: StatementHandle
@@ -216,7 +216,7 @@ class ProtocolSession:
                 self._exchange.check_canceled(ticket)
                 yield line
             yield from self._notices.write_answer_notices(answer, charge)
-            yield replies.command_complete(command_tag("COPY", len(answer.rows)))
+            yield backend.command_complete(command_tag("COPY", len(answer.rows)))
 
     # --- the extended protocol ----------------------------------------------------------------------------------------
 
@@ -225,10 +225,10 @@ class ProtocolSession:
             case Parse():
                 self._held.check_new_statement(message.name)
                 self._held.add_statement(message.name, self._prepare_statement(message))
-                yield replies.PARSE_COMPLETE
+                yield backend.PARSE_COMPLETE
             case Bind():
                 self._held.add_portal(message.portal, self._bind_portal(message))
-                yield replies.BIND_COMPLETE
+                yield backend.BIND_COMPLETE
             case Describe(kind, name):
                 yield from self._describe_statement(name) if kind == "S" else self._describe_portal(name)
             case Execute(name, limit):
@@ -238,7 +238,7 @@ class ProtocolSession:
                     self._held.close_statement(name)
                 else:
                     self._held.portals.pop(name, None)
-                yield replies.CLOSE_COMPLETE
+                yield backend.CLOSE_COMPLETE
 
     def _prepare_statement(self, message: Parse) -> WireStatement:
         statements = split_statements(message.sql)
@@ -316,13 +316,13 @@ class ProtocolSession:
             self._exchange.require_transaction_end(statement.command)
         if statement.unknown is not None:
             raise statement.unknown.with_traceback(None)
-        yield replies.parameter_description([type_.oid for type_ in statement.types])
+        yield backend.parameter_description([type_.oid for type_ in statement.types])
         described = result_columns_of(statement.columns, digits_vary=bool(statement.types)).description
-        yield described if statement.columns else replies.NO_DATA
+        yield described if statement.columns else backend.NO_DATA
 
     def _describe_portal(self, name: str) -> Iterator[bytes]:
         columns = self._portal_columns(name)
-        yield columns.description if columns.names else replies.NO_DATA
+        yield columns.description if columns.names else backend.NO_DATA
 
     def _portal_columns(self, name: str) -> ResultColumns:
         """The columns of a portal, or of a cursor that was declared in SQL: they share their names."""
@@ -339,7 +339,7 @@ class ProtocolSession:
     def _execute_portal(self, portal: Portal, limit: int) -> Iterator[bytes]:
         statement = portal.statement
         if not statement.command:
-            yield replies.EMPTY_QUERY
+            yield backend.EMPTY_QUERY
         elif statement.copy is not None:
             self._start_copy_once(portal)
             yield from self._copy_out(statement.sql, statement.copy, portal.parameters, portal.wishes)
@@ -370,11 +370,11 @@ class ProtocolSession:
                 yield row(rows[portal.at - 1])
             yield from notices
             if limit > 0 and sent == limit and statement.returns_rows:
-                yield replies.PORTAL_SUSPENDED
+                yield backend.PORTAL_SUSPENDED
                 return
             portal.rows = ()  # what was given out is not kept
             portal.at = 0
-            yield replies.command_complete(command_tag(portal.command, sent))
+            yield backend.command_complete(command_tag(portal.command, sent))
 
     def _start_portal(self, portal: Portal, ticket: StatementHandle) -> Iterator[bytes]:
         statement = portal.statement
@@ -415,7 +415,7 @@ class ProtocolSession:
 
     def _report_ready(self) -> Iterator[bytes]:
         yield from self._reported.report_changes()
-        yield replies.ready_for_query(self._exchange.status)
+        yield backend.ready_for_query(self._exchange.status)
 
     def _report_error(self, error: Exception, sql: str | None, offset: int) -> Iterator[bytes]:
         charge = self._exchange.charge_of(error)
@@ -424,4 +424,4 @@ class ProtocolSession:
             self._log(error)
         self._exchange.abort_transaction()
         yield from self._notices.write_error_notice(error, charge)
-        yield replies.error_response(fields)
+        yield backend.error_response(fields)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpsql.errors import DataError, ProgrammingError
-from dpsql.interfaces.pgwire.protocol import backend as replies
+from dpsql.interfaces.pgwire.protocol import backend
 from dpsql.interfaces.pgwire.protocol.encode import TEXT_FORMAT, Encoder, make_encoder
 from dpsql.interfaces.pgwire.protocol.types import SpelledColumn, WireType, column_wire_type
 
@@ -31,7 +31,7 @@ class ResultColumns:
     @property
     def description(self) -> bytes:
         described = zip(self.names, self.types, self.modifiers, self.formats, strict=True)
-        return replies.row_description([replies.FieldDescription(n, t.oid, t.size, m, f) for n, t, m, f in described])
+        return backend.row_description([backend.FieldDescription(n, t.oid, t.size, m, f) for n, t, m, f in described])
 
     def can_represent(self, actual_columns: Sequence[SpelledColumn]) -> bool:
         """Whether values of those types can be told in these: no fraction can as a whole number."""
@@ -62,7 +62,7 @@ def _encoding_type(described: WireType, actual: WireType) -> WireType:
 def _make_data_row_encoder(encoders: Sequence[Encoder]) -> Callable[[Sequence[Any]], bytes]:
     def row(values: Sequence[Any]) -> bytes:
         pairs = zip(encoders, values, strict=True)
-        return replies.data_row([None if value is None else encode(value) for encode, value in pairs])
+        return backend.data_row([None if value is None else encode(value) for encode, value in pairs])
 
     return row
 

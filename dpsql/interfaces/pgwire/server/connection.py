@@ -22,7 +22,7 @@ from typing import TypeVar
 
 from dpsql.errors import Error, InternalError, OperationalError
 from dpsql.interfaces.pgwire.backend_session.notices import error_fields
-from dpsql.interfaces.pgwire.protocol import backend as replies
+from dpsql.interfaces.pgwire.protocol import backend
 from dpsql.interfaces.pgwire.protocol.framing import ProtocolViolation
 from dpsql.interfaces.pgwire.protocol.frontend import (
     CancelRequest,
@@ -277,8 +277,8 @@ class ClientConnection:
             del context.visits[self.process]
             context.databases.remove_client(served)
             raise
-        key = replies.backend_key_data(self.process, self.key)
-        self.link.write(self._talk.make_greeting() + key + replies.ready_for_query("I"))
+        key = backend.backend_key_data(self.process, self.key)
+        self.link.write(self._talk.make_greeting() + key + backend.ready_for_query("I"))
         self._protocol.allow_long_messages()
         context.log.info("connected", user=self.user, database=self.database, address=self.link.address,
                        tls=self.link.tls.version if self.link.tls is not None else None)  # fmt: skip
@@ -418,4 +418,4 @@ def _error_location(error: BaseException) -> str:
 
 def encode_fatal_error(error: Error) -> bytes:
     """An error that ends the connection."""
-    return replies.error_response(error_fields(error, "FATAL"))
+    return backend.error_response(error_fields(error, "FATAL"))

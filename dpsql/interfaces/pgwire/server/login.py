@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from dpsql.base import scram
 from dpsql.errors import AccessDenied, Error, OperationalError
-from dpsql.interfaces.pgwire.protocol import backend as replies
+from dpsql.interfaces.pgwire.protocol import backend
 from dpsql.interfaces.pgwire.protocol.framing import MessageReader, ProtocolViolation
 from dpsql.interfaces.pgwire.protocol.frontend import (
     CancelRequest,
@@ -135,7 +135,7 @@ def encode_negotiation(message: StartupMessage, request: StartupRequest) -> byte
     """What a client is told who asked for more than there is."""
     if message.version[1] == 0 and not request.unknown:
         return b""
-    return replies.negotiate_protocol_version(NEWEST_PROTOCOL, request.unknown)
+    return backend.negotiate_protocol_version(NEWEST_PROTOCOL, request.unknown)
 
 
 async def authenticate_client(
@@ -149,13 +149,13 @@ async def authenticate_client(
     stream.write(encode_negotiation(message, request))
     login = databases.find_login(request.database, request.user)
     channel = scram.ChannelBinding(stream.tls.end_point if stream.tls is not None else None)
-    stream.write(replies.authentication_sasl(channel.mechanisms))
+    stream.write(backend.authentication_sasl(channel.mechanisms))
     try:
         mechanism, first = _read_sasl_initial(await _read_password_message(stream, protocol), channel)
         challenge = scram.create_challenge(
             mechanism, first, channel, login.verifier, login.known, generate_login_nonce()
         )
-        stream.write(replies.authentication_sasl_continue(challenge.text.encode()))
+        stream.write(backend.authentication_sasl_continue(challenge.text.encode()))
         final = _decode_scram_text(await _read_password_message(stream, protocol))
         await _wait_for_attempt(throttle, request.user, stream.address)
         last = challenge.finish_login(final)
@@ -165,7 +165,7 @@ async def authenticate_client(
         throttle.record_failure(request.user, stream.address)
         raise LoginFailed(f'password authentication failed for user "{request.user}"') from None
     throttle.record_success(request.user, stream.address)
-    stream.write(replies.authentication_sasl_final(last.encode()) + replies.AUTHENTICATION_OK)
+    stream.write(backend.authentication_sasl_final(last.encode()) + backend.AUTHENTICATION_OK)
     if login.served is None:
         raise _no_database_error(request, databases)
     return request, login.served

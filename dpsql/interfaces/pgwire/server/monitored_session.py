@@ -14,7 +14,7 @@ from dpsql.errors import EngineFailed, Error, InternalError, QueryCanceled
 from dpsql.interfaces.pgwire.backend_session.notices import encode_structured_notice
 from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolSession
 from dpsql.interfaces.pgwire.backend_session.session_protocol import PreparedStatementInfo
-from dpsql.interfaces.pgwire.protocol import extension as meta
+from dpsql.interfaces.pgwire.protocol import extension
 from dpsql.interfaces.pgwire.protocol.frontend import FrontendMessage
 from dpsql.interfaces.pgwire.server.databases import ServedDatabase
 from dpsql.session.session import Charge, OutputColumn, Parameter, Session, StatementHandle, StatementResult
@@ -139,7 +139,7 @@ class ClientSession:
         if progress in ((0, 0), self._told_progress):
             return b""
         self._told_progress = progress
-        return encode_structured_notice(meta.encode_progress_notice(*progress))
+        return encode_structured_notice(extension.encode_progress_notice(*progress))
 
     def make_greeting(self) -> bytes:
         return self._conversation.make_greeting()
@@ -171,4 +171,4 @@ def open_client_session(
     """A session on the data that all share. Raises what is wrong with the settings that the client connects with."""
     cache = served.get_session_cache(user, settings.get("role", ""))
     session = Session(served.dataset, user, opened_with=settings, memory=cache, process=process)
-    return ClientSession(session, report, log_error, parameters.get(meta.STARTUP_PARAMETER, "").lower() == "on")
+    return ClientSession(session, report, log_error, parameters.get(extension.STARTUP_PARAMETER, "").lower() == "on")

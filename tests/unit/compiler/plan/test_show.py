@@ -8,9 +8,7 @@ from typing import get_args
 
 import pytest
 
-from dpsql.compiler.plan import aggregate as n
-from dpsql.compiler.plan import expressions as e
-from dpsql.compiler.plan import relations as r
+from dpsql.compiler.plan import aggregate, expressions, relations
 from dpsql.compiler.plan.bundles import CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
 from dpsql.compiler.plan.measures import (
     Best,
@@ -40,46 +38,46 @@ from dpsql.schema.domain import Domain
 from dpsql.schema.model import EngineTable, Files
 from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, TEXT, TIMESTAMP, decimal_type
 
-X, Y = e.Column("x", BIGINT), e.Column("y", DOUBLE)
-ONE, TWO = e.Literal(1, BIGINT), e.Literal(2, BIGINT)
-LESS = e.Compare("<", X, ONE)
+X, Y = expressions.Column("x", BIGINT), expressions.Column("y", DOUBLE)
+ONE, TWO = expressions.Literal(1, BIGINT), expressions.Literal(2, BIGINT)
+LESS = expressions.Compare("<", X, ONE)
 
 EXPRESSIONS = {
     "x": X,
-    "'it''s'": e.Literal("it's", TEXT),
-    "null": e.Literal(None, TEXT),
-    "true": e.TRUE,
-    "1.50": e.Literal(Decimal("1.50"), decimal_type(3, 2)),
-    "2024-01-02": e.Literal(dt.date(2024, 1, 2), DATE),
+    "'it''s'": expressions.Literal("it's", TEXT),
+    "null": expressions.Literal(None, TEXT),
+    "true": expressions.TRUE,
+    "1.50": expressions.Literal(Decimal("1.50"), decimal_type(3, 2)),
+    "2024-01-02": expressions.Literal(dt.date(2024, 1, 2), DATE),
     "x < 1": LESS,
-    "(x < 1) and (x is null)": e.And((LESS, e.IsNull(X))),
-    "(x < 1) or (not (x < 1))": e.Or((LESS, e.Not(LESS))),
-    "not (x is null)": e.Not(e.IsNull(X)),
-    "x is null": e.IsNull(X),
-    "x in (1, 2)": e.InList(X, (ONE, TWO)),
-    "x +:wide 1": e.Arithmetic("+", X, ONE, BIGINT),
-    "(x + 1) * 2": e.Arithmetic("*", e.Arithmetic("+", X, ONE, BIGINT, True), TWO, BIGINT, True),
-    "y / 2": e.Arithmetic("/", Y, TWO, DOUBLE),
-    "case when x < 1 then 1 else null end": e.Case(((LESS, ONE),), e.Literal(None, BIGINT), BIGINT),
-    "cast(x as text)": e.Cast(X, TEXT),
-    "abs(x)": e.Call("abs", (X,), BIGINT),
-    "clip(x, -1/2, 3)": e.Clip(X, Fraction(-1, 2), Fraction(3)),
-    "y in steps of 1/2, 0 to 20": e.Quantise(Y, Fraction(1, 2), 0, 20),
-    "$h1": e.HoleValue("h1", Domain(BIGINT)),
-    "x in $h2": e.InHole(X, "h2", Domain(BIGINT)),
+    "(x < 1) and (x is null)": expressions.And((LESS, expressions.IsNull(X))),
+    "(x < 1) or (not (x < 1))": expressions.Or((LESS, expressions.Not(LESS))),
+    "not (x is null)": expressions.Not(expressions.IsNull(X)),
+    "x is null": expressions.IsNull(X),
+    "x in (1, 2)": expressions.InList(X, (ONE, TWO)),
+    "x +:wide 1": expressions.Arithmetic("+", X, ONE, BIGINT),
+    "(x + 1) * 2": expressions.Arithmetic("*", expressions.Arithmetic("+", X, ONE, BIGINT, True), TWO, BIGINT, True),
+    "y / 2": expressions.Arithmetic("/", Y, TWO, DOUBLE),
+    "case when x < 1 then 1 else null end": expressions.Case(((LESS, ONE),), expressions.Literal(None, BIGINT), BIGINT),
+    "cast(x as text)": expressions.Cast(X, TEXT),
+    "abs(x)": expressions.Call("abs", (X,), BIGINT),
+    "clip(x, -1/2, 3)": expressions.Clip(X, Fraction(-1, 2), Fraction(3)),
+    "y in steps of 1/2, 0 to 20": expressions.Quantise(Y, Fraction(1, 2), 0, 20),
+    "$h1": expressions.HoleValue("h1", Domain(BIGINT)),
+    "x in $h2": expressions.InHole(X, "h2", Domain(BIGINT)),
 }
 
 
 @pytest.mark.parametrize(("text", "expr"), EXPRESSIONS.items(), ids=list(EXPRESSIONS))
-def test_expressions_are_written_as_people_write_them(text: str, expr: e.Expr) -> None:
+def test_expressions_are_written_as_people_write_them(text: str, expr: expressions.Expr) -> None:
     assert show_expr(expr) == text
 
 
 def test_every_kind_of_expression_is_shown() -> None:
-    assert {type(expr) for expr in EXPRESSIONS.values()} == set(get_args(e.Expr))
+    assert {type(expr) for expr in EXPRESSIONS.values()} == set(get_args(expressions.Expr))
 
 
-MAD = Statistic((BlockAggregate("a1", "mad", X),), e.Column("a1", DOUBLE))
+MAD = Statistic((BlockAggregate("a1", "mad", X),), expressions.Column("a1", DOUBLE))
 MEASURES: list[tuple[str, Measure]] = [
     (
         "dirichlet_posterior_mean:concentration=1,confidence=19/20 x",
@@ -142,21 +140,23 @@ def test_domains(text: str, domain: Domain) -> None:
     assert show_domain(domain) == text
 
 
-def column(name: str, **changes: object) -> r.ScanColumn:
-    return replace(r.ScanColumn(name, name, BIGINT, Domain(BIGINT), 100, False), **changes)  # type: ignore[arg-type]
+def column(name: str, **changes: object) -> relations.ScanColumn:
+    return replace(relations.ScanColumn(name, name, BIGINT, Domain(BIGINT), 100, False), **changes)  # type: ignore[arg-type]
 
 
-SCAN = r.Scan("t", EngineTable(("main", "t")), (column("x"),), r.UnitId(column("id", is_id=True)), False, frozenset())
-KEYED = r.Project(SCAN, (r.Named("k", X),))
-KEY = r.Field("k", BIGINT)
+SCAN = relations.Scan(
+    "t", EngineTable(("main", "t")), (column("x"),), relations.UnitId(column("id", is_id=True)), False, frozenset()
+)
+KEYED = relations.Project(SCAN, (relations.Named("k", X),))
+KEY = relations.Field("k", BIGINT)
 
 
 def test_a_bound_plan_is_a_tree() -> None:
-    table = r.Table("t", (("x", r.Field("x", BIGINT)),), BIGINT)
-    other = r.Table("u", (("x", r.Field("x_2", BIGINT)),), BIGINT)
-    condition = e.Compare("=", X, e.Column("x_2", BIGINT))
-    rows = r.Filter(r.Join(table, other, r.JoinKind.LEFT, condition), LESS)
-    assert show_plan(n.Aggregate(rows, (r.Named("k", X),), (CountRows(), SumValues(X)))) == (
+    table = relations.Table("t", (("x", relations.Field("x", BIGINT)),), BIGINT)
+    other = relations.Table("u", (("x", relations.Field("x_2", BIGINT)),), BIGINT)
+    condition = expressions.Compare("=", X, expressions.Column("x_2", BIGINT))
+    rows = relations.Filter(relations.Join(table, other, relations.JoinKind.LEFT, condition), LESS)
+    assert show_plan(aggregate.Aggregate(rows, (relations.Named("k", X),), (CountRows(), SumValues(X)))) == (
         "Aggregate by k = x\n"
         "  - count rows\n"
         "  - sum x\n"
@@ -171,15 +171,15 @@ def test_a_rewritten_plan_shows_parts_weights_and_groups() -> None:
     bundles = (
         CountBundle("rows", None, 3),
         CountBundle("c1", X),
-        SumBundle("c2", e.Quantise(X, Fraction(1), 0, 9)),
-        MomentBundle("a", "b", "m", e.Quantise(X, Fraction(1), 0, 9)),
-        MomentBundle("d", "f", None, e.Quantise(X, Fraction(1), 0, 9), null_as=0),
-        VarianceBundle("g", "h", "i", e.Quantise(X, Fraction(1), 0, 9)),
-        CovarianceBundle(tuple("jklopq"), *(e.Quantise(X, Fraction(1), 0, most) for most in (9, 3)), (2, 6)),  # type: ignore[arg-type]
+        SumBundle("c2", expressions.Quantise(X, Fraction(1), 0, 9)),
+        MomentBundle("a", "b", "m", expressions.Quantise(X, Fraction(1), 0, 9)),
+        MomentBundle("d", "f", None, expressions.Quantise(X, Fraction(1), 0, 9), null_as=0),
+        VarianceBundle("g", "h", "i", expressions.Quantise(X, Fraction(1), 0, 9)),
+        CovarianceBundle(tuple("jklopq"), *(expressions.Quantise(X, Fraction(1), 0, most) for most in (9, 3)), (2, 6)),  # type: ignore[arg-type]
     )
-    sums = n.Sum(n.Weigh(KEYED, ("k",), 5, n.Norm.L1), ("k",), bundles)
-    selection = n.CountUnits(KEYED, ("k",), "units", 4, False, True)
-    text = show_plan(n.Gather((KEY,), None, selection, (sums,)))
+    sums = aggregate.Sum(aggregate.Weigh(KEYED, ("k",), 5, aggregate.Norm.L1), ("k",), bundles)
+    selection = aggregate.CountUnits(KEYED, ("k",), "units", 4, False, True)
+    text = show_plan(aggregate.Gather((KEY,), None, selection, (sums,)))
     assert text.splitlines()[:3] == [
         "Gather by k bigint",
         "  - selected k: by units",
@@ -200,19 +200,28 @@ def test_a_rewritten_plan_shows_parts_weights_and_groups() -> None:
 
 
 def test_listed_groups_are_written_out_or_counted() -> None:
-    few = n.Gather((KEY,), n.Listed((n.ListedRows((KEY,), ((1,), (None,))),)), None, ())
+    few = aggregate.Gather((KEY,), aggregate.Listed((aggregate.ListedRows((KEY,), ((1,), (None,))),)), None, ())
     assert "listed k, 2 groups: 1, NULL" in show_plan(few)
-    many = n.Gather((KEY,), n.Listed((n.ListedRows((KEY,), tuple((i,) for i in range(99))),)), None, ())
+    many = aggregate.Gather(
+        (KEY,), aggregate.Listed((aggregate.ListedRows((KEY,), tuple((i,) for i in range(99))),)), None, ()
+    )
     assert "listed k, 99 groups: 0, 1, …, 98" in show_plan(many)
-    assert "listed k, 0 groups" in show_plan(n.Gather((KEY,), n.Listed((n.ListedRows((KEY,), ()),)), None, ()))
+    assert "listed k, 0 groups" in show_plan(
+        aggregate.Gather((KEY,), aggregate.Listed((aggregate.ListedRows((KEY,), ()),)), None, ())
+    )
 
 
 def test_a_scan_shows_how_it_finds_the_unit_and_what_it_does_to_columns() -> None:
-    hop = r.Hop(column("visit"), Files(("a.parquet",), "parquet"), column("id"))
+    hop = relations.Hop(column("visit"), Files(("a.parquet",), "parquet"), column("id"))
     odd = column("x", physical=None, null_group=True, grid=Fraction(1, 2), as_stored=True)
-    scan = r.Scan("t", EngineTable(("t",)), (odd,), r.UnitId(column("patient"), (hop,)), True, frozenset())
+    scan = relations.Scan(
+        "t", EngineTable(("t",)), (odd,), relations.UnitId(column("patient"), (hop,)), True, frozenset()
+    )
     assert show_plan(scan).splitlines() == [
         "Scan t (unit visit -> a.parquet.id, patient, one row per unit)",
         "  - x, bigint, cast from an unknown type, NULL is a group, grid 1/2, as stored",
     ]
-    assert show_plan(r.Scan("t", EngineTable(("t",)), (), None, False, frozenset())) == "Scan t (each row is a unit)"
+    assert (
+        show_plan(relations.Scan("t", EngineTable(("t",)), (), None, False, frozenset()))
+        == "Scan t (each row is a unit)"
+    )

@@ -13,7 +13,7 @@ import pytest
 import dpsql
 from dpsql.errors import AccessDenied, InterfaceError, InvalidParameter, SchemaError, StaleData
 from dpsql.interfaces.dbapi.background_open import BackgroundConnection, open_in_background
-from dpsql.session import preload as parts
+from dpsql.session import preload
 from dpsql.session.status_preview import preview_status
 
 COUNT = "SELECT COUNT(*) FROM patients"
@@ -116,7 +116,7 @@ def test_who_leaves_meanwhile_waits_for_one_part_at_most(path: Path, monkeypatch
         time.sleep(0.2)
         return sys.modules["dpsql"]
 
-    monkeypatch.setattr(parts, "import_module", slow)
+    monkeypatch.setattr(preload, "import_module", slow)
     soon = open_in_background(path, "ana")
     soon.start_opening()
     soon.close()

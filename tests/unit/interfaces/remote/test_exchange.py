@@ -21,13 +21,11 @@ import dpsql
 from dpsql import errors
 from dpsql.amounts import NO_CHARGE, CellError, Charge
 from dpsql.errors import Span
-from dpsql.interfaces.pgwire.protocol import backend as replies
-from dpsql.interfaces.pgwire.protocol import client_codec as client
-from dpsql.interfaces.pgwire.protocol import extension as meta
+from dpsql.interfaces.pgwire.protocol import backend, client_codec, extension
 from dpsql.interfaces.pgwire.protocol.encode import make_encoder
 from dpsql.interfaces.pgwire.protocol.frontend import Bind, FrontendDecoder, Parse
 from dpsql.interfaces.pgwire.protocol.types import column_wire_type
-from dpsql.interfaces.remote import connection as link_room
+from dpsql.interfaces.remote import connection
 from dpsql.interfaces.remote.connection import ServerConnection
 from dpsql.interfaces.remote.errors import read_error
 from dpsql.interfaces.remote.login import LoginResult
@@ -50,8 +48,8 @@ class Stage:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         here, self.there = socket.socketpair()
-        login = LoginResult(meta.ServerInfo("1", "clinic", "ana"), 7, b"keys")
-        monkeypatch.setattr(link_room, "log_in_to_server", lambda *_: login)
+        login = LoginResult(extension.ServerInfo("1", "clinic", "ana"), 7, b"keys")
+        monkeypatch.setattr(connection, "log_in_to_server", lambda *_: login)
         self.link = ServerConnection(ADDRESS, OpenedSocket(here))
         self.session = RemoteSession(self.link)
         self.heard: list[bytes] = []
@@ -61,7 +59,7 @@ class Stage:
 
         def play() -> None:
             data = b""
-            while not data.endswith(client.SYNC):
+            while not data.endswith(client_codec.SYNC):
                 if not (more := self.there.recv(65536)):
                     return
                 data += more
@@ -87,11 +85,13 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     stage.there.close()
 
 
-READY = replies.ready_for_query("I")
+READY = backend.ready_for_query("I")
 
 
 def notice(detail: str) -> bytes:
-    return replies.notice_response({"S": "NOTICE", "C": meta.NOTICE_SQLSTATE, "M": meta.NOTICE_MESSAGE, "D": detail})
+    return backend.notice_response(
+        {"S": "NOTICE", "C": extension.NOTICE_SQLSTATE, "M": extension.NOTICE_MESSAGE, "D": detail}
+    )
 
 
 COLUMNS = (
@@ -111,15 +111,15 @@ ANSWER = StatementResult(
 def sent(answer: StatementResult, charge: Charge = CHARGE) -> list[bytes]:
     encoders = [make_encoder(column_wire_type(column)[0], 0) for column in answer.columns]
     rows = [
-        replies.data_row([encode(value) for encode, value in zip(encoders, row, strict=True)]) for row in answer.rows
+        backend.data_row([encode(value) for encode, value in zip(encoders, row, strict=True)]) for row in answer.rows
     ]
-    told = [notice(text) for text in meta.encode_answer_notices(answer, charge, "60 %")]
-    return [*rows, *told, replies.command_complete(f"{answer.command} {len(rows)}")]
+    told = [notice(text) for text in extension.encode_answer_notices(answer, charge, "60 %")]
+    return [*rows, *told, backend.command_complete(f"{answer.command} {len(rows)}")]
 
 
 def test_an_answer_comes_back_as_it_was(stage: Stage) -> None:
     """Its error bars and its lists in several notices, exactly; and what was charged, to the last bit."""
-    assert len(list(meta.encode_answer_notices(ANSWER, CHARGE, None))) > 5
+    assert len(list(extension.encode_answer_notices(ANSWER, CHARGE, None))) > 5
     stage.plays(*sent(ANSWER), READY)
     answer = stage.session.execute("SELECT 1")
     assert answer == ANSWER
@@ -150,13 +150,13 @@ def test_what_is_sent(stage: Stage) -> None:
     assert bind.values == (b"'; DROP TABLE x --", b"7", b"1180591620717411303424", b"1.5", b"1e-07", b"2.50", None,
                            b"t", b"2020-01-02")  # fmt: skip
     for name in (parse.name, bind.portal, bind.statement):
-        assert meta.decode_statement_name(name) == meta.StatementOptions((("epsilon", "0.1"),), free=True)
+        assert extension.decode_statement_name(name) == extension.StatementOptions((("epsilon", "0.1"),), free=True)
 
 
 def test_an_error_and_then_another_statement(stage: Stage) -> None:
     error = errors.NotPrivate("this would return single private rows", detail="One row.", span=Span(7, 8))
     fields = {"S": "ERROR", "C": "0A000", "M": error.message, "D": "One row. It was charged.", "P": "8", "H": "Sum."}
-    stage.plays(notice(meta.encode_error_notice(error, CHARGE)), replies.error_response(fields), READY)
+    stage.plays(notice(extension.encode_error_notice(error, CHARGE)), backend.error_response(fields), READY)
     with pytest.raises(errors.NotPrivate) as caught:
         stage.session.execute("SELECT * FROM visits")
     found = caught.value
@@ -191,7 +191,7 @@ def test_a_connection_that_is_lost_says_so_and_asks_nothing_again(stage: Stage) 
 
 def test_what_a_server_says_before_it_hangs_up(stage: Stage) -> None:
     fields = {"S": "FATAL", "C": "57P01", "M": "terminating connection due to administrator command"}
-    stage.plays(replies.error_response(fields), hang_up=True)
+    stage.plays(backend.error_response(fields), hang_up=True)
     with pytest.raises(dpsql.OperationalError, match="administrator") as caught:
         stage.session.execute("SELECT 1")
     assert caught.value.sqlstate == "57P01" and stage.session.lost
@@ -204,8 +204,8 @@ HUGE = json.dumps({"columns": [], "command": "SELECT", "left": None, "notices": 
     "said",
     [
         b"!\0\0\0\4", b"T\xff\xff\xff\xff", b"D\0\0\0\6\0\1", notice("no JSON"), notice('{"bars": [1], "column": 0}'),
-        notice('{"progress": [1]}'), notice(HUGE) + replies.command_complete("SELECT 1"), notice("[" * 100_000),
-        replies.AUTHENTICATION_OK, notice('{"charge": {"epsilon": "many"}}'),
+        notice('{"progress": [1]}'), notice(HUGE) + backend.command_complete("SELECT 1"), notice("[" * 100_000),
+        backend.AUTHENTICATION_OK, notice('{"charge": {"epsilon": "many"}}'),
         b"N" + (100 << 20).to_bytes(4, "big"), b"D" + (2**31 - 1).to_bytes(4, "big"),  # nobody waits for so much
     ],
 )  # fmt: skip
@@ -219,7 +219,7 @@ def test_a_server_that_makes_no_sense_is_left(stage: Stage, said: bytes) -> None
 def test_what_a_server_says_of_rows_takes_no_memory() -> None:
     """A notice of some kilobytes: rows and columns are counted in memory only when they have come."""
     columns = [["c", None, "T"]] * 2_000
-    told = meta.StatementMetadata()
+    told = extension.StatementMetadata()
     tracemalloc.start()
     try:
         told.add_notice(json.dumps({**json.loads(HUGE), "columns": columns, "rows": 10**5}))
@@ -248,7 +248,7 @@ def test_a_login_that_drips_ends_in_time() -> None:
     def drip() -> None:
         with suppress(OSError):
             while not gone.wait(0.05):
-                there.sendall(replies.parameter_status("a", "b"))
+                there.sendall(backend.parameter_status("a", "b"))
 
     dripping = threading.Thread(target=drip, daemon=True)
     dripping.start()
@@ -266,7 +266,7 @@ def test_a_login_that_drips_ends_in_time() -> None:
 
 def test_rows_of_another_width_are_no_answer(stage: Stage) -> None:
     one = replace(ANSWER, rows=ANSWER.rows[:1], errors=ANSWER.errors[:1])
-    stage.plays(replies.data_row([b"1"]), *sent(one)[1:], READY)
+    stage.plays(backend.data_row([b"1"]), *sent(one)[1:], READY)
     with pytest.raises(dpsql.OperationalError, match="another form"):
         stage.session.execute("SELECT 1")
 
@@ -276,7 +276,7 @@ def test_a_closed_connection(stage: Stage) -> None:
     stage.session.close()
     with pytest.raises(dpsql.OperationalError):
         stage.session.execute("SELECT 1")
-    assert stage.there.recv(100) == client.TERMINATE
+    assert stage.there.recv(100) == client_codec.TERMINATE
 
 
 # --- cancel ----------------------------------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ def test_progress(stage: Stage) -> None:
 
     def play() -> None:
         stage.there.recv(65536)
-        stage.there.sendall(notice(meta.encode_progress_notice(1, 3)))
+        stage.there.sendall(notice(extension.encode_progress_notice(1, 3)))
         while stage.session.progress == (0, 0):
             pass
         seen.append(stage.session.progress)
@@ -375,4 +375,4 @@ def test_an_error_in_another_text() -> None:
 
 def test_the_name_of_a_class_that_is_none_counts_nothing() -> None:
     for name in ("Warning", "Span", "Exception", "nosuch"):
-        assert type(read_error({"C": "53400"}, meta.StatementMetadata(error=name))) is errors.BudgetExceeded
+        assert type(read_error({"C": "53400"}, extension.StatementMetadata(error=name))) is errors.BudgetExceeded

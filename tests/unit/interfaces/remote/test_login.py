@@ -7,12 +7,10 @@ from collections.abc import Sequence
 import pytest
 
 import dpsql
-from dpsql.base import scram as server
+from dpsql.base import scram
 from dpsql.base.scram import ClientChannelBinding, ScramClient, ServerNotProven, make_verifier
 from dpsql.errors import AccessDenied
-from dpsql.interfaces.pgwire.protocol import backend as replies
-from dpsql.interfaces.pgwire.protocol import client_codec as client
-from dpsql.interfaces.pgwire.protocol import extension as meta
+from dpsql.interfaces.pgwire.protocol import backend, client_codec, extension
 from dpsql.interfaces.pgwire.protocol.client_codec import (
     Authentication,
     BackendReply,
@@ -25,8 +23,10 @@ from dpsql.interfaces.remote.login import LoginResult, log_in_to_server
 from dpsql.interfaces.remote.url import ServerAddress
 
 ADDRESS = ServerAddress("h", 5433, "clinic", "ana", "pencil", settings={"epsilon": "0.5", "user": "eve"})
-HELLO = ParameterStatus(meta.SERVER_STATUS, meta.encode_server_info(meta.ServerInfo("1.0", "clinic", "ana")))
-READY = (HELLO, client.BackendKeyData(7, b"keys"), ReadyForQuery("I"))
+HELLO = ParameterStatus(
+    extension.SERVER_STATUS, extension.encode_server_info(extension.ServerInfo("1.0", "clinic", "ana"))
+)
+READY = (HELLO, client_codec.BackendKeyData(7, b"keys"), ReadyForQuery("I"))
 
 
 def told(script: Sequence[BackendReply], address: ServerAddress = ADDRESS) -> tuple[LoginResult, list[bytes]]:
@@ -63,8 +63,8 @@ class Real:
     def _challenge(self) -> BackendReply:
         _, _, first = self._body().partition(b"\0")
         verifier = make_verifier(self._password, b"salt salt")
-        self._made = server.create_challenge(
-            "SCRAM-SHA-256", first[4:].decode(), server.ChannelBinding(), verifier, True, "more"
+        self._made = scram.create_challenge(
+            "SCRAM-SHA-256", first[4:].decode(), scram.ChannelBinding(), verifier, True, "more"
         )
         return Authentication(11, self._made.text.encode())
 
@@ -80,7 +80,7 @@ def log_in(real: Real) -> LoginResult:
 def test_a_login() -> None:
     real = Real()
     login = log_in(real)
-    assert login == LoginResult(meta.ServerInfo("1.0", "clinic", "ana"), 7, b"keys")
+    assert login == LoginResult(extension.ServerInfo("1.0", "clinic", "ana"), 7, b"keys")
     assert b"pencil" not in b"".join(real.sent)
 
 
@@ -155,7 +155,7 @@ def test_a_wrong_password() -> None:
     "behind",
     [
         (ParameterStatus("server_version", "16.2"), ReadyForQuery("I")),
-        (ParameterStatus(meta.SERVER_STATUS, "{}"), ParameterStatus("server_version", "16.2"), ReadyForQuery("I")),
+        (ParameterStatus(extension.SERVER_STATUS, "{}"), ParameterStatus("server_version", "16.2"), ReadyForQuery("I")),
     ],
 )
 def test_a_server_that_is_none_of_ours(behind: Sequence[BackendReply]) -> None:
@@ -171,6 +171,6 @@ def test_what_is_wrong_after_the_login() -> None:
 
 
 def test_replies_of_our_own_server_are_read() -> None:
-    found = client.BackendDecoder()
-    found.receive_data(replies.parameter_status(meta.SERVER_STATUS, HELLO.value))
+    found = client_codec.BackendDecoder()
+    found.receive_data(backend.parameter_status(extension.SERVER_STATUS, HELLO.value))
     assert found.next_reply() == HELLO

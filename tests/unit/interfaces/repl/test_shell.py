@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from dpsql.errors import Error, InterfaceError, InvalidParameter, InvalidSyntax, UnknownColumn, UnknownTable
-from dpsql.interfaces.repl import run_meta_command as meta
+from dpsql.interfaces.repl import run_meta_command
 from dpsql.interfaces.repl.meta_commands import COMMANDS_BY_NAME, META_COMMANDS
 from dpsql.interfaces.repl.run_meta_command import ShellExit
 
@@ -24,7 +24,9 @@ def charges(typed) -> int:
 
 
 def test_every_command_is_done_by_something():
-    assert meta.META_COMMAND_ACTIONS.keys() == COMMANDS_BY_NAME.keys() and len(COMMANDS_BY_NAME) == len(META_COMMANDS)
+    assert run_meta_command.META_COMMAND_ACTIONS.keys() == COMMANDS_BY_NAME.keys() and len(COMMANDS_BY_NAME) == len(
+        META_COMMANDS
+    )
 
 
 def test_help_names_every_command(typed):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dpsql.interfaces.display.terminal import Screen
-from dpsql.interfaces.repl import shell as pager
+from dpsql.interfaces.repl import shell
 
 LONG = [f"line {n}" for n in range(30)]
 
@@ -25,15 +25,15 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], dict[str, Any]
     """What is run, in place of running it, on a screen of 24 lines."""
     found: list[tuple[list[str], dict[str, Any]]] = []
     monkeypatch.setattr(subprocess, "run", lambda command, **how: found.append((command, how)))
-    monkeypatch.setattr(pager.shutil, "get_terminal_size", lambda: os.terminal_size((80, 24)))
+    monkeypatch.setattr(shell.shutil, "get_terminal_size", lambda: os.terminal_size((80, 24)))
     for name in ("DPSQL_PAGER", "PAGER", "LESS"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(pager.shutil, "which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr(shell.shutil, "which", lambda name: f"/bin/{name}")
     return found
 
 
 def paged(lines: list[str], out: io.StringIO) -> str:
-    pager.page_lines(lines, Screen(out, io.StringIO()))
+    shell.page_lines(lines, Screen(out, io.StringIO()))
     return out.getvalue()
 
 
@@ -89,5 +89,5 @@ def test_a_pager_that_is_not_there_or_is_left(
 
 
 def test_without_less_lines_are_printed(ran: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pager.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shell.shutil, "which", lambda name: None)
     assert paged(LONG, Terminal()).splitlines() == LONG and ran == []

@@ -30,7 +30,7 @@ from dpsql.ledger.loss_checker.checker import (
     recompute_loss,
     truncated_laplace_tail,
 )
-from dpsql.privacy import partition_selection as selections
+from dpsql.privacy import partition_selection
 from dpsql.privacy.audit_record import NoisedColumns, write_release_record
 from dpsql.privacy.exponential import (
     ChangedElements,
@@ -55,7 +55,7 @@ from dpsql.privacy.score_selection import (
     score_loss,
 )
 from dpsql.schema.model import Resolved
-from tests.support import loss_checker as checking
+from tests.support import loss_checker
 
 PACKAGE = Path(checker.__file__).parent.parent
 
@@ -78,7 +78,7 @@ def more(units: int) -> Any:
 
 
 def agree(charged: Loss, record: str) -> None:
-    checking.agree(charged, recompute_loss(record))
+    loss_checker.agree(charged, recompute_loss(record))
 
 
 def caught(charged: Loss, record: str) -> None:
@@ -110,7 +110,7 @@ def chosen(draw: st.DrawFn) -> Selection:
     make = draw(st.sampled_from(["optimal", "laplace", "gaussian", "weighted"]))
     if make in ("optimal", "laplace"):
         rho = scale_from_square(reach.l2_squared / (2 * rho))
-    made: Selection = getattr(selections, f"_calibrate_{make}")(rho, delta, reach)
+    made: Selection = getattr(partition_selection, f"_calibrate_{make}")(rho, delta, reach)
     return made
 
 
@@ -160,8 +160,8 @@ def test_selections_that_calibration_prefers(
 ) -> None:
     how: dict[str, Any] = {"l0": l0, "group_size": group_size, "change_one": change_one}
     for selection in (
-        selections.calibrate_selection_by_rho(rho, delta, **how),
-        selections.calibrate_selection_by_epsilon(epsilon, delta, delta, **how),
+        partition_selection.calibrate_selection_by_rho(rho, delta, **how),
+        partition_selection.calibrate_selection_by_epsilon(epsilon, delta, delta, **how),
     ):
         agree(selection.loss, write_release_record([], selection))
 

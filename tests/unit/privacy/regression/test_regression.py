@@ -17,9 +17,9 @@ from dpsql.ledger.loss_checker.studies import (
     output_perturbation_loss,
     read_mass,
 )
-from dpsql.privacy import weighted_rows as tally_room
+from dpsql.privacy import weighted_rows
 from dpsql.privacy.noise import Gaussian, Laplace
-from dpsql.privacy.regression import output_perturbation as regression_room
+from dpsql.privacy.regression import output_perturbation
 from dpsql.privacy.regression.features import CategoricalAxis, FeatureDesign, NumericAxis, sqrt_rounded_up
 from dpsql.privacy.regression.logistic_solver import (
     TOLERANCE,
@@ -283,8 +283,8 @@ def test_models_are_close_where_the_budget_is_large() -> None:
 
 @pytest.fixture
 def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tally_room, "CHUNK_ROWS", 4)
-    monkeypatch.setattr(regression_room, "MAX_CACHED_COMPONENTS", 0)
+    monkeypatch.setattr(weighted_rows, "CHUNK_ROWS", 4)
+    monkeypatch.setattr(output_perturbation, "MAX_CACHED_COMPONENTS", 0)
 
 
 @pytest.mark.parametrize("study", ALL, ids=lambda study: study.kind)

@@ -23,8 +23,7 @@ from dpsql.session.artifacts.synthetic_table import (
     sample_to_array,
     shrink_codes,
 )
-from dpsql.session.postprocess import sandbox
-from dpsql.session.postprocess import worker_pool as apart
+from dpsql.session.postprocess import sandbox, worker_pool
 from dpsql.session.postprocess.arrays import ArrayTable, DictionaryColumn, NumericColumn
 from dpsql.session.postprocess.release_tables import bin_to_value
 from dpsql.types import (
@@ -178,7 +177,7 @@ def test_arrays_are_gone_with_their_statement() -> None:
 
 
 def test_a_child_reads_arrays() -> None:
-    children = apart.WorkerPool(max_workers=1, max_idle=1)
+    children = worker_pool.WorkerPool(max_workers=1, max_idle=1)
     try:
         found = children.run_query("SELECT COUNT(*), COUNT(c3), MAX(n) FROM s", [many()], 30)
         assert found.rows == [(100_000, 80_000, 99_999)]

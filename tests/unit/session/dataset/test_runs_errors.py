@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsql.engines import duckdb as duckdb_engine
+from dpsql.engines import duckdb
 from dpsql.engines.base import ENGINE_FAILED, ENGINE_FAILED_HINT
 from dpsql.errors import EngineFailed, QueryCanceled
 from dpsql.privacy.exact import Exact
@@ -72,9 +72,9 @@ def test_from_an_error_no_row_can_be_reached(
 
     match fails:
         case "in the driver":
-            monkeypatch.setattr(duckdb_engine, "column_types_of", fail)
+            monkeypatch.setattr(duckdb, "column_types_of", fail)
         case "in reading":
-            monkeypatch.setattr(duckdb_engine, "_to_cells", fail)
+            monkeypatch.setattr(duckdb, "_to_cells", fail)
         case "in the noise":
             gated.session.sampler = type("Broken", (Silence,), {"gaussian": lambda self, n, sigma: fail(n)})()
         case "in the store":

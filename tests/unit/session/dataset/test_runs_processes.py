@@ -22,7 +22,7 @@ from dpsql.errors import EngineFailed, QueryCanceled
 from dpsql.ledger.base import Account, Binding, ChargedStatement, ReleaseRequest
 from dpsql.ledger.ledger import SqlLedger
 from dpsql.privacy.loss import Loss
-from dpsql.session.dataset import runs as runs_room
+from dpsql.session.dataset import runs as runs_module
 from dpsql.session.dataset.dataset import open_dataset
 from dpsql.session.dataset.runs import Runs, StatementHandle
 from dpsql.session.session import Session
@@ -70,9 +70,9 @@ def gate() -> Iterator[threading.Event]:
 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs_room, "LEASE_SECONDS", 0.5)
-    monkeypatch.setattr(runs_room, "HEARTBEAT_SECONDS", 0.1)
-    monkeypatch.setattr(runs_room, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(runs_module, "LEASE_SECONDS", 0.5)
+    monkeypatch.setattr(runs_module, "HEARTBEAT_SECONDS", 0.1)
+    monkeypatch.setattr(runs_module, "POLL_SECONDS", 0.02)
 
 
 def test_one_runs_and_the_other_waits_for_it(books: SqlLedger, gate: threading.Event, brief: None) -> None:
@@ -81,7 +81,7 @@ def test_one_runs_and_the_other_waits_for_it(books: SqlLedger, gate: threading.E
     asked = [in_thread(lambda: Runs().run_release(one, job(), ANA, StatementHandle()))]
     until(lambda: one.runs)
     asked.append(in_thread(lambda: Runs().run_release(other, job(), BOB, StatementHandle())))
-    time.sleep(3 * runs_room.LEASE_SECONDS)
+    time.sleep(3 * runs_module.LEASE_SECONDS)
     assert other.runs == 0 and not asked[1][1]
     gate.set()
     for thread, _ in asked:
@@ -111,7 +111,7 @@ def test_a_failure_is_reported_where_it_happened_and_the_other_runs_itself(
     books: SqlLedger, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At once: a lease that was ended is not waited for."""
-    monkeypatch.setattr(runs_room, "LEASE_SECONDS", 10 * PATIENCE)
+    monkeypatch.setattr(runs_module, "LEASE_SECONDS", 10 * PATIENCE)
     one, other = Data(lambda: gate.wait(PATIENCE) and raises(EngineFailed("x"))(), books=books), Data(books=books)
     asked = [in_thread(lambda: Runs().run_release(one, job(), ANA, StatementHandle()))]
     until(lambda: one.runs)

@@ -23,7 +23,7 @@ from dpsql.ledger.base import Account, Binding, Entitlement, Receipt
 from dpsql.ledger.open import open_ledger
 from dpsql.privacy.exact import Exact
 from dpsql.privacy.loss import NO_LOSS
-from dpsql.session.dataset import runs as runs_room
+from dpsql.session.dataset import runs as runs_module
 from dpsql.session.dataset.dataset import open_dataset
 from dpsql.session.dataset.runs import DETACHED_HINT, MAX_RUNS, QUEUED_HINT, Clock, Runs, StatementHandle
 from dpsql.session.session import Session
@@ -178,7 +178,7 @@ def test_failures_of_a_run_that_two_connections_joined_are_counted_once(shop: Sh
         asked = [in_thread(lambda: one.execute(COUNT))]
         until(lambda: shop.began)
         asked.append(in_thread(lambda: other.execute(COUNT)))
-        until(lambda: len(next(iter(runs_room._registry.runs.values())).followed) == 2)
+        until(lambda: len(next(iter(runs_module._registry.runs.values())).followed) == 2)
         shop.gate.set()
         for thread, got in asked:
             thread.join(PATIENCE)
@@ -218,7 +218,7 @@ def test_nothing_is_kept_of_runs_that_have_ended(shop: Shop) -> None:
     session = shop.session()
     session.execute(COUNT)
     session.dataset.close()
-    assert not any(session.dataset.runs in run.followed for run in runs_room._registry.runs.values())
+    assert not any(session.dataset.runs in run.followed for run in runs_module._registry.runs.values())
 
 
 # --- a forked child --------------------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def test_a_forked_child_waits_for_no_run_of_its_parent(
     spills = list(tmp_path.glob("dpsql-spill-*"))
     shop.leave(session)
     if locked:
-        runs_room._registry.changed.acquire()
+        runs_module._registry.changed.acquire()
     child = os.fork()
     if child == 0:  # nothing of pytest may run here
         status = 1
@@ -245,7 +245,7 @@ def test_a_forked_child_waits_for_no_run_of_its_parent(
         finally:
             os._exit(status)
     if locked:
-        runs_room._registry.changed.release()
+        runs_module._registry.changed.release()
     ended: list[Any] = []
 
     def has_ended() -> bool:
@@ -317,11 +317,11 @@ def test_what_is_stored_or_under_way_needs_no_room(crowd: Crowd) -> None:
         runs.admit_runs(
             [Entitlement(1, b"stored", False, NO_LOSS, (), PAID), Entitlement(2, None, True, NO_LOSS, (), PAID)]
         )
-    runs_room._registry.runs["a", 2] = runs_room._Run(0)
+    runs_module._registry.runs["a", 2] = runs_module._Run(0)
     try:
         runs.admit_runs([Entitlement(2, None, True, NO_LOSS, (), PAID)])
     finally:
-        del runs_room._registry.runs["a", 2]
+        del runs_module._registry.runs["a", 2]
     assert data.runs == 0
 
 
@@ -341,11 +341,11 @@ def test_the_room_that_is_seen_follows_the_grid() -> None:
     """Else how many may still run would tell that a run has ended, before that is shown."""
     held, data = threading.Event(), FakeData()
     runs = Runs(Fraction(1), Clock(sleep=lambda seconds: held.wait(PATIENCE) and None))
-    before = len(runs_room._registry.runs)
+    before = len(runs_module._registry.runs)
     thread, _ = in_thread(lambda: runs.run_release(data, job(), ANA, StatementHandle()))
     until(lambda: data.bodies)
-    assert len(runs_room._registry.runs) == before + 1
+    assert len(runs_module._registry.runs) == before + 1
     held.set()
     thread.join(PATIENCE)
     runs.wait_until_idle(PATIENCE)
-    assert len(runs_room._registry.runs) == before
+    assert len(runs_module._registry.runs) == before

@@ -22,8 +22,7 @@ from dpsql.errors import (
     Unsupported,
 )
 from dpsql.session.dataset.dataset import open_dataset
-from dpsql.session.mechanisms import interaction
-from dpsql.session.mechanisms import registry as named
+from dpsql.session.mechanisms import interaction, registry
 from dpsql.session.session import Session, StatementHandle
 from dpsql.types import BIGINT, DOUBLE, TEXT
 from tests.support.controlled_runs import PATIENCE, GatedShop, gated_shop, in_thread, until
@@ -253,7 +252,7 @@ def test_names(session: Session) -> None:
 
 
 def test_their_number_is_bounded(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(named, "MAX_MECHANISMS", 2)
+    monkeypatch.setattr(registry, "MAX_MECHANISMS", 2)
     session.execute(BUSY)
     session.execute(HOLDOUT)
     with pytest.raises(LimitExceeded):

@@ -17,7 +17,7 @@ from dpsql.compiler.catalog.tables import SESSION_ROWS, rows_of_relation
 from dpsql.compiler.catalog.variables import Variables
 from dpsql.errors import Error, InternalError, LimitExceeded, OperationalError, UnknownFunction, UnknownTable
 from dpsql.schema.model import Schema
-from dpsql.session.postprocess import catalog_sandbox as database
+from dpsql.session.postprocess import catalog_sandbox
 from dpsql.session.reflection import named_functions
 from tests.support.catalog_compare import shown
 
@@ -33,14 +33,14 @@ def lab() -> Schema:
 def ask(lab: Schema, sql: str, *parameters: str | int, who: Identity = ANA) -> list[tuple[object, ...]]:
     query = read_catalog_query(sql, parameters, lab, who, NOW)
     assert query is not None, "no statement about the catalog"
-    return database.run_catalog_query(lab, query, 20).rows
+    return catalog_sandbox.run_catalog_query(lab, query, 20).rows
 
 
 def types(lab: Schema, sql: str) -> list[str]:
     query = read_catalog_query(sql, (), lab, ANA, NOW)
     assert query is not None
-    told = [column.spelling for column in database.describe_catalog_query(lab, query)]
-    assert told == [column.spelling for column in database.run_catalog_query(lab, query, 20).columns]
+    told = [column.spelling for column in catalog_sandbox.describe_catalog_query(lab, query)]
+    assert told == [column.spelling for column in catalog_sandbox.run_catalog_query(lab, query, 20).columns]
     return told
 
 
@@ -203,8 +203,8 @@ def test_the_database_is_locked_and_unchanging(lab: Schema) -> None:
     for sql in ("CREATE TABLE main.x (a INTEGER)", "DELETE FROM main.pg_class", "SELECT 1; SELECT 2", "PRAGMA version",
                 "SET threads = 4", "ATTACH ':memory:' AS x", "COPY main.pg_class TO '/tmp/x.csv'"):  # fmt: skip
         with pytest.raises(InternalError, match="one SELECT"):
-            database.run_catalog_query(lab, CatalogQuery(sql, ()), 1)
-    connection = database._DATABASES.get_instance(lab)
+            catalog_sandbox.run_catalog_query(lab, CatalogQuery(sql, ()), 1)
+    connection = catalog_sandbox._DATABASES.get_instance(lab)
     for sql in (
         "SET threads = 4",
         "SELECT * FROM read_text('/etc/hostname')",
@@ -223,9 +223,9 @@ def test_time_rows_and_depth_are_limited(lab: Schema, monkeypatch: pytest.Monkey
             f"SELECT count(*) FROM {four} WHERE a0.attname || a3.attname = 'x'", (), lab, ANA, NOW
         )
         assert query is not None
-        database.run_catalog_query(lab, query, 0.2)
+        catalog_sandbox.run_catalog_query(lab, query, 0.2)
     assert raised.value.sqlstate == "57014" and time.monotonic() - started < 12
-    monkeypatch.setattr(database, "MAX_ROWS", 10)
+    monkeypatch.setattr(catalog_sandbox, "MAX_ROWS", 10)
     with pytest.raises(LimitExceeded):
         ask(lab, "SELECT * FROM pg_attribute")
     with pytest.raises(LimitExceeded):
@@ -260,7 +260,7 @@ def test_functions_that_can_be_named_are_in_pg_proc(lab: Schema) -> None:
 
 def test_every_listed_function_is_there(lab: Schema) -> None:
     """Each target is a macro, or a function of DuckDB."""
-    connection = database._DATABASES.get_instance(lab)
+    connection = catalog_sandbox._DATABASES.get_instance(lab)
     sql = "SELECT DISTINCT function_name FROM duckdb_functions()"
     known = {str(name) for (name,) in connection.cursor().execute(sql).fetchall()}
     special = {"coalesce", "unnest"}

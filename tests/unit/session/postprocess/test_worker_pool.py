@@ -22,8 +22,7 @@ from dpsql.base.cancellation import StatementHandle, statement_scope
 from dpsql.errors import DataError, Error, LimitExceeded, OperationalError
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Schema
-from dpsql.session.postprocess import catalog_sandbox as database
-from dpsql.session.postprocess import sandbox, worker_pool
+from dpsql.session.postprocess import catalog_sandbox, sandbox, worker_pool
 from dpsql.session.postprocess.catalog_sandbox import CatalogRequest
 from dpsql.session.postprocess.sandbox import ReleasedTable
 from dpsql.session.postprocess.worker_pool import WorkerPool
@@ -238,10 +237,14 @@ def schema(tmp_path: Path) -> Schema:
 
 
 def test_a_child_answers_about_the_catalog_as_it_is_answered_here(children: WorkerPool, schema: Schema) -> None:
-    here = database.run_catalog_in_process(schema, NAMES, 10)
+    here = catalog_sandbox.run_catalog_in_process(schema, NAMES, 10)
     for _ in range(2):
         assert children.run_catalog(schema, NAMES, 10) == here
-    assert children.describe_catalog(schema, NAMES) == database.describe_catalog_in_process(schema, NAMES) == here[0]
+    assert (
+        children.describe_catalog(schema, NAMES)
+        == catalog_sandbox.describe_catalog_in_process(schema, NAMES)
+        == here[0]
+    )
     assert [row[1] for row in here[1]] == ["pg_class", "t"]
     with pytest.raises(Error) as caught:
         children.run_catalog(schema, CatalogRequest("SELECT nothing FROM main.pg_class", (("nothing", None),)), 10)

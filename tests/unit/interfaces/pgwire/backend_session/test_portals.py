@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import OperationalError
-from dpsql.interfaces.pgwire.backend_session import portals as held
+from dpsql.interfaces.pgwire.backend_session import portals
 from dpsql.interfaces.pgwire.backend_session.copy import make_line_writer
 from dpsql.interfaces.pgwire.backend_session.portals import Portal, PortalStore, WireStatement
 from dpsql.interfaces.pgwire.backend_session.results import ResultColumns
-from dpsql.interfaces.pgwire.protocol import client_codec as client
+from dpsql.interfaces.pgwire.protocol import client_codec
 from dpsql.interfaces.pgwire.protocol.frontend import Bind, Close, Execute, FrontendMessage, Parse, SimpleQuery, Sync
 from dpsql.interfaces.pgwire.server.monitored_session import ClientSession
 from dpsql.session.session import OutputColumn
@@ -29,20 +29,20 @@ def talk(tmp_path: Path) -> Iterator[ClientSession]:
     reference.close()
 
 
-def say(talk: ClientSession, *messages: FrontendMessage) -> list[client.BackendReply]:
-    found = client.BackendDecoder()
+def say(talk: ClientSession, *messages: FrontendMessage) -> list[client_codec.BackendReply]:
+    found = client_codec.BackendDecoder()
     for message in messages:
         for data in talk.handle_message(message):
             found.receive_data(data)
     return list(iter(found.next_reply, None))
 
 
-def states(replies: list[client.BackendReply]) -> list[str]:
-    return [one.fields["C"] for one in replies if isinstance(one, client.ErrorResponse)]
+def states(replies: list[client_codec.BackendReply]) -> list[str]:
+    return [one.fields["C"] for one in replies if isinstance(one, client_codec.ErrorResponse)]
 
 
-def copied(replies: list[client.BackendReply]) -> int:
-    return sum(isinstance(one, client.CopyOutData) for one in replies)
+def copied(replies: list[client_codec.BackendReply]) -> int:
+    return sum(isinstance(one, client_codec.CopyOutData) for one in replies)
 
 
 BOUND = (SimpleQuery("BEGIN"), Parse("s", "SELECT 1"), Bind("p", "s"), Sync())
@@ -83,7 +83,7 @@ def test_a_transaction_that_failed_does_not_begin_again(talk: ClientSession) -> 
 
 
 def test_portals_are_counted_with_their_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "MAX_STORED_BYTES", 1_000)
+    monkeypatch.setattr(portals, "MAX_STORED_BYTES", 1_000)
     one, statement = PortalStore(), WireStatement("SELECT 1", 0)
     for number in range(2):
         one.add_portal(str(number), Portal(statement, (), ResultColumns((), (), (), ()), 400))

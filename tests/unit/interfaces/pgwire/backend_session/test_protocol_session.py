@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 
 from dpsql.amounts import NO_CHARGE, CellError, Charge
 from dpsql.errors import BudgetExceeded, ProgrammingError, QueryCanceled
-from dpsql.interfaces.pgwire.backend_session import portals as held
-from dpsql.interfaces.pgwire.backend_session import results
+from dpsql.interfaces.pgwire.backend_session import portals, results
 from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolSession
-from dpsql.interfaces.pgwire.protocol import client_codec as client
-from dpsql.interfaces.pgwire.protocol import extension as meta
+from dpsql.interfaces.pgwire.protocol import client_codec, extension
 from dpsql.interfaces.pgwire.protocol.framing import ProtocolViolation
 from dpsql.interfaces.pgwire.protocol.frontend import (
     Bind,
@@ -112,16 +110,16 @@ def conversation(session):
 
 
 def kinds(replies):
-    return [reply.name if isinstance(reply, client.SimpleReply) else type(reply).__name__ for reply in replies]
+    return [reply.name if isinstance(reply, client_codec.SimpleReply) else type(reply).__name__ for reply in replies]
 
 
 def error_of(replies):
-    [error] = [reply.fields for reply in replies if isinstance(reply, client.ErrorResponse)]
+    [error] = [reply.fields for reply in replies if isinstance(reply, client_codec.ErrorResponse)]
     return error
 
 
 def notices_of(replies):
-    return [reply.fields for reply in replies if isinstance(reply, client.NoticeResponse)]
+    return [reply.fields for reply in replies if isinstance(reply, client_codec.NoticeResponse)]
 
 
 # --- what runs -------------------------------------------------------------------------------------------------------
@@ -150,7 +148,7 @@ def test_more_types_than_parameters_take_values_that_nobody_reads(session, conve
     session.prepare = lambda sql, types=(), **_: PreparedStatement((TEXT,), (N,))
     replies = say(conversation, Parse("", "SELECT $1", (25, 23)), Describe("S", ""),
                   Bind("", "", (), (b"a", b"1")), Execute(""), Sync())  # fmt: skip
-    assert client.ParameterDescription((25, 23)) in replies and session.given[0][0] == ("a",)
+    assert client_codec.ParameterDescription((25, 23)) in replies and session.given[0][0] == ("a",)
 
 
 def test_what_is_answered_is_read_as_it_was_described(session, conversation):
@@ -160,7 +158,7 @@ def test_what_is_answered_is_read_as_it_was_described(session, conversation):
     columns = (OutputColumn("x", DOUBLE, "DOUBLE"), OutputColumn("n", DOUBLE, "DOUBLE"))
     session.answers["SELECT 1"] = StatementResult(columns, [(0.5, 3.0)], [(None, None)])
     replies = say(conversation, Parse("", "SELECT 1"), Bind("", "", (), (), (0, 1)), Execute(""), Sync())
-    assert client.DataRow((b"0.5", b"\0\0\0\0\0\0\0\3")) in replies
+    assert client_codec.DataRow((b"0.5", b"\0\0\0\0\0\0\0\3")) in replies
     session.answers["SELECT 1"] = StatementResult(columns, [(0.5, 3.5)], [(None, None)])
     assert error_of(say(conversation, Bind("", ""), Execute(""), Sync()))["C"] == "22003"
 
@@ -227,15 +225,17 @@ def test_nothing_is_told_of_a_budget_where_no_private_row_was_read(session, conv
 
 def test_our_own_client_is_told_figures(session):
     conversation = ProtocolSession(session, structured=True)
-    [server] = [one for one in read_all(conversation.make_greeting()) if getattr(one, "name", "") == meta.SERVER_STATUS]
-    assert meta.decode_server_info(server.value).user == "ana"
+    [server] = [
+        one for one in read_all(conversation.make_greeting()) if getattr(one, "name", "") == extension.SERVER_STATUS
+    ]
+    assert extension.decode_server_info(server.value).user == "ana"
     bars = [(CellError(1.0, -1.0, 3.0),), (None,)]
     session.answers["SELECT 1"] = StatementResult((N,), [(1,), (2,)], bars, notices=("wide",), receipts=(PAID,))
     session.charged = CHARGE
     replies = say(conversation, SimpleQuery("SELECT 1"))
-    told = meta.StatementMetadata()
+    told = extension.StatementMetadata()
     for one in notices_of(replies):
-        assert (one["C"], one["M"]) == (meta.NOTICE_SQLSTATE, meta.NOTICE_MESSAGE)
+        assert (one["C"], one["M"]) == (extension.NOTICE_SQLSTATE, extension.NOTICE_MESSAGE)
         told.add_notice(one["D"])
     assert (told.charge, told.left, told.notices) == (CHARGE, "ana's budget: all of it", ("wide",))
     assert told.bars == {(0, 0): bars[0][0]} and told.receipts[0][0] == "ana"
@@ -244,7 +244,7 @@ def test_our_own_client_is_told_figures(session):
 
 def test_our_own_client_says_what_holds_for_one_statement(session):
     conversation = ProtocolSession(session, structured=True)
-    name = meta.encode_statement_name(meta.StatementOptions((("epsilon", "0.1"),), free=True))
+    name = extension.encode_statement_name(extension.StatementOptions((("epsilon", "0.1"),), free=True))
     for _ in range(2):
         say(conversation, Parse(name, "SELECT 1"), Bind(name, name), Execute(name), Sync())
     [(_, asked, ticket), _] = session.given
@@ -255,7 +255,7 @@ def test_our_own_client_says_what_holds_for_one_statement(session):
 
 
 def test_settings_are_reported_when_they_change(session, conversation):
-    assert client.ParameterStatus("application_name", "") in read_all(conversation.make_greeting())
+    assert client_codec.ParameterStatus("application_name", "") in read_all(conversation.make_greeting())
 
     def set_it():
         session.settings["application_name"] = "y"
@@ -263,7 +263,7 @@ def test_settings_are_reported_when_they_change(session, conversation):
 
     session.answers["SET x"] = set_it
     replies = say(conversation, SimpleQuery("SET x"))
-    assert replies[-2:] == [client.ParameterStatus("application_name", "y"), client.ReadyForQuery("I")]
+    assert replies[-2:] == [client_codec.ParameterStatus("application_name", "y"), client_codec.ReadyForQuery("I")]
     assert "ParameterStatus" not in kinds(say(conversation, SimpleQuery("SELECT 1")))
 
 
@@ -276,8 +276,8 @@ def test_in_a_failed_transaction_nothing_runs_but_its_end(session, conversation)
         conversation, SimpleQuery("BEGIN"), SimpleQuery("SELECT 2"), SimpleQuery("SELECT 1"), SimpleQuery("COMMIT")
     )
     assert session.asked == ["BEGIN", "SELECT 2", "ROLLBACK"]
-    assert [one.status for one in replies if isinstance(one, client.ReadyForQuery)] == ["T", "E", "E", "I"]
-    assert replies[-2] == client.CommandComplete("ROLLBACK")
+    assert [one.status for one in replies if isinstance(one, client_codec.ReadyForQuery)] == ["T", "E", "E", "I"]
+    assert replies[-2] == client_codec.CommandComplete("ROLLBACK")
 
 
 def test_statements_together_end_or_fail_together(session, conversation):
@@ -338,7 +338,7 @@ def test_a_cancel_ends_an_answer_that_is_being_sent(session, conversation):
     conversation.cancel()
     rest = b"".join(parts)
     replies = read_all(first + rest)
-    assert error_of(replies)["C"] == "57014" and isinstance(replies[-1], client.ReadyForQuery)
+    assert error_of(replies)["C"] == "57014" and isinstance(replies[-1], client_codec.ReadyForQuery)
     assert kinds(replies).count("DataRow") < 10_000
 
 
@@ -375,8 +375,8 @@ def test_an_answer_is_made_as_it_is_read(session, conversation, extended):
 
 
 def test_statements_and_portals_are_counted(session, conversation, monkeypatch):
-    monkeypatch.setattr(held, "MAX_STATEMENTS", 3)
-    monkeypatch.setattr(held, "MAX_PORTALS", 2)
+    monkeypatch.setattr(portals, "MAX_STATEMENTS", 3)
+    monkeypatch.setattr(portals, "MAX_PORTALS", 2)
     parsed = [Parse(f"s{at}", "SELECT 1") for at in range(4)]
     assert error_of(say(conversation, *parsed, Sync()))["C"] == "54000"
     bound = [Bind(f"p{at}", "s0") for at in range(3)]
@@ -385,7 +385,7 @@ def test_statements_and_portals_are_counted(session, conversation, monkeypatch):
 
 
 def test_statements_and_portals_have_a_size_limit(session, conversation, monkeypatch):
-    monkeypatch.setattr(held, "MAX_STORED_BYTES", 10_000)
+    monkeypatch.setattr(portals, "MAX_STORED_BYTES", 10_000)
     parsed = [Parse(f"s{at}", "SELECT $1") for at in range(2)]
     say(conversation, *parsed, Sync())
     assert error_of(say(conversation, Parse("t", "SELECT " + "1" * 9_000), Sync()))["C"] == "53200"
@@ -393,7 +393,7 @@ def test_statements_and_portals_have_a_size_limit(session, conversation, monkeyp
 
 
 def test_rows_of_open_portals_are_counted(session, conversation, monkeypatch):
-    monkeypatch.setattr(held, "MAX_OPEN_ROWS", 10)
+    monkeypatch.setattr(portals, "MAX_OPEN_ROWS", 10)
     session.answers["SELECT 1"] = rows(*range(6))
     asked = [Parse("s", "SELECT 1"), Bind("a", "s"), Execute("a", 1), Bind("b", "s"), Execute("b", 1), Sync()]
     assert error_of(say(conversation, *asked))["C"] == "53200"
@@ -406,7 +406,11 @@ def test_rows_of_open_portals_are_counted(session, conversation, monkeypatch):
 
 def test_a_function_is_not_called_by_number(session, conversation):
     replies = say(conversation, FunctionCall())
-    assert error_of(replies)["C"] == "0A000" and isinstance(replies[-1], client.ReadyForQuery) and session.asked == []
+    assert (
+        error_of(replies)["C"] == "0A000"
+        and isinstance(replies[-1], client_codec.ReadyForQuery)
+        and session.asked == []
+    )
 
 
 def test_a_password_after_the_login_breaks_the_protocol(conversation):
@@ -441,8 +445,8 @@ def test_messages_in_any_order_are_answered_or_refused_cleanly(messages, structu
     conversation, skipping = ProtocolSession(session, structured=structured), False
     for message in messages:
         replies = say(conversation, message)
-        ready = [one for one in replies if isinstance(one, client.ReadyForQuery)]
-        errors = [one for one in replies if isinstance(one, client.ErrorResponse)]
+        ready = [one for one in replies if isinstance(one, client_codec.ReadyForQuery)]
+        errors = [one for one in replies if isinstance(one, client_codec.ErrorResponse)]
         ends = isinstance(message, Sync) or (isinstance(message, SimpleQuery | FunctionCall) and not skipping)
         assert len(ready) == ends and len(errors) <= 1 and (not ready or replies[-1] is ready[0])
         assert all("a row" not in text for error in errors for text in error.fields.values())
@@ -450,5 +454,5 @@ def test_messages_in_any_order_are_answered_or_refused_cleanly(messages, structu
             assert replies == []
         skipping = not isinstance(message, Sync) and (skipping or (bool(errors) and not ready))
     last = say(conversation, Sync())[-1]
-    assert last == client.ReadyForQuery(conversation.status)
+    assert last == client_codec.ReadyForQuery(conversation.status)
     assert last.status == "E" or last.status == ("T" if session.in_transaction else "I")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolSession
-from dpsql.interfaces.pgwire.protocol import client_codec as client
+from dpsql.interfaces.pgwire.protocol import client_codec
 from dpsql.interfaces.pgwire.protocol.frontend import Bind, Describe, Execute, Parse, SimpleQuery, Sync
 from tests.support.postgres import Server
 from tests.support.shop import open_shop
@@ -60,19 +60,19 @@ def real(postgres: Server) -> Iterator[Real]:
     connection.close()
 
 
-def shown(replies: list[client.BackendReply]) -> tuple[list[object], str | None]:
+def shown(replies: list[client_codec.BackendReply]) -> tuple[list[object], str | None]:
     """Names and types of columns, rows and the tag; or the SQLSTATE of an error and its place. What comes before an
     error does not count: PostgreSQL finds some when it runs a statement, and we before that."""
     found: list[object] = []
     for reply in replies:
         match reply:
-            case client.ErrorResponse(fields):
+            case client_codec.ErrorResponse(fields):
                 return [("error", fields["C"])], fields.get("P")
-            case client.RowDescription(fields=columns):
+            case client_codec.RowDescription(fields=columns):
                 found.append([(one.name, one.type) for one in columns])
-            case client.DataRow(values):
+            case client_codec.DataRow(values):
                 found.append(values)
-            case client.CommandComplete(tag):
+            case client_codec.CommandComplete(tag):
                 found.append(tag)
     return found, None
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsql.interfaces.pgwire.protocol import backend as replies
-from dpsql.interfaces.pgwire.protocol import client_codec as client
+from dpsql.interfaces.pgwire.protocol import backend, client_codec
 from dpsql.interfaces.pgwire.protocol.framing import ProtocolViolation, frame_message
 from dpsql.interfaces.pgwire.protocol.frontend import (
     MAX_LOGIN_BYTES,
@@ -83,12 +82,12 @@ def startup(body: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (client.SSL_REQUEST, SSLRequest()),
+        (client_codec.SSL_REQUEST, SSLRequest()),
         (startup(struct.pack("!i", 80877104)), GSSENCRequest()),
-        (client.encode_cancel_request(7, b"1234"), CancelRequest(7, b"1234")),
-        (client.encode_cancel_request(2**32 - 1, b"x" * 32), CancelRequest(2**32 - 1, b"x" * 32)),
+        (client_codec.encode_cancel_request(7, b"1234"), CancelRequest(7, b"1234")),
+        (client_codec.encode_cancel_request(2**32 - 1, b"x" * 32), CancelRequest(2**32 - 1, b"x" * 32)),
         (
-            client.encode_startup({"user": "ana", "database": "é"}),
+            client_codec.encode_startup({"user": "ana", "database": "é"}),
             StartupMessage((3, 0), {"user": "ana", "database": "é"}),
         ),
         (startup(struct.pack("!i", 3 << 16 | 2) + b"user\0ana\0\0"), StartupMessage((3, 2), {"user": "ana"})),
@@ -199,7 +198,7 @@ def test_the_buffer_holds_no_more_than_a_message():
 
 def test_a_message_of_the_largest_size_fits():
     protocol = after_login(1000)
-    data = client.encode_query("x" * (1000 - 5))
+    data = client_codec.encode_query("x" * (1000 - 5))
     assert len(data) == 1001
     protocol.receive_data(data)
     assert protocol.next_message() == SimpleQuery("x" * 995)
@@ -236,7 +235,7 @@ def test_a_message_that_is_cut_or_changed_is_no_other_error(message, data):
 
 def test_a_password_is_not_shown():
     protocol = FrontendDecoder()
-    protocol.receive_data(client.encode_sasl_initial("SCRAM-SHA-256", b"secret"))
+    protocol.receive_data(client_codec.encode_sasl_initial("SCRAM-SHA-256", b"secret"))
     message = protocol.next_message()
     assert isinstance(message, Password) and "secret" not in repr(message) and b"secret" in message.body
     others = (frame_message(b"d", b"x"), frame_message(b"f", b"why\0"))
@@ -253,73 +252,73 @@ def taken_one(data: bytes) -> object:
 
 
 def test_every_reply_is_read_back():
-    field = replies.FieldDescription("n", 20, 8, -1, 1)
+    field = backend.FieldDescription("n", 20, 8, -1, 1)
     sent = [
-        replies.AUTHENTICATION_OK,
-        replies.authentication_sasl(["SCRAM-SHA-256-PLUS", "SCRAM-SHA-256"]),
-        replies.authentication_sasl_continue(b"r=x"),
-        replies.authentication_sasl_final(b"v=y"),
-        replies.backend_key_data(7, b"1234"),
-        replies.negotiate_protocol_version(0, ["_pq_.x"]),
-        replies.parameter_status("TimeZone", "UTC"),
-        replies.ready_for_query("T"),
-        replies.row_description([field]),
-        replies.parameter_description([23, 25]),
-        replies.data_row([b"1", None, b""]),
-        replies.command_complete("SELECT 1"),
-        replies.error_response({"S": "ERROR", "C": "42601", "M": "é", "D": ""}),
-        replies.notice_response({"S": "NOTICE", "C": "00000", "M": "m"}),
-        replies.copy_out_response(2),
-        replies.copy_data(b"1\t2\n"),
-        replies.COPY_DONE,
-        replies.PARSE_COMPLETE,
-        replies.BIND_COMPLETE,
-        replies.CLOSE_COMPLETE,
-        replies.NO_DATA,
-        replies.PORTAL_SUSPENDED,
-        replies.EMPTY_QUERY,
+        backend.AUTHENTICATION_OK,
+        backend.authentication_sasl(["SCRAM-SHA-256-PLUS", "SCRAM-SHA-256"]),
+        backend.authentication_sasl_continue(b"r=x"),
+        backend.authentication_sasl_final(b"v=y"),
+        backend.backend_key_data(7, b"1234"),
+        backend.negotiate_protocol_version(0, ["_pq_.x"]),
+        backend.parameter_status("TimeZone", "UTC"),
+        backend.ready_for_query("T"),
+        backend.row_description([field]),
+        backend.parameter_description([23, 25]),
+        backend.data_row([b"1", None, b""]),
+        backend.command_complete("SELECT 1"),
+        backend.error_response({"S": "ERROR", "C": "42601", "M": "é", "D": ""}),
+        backend.notice_response({"S": "NOTICE", "C": "00000", "M": "m"}),
+        backend.copy_out_response(2),
+        backend.copy_data(b"1\t2\n"),
+        backend.COPY_DONE,
+        backend.PARSE_COMPLETE,
+        backend.BIND_COMPLETE,
+        backend.CLOSE_COMPLETE,
+        backend.NO_DATA,
+        backend.PORTAL_SUSPENDED,
+        backend.EMPTY_QUERY,
     ]
     read = read_all(b"".join(sent))
     assert read[:3] == [
-        client.Authentication(0),
-        client.Authentication(10, b"SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0"),
-        client.Authentication(11, b"r=x"),
+        client_codec.Authentication(0),
+        client_codec.Authentication(10, b"SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0"),
+        client_codec.Authentication(11, b"r=x"),
     ]
     assert read[1].mechanisms == ("SCRAM-SHA-256-PLUS", "SCRAM-SHA-256")
     assert read[4:12] == [
-        client.BackendKeyData(7, b"1234"),
-        client.NegotiateProtocolVersion(0, ("_pq_.x",)),
-        client.ParameterStatus("TimeZone", "UTC"),
-        client.ReadyForQuery("T"),
-        client.RowDescription((field,)),
-        client.ParameterDescription((23, 25)),
-        client.DataRow((b"1", None, b"")),
-        client.CommandComplete("SELECT 1"),
+        client_codec.BackendKeyData(7, b"1234"),
+        client_codec.NegotiateProtocolVersion(0, ("_pq_.x",)),
+        client_codec.ParameterStatus("TimeZone", "UTC"),
+        client_codec.ReadyForQuery("T"),
+        client_codec.RowDescription((field,)),
+        client_codec.ParameterDescription((23, 25)),
+        client_codec.DataRow((b"1", None, b"")),
+        client_codec.CommandComplete("SELECT 1"),
     ]
     assert read[12:] == [
-        client.ErrorResponse({"S": "ERROR", "C": "42601", "M": "é"}),
-        client.NoticeResponse({"S": "NOTICE", "C": "00000", "M": "m"}),
-        client.CopyOutResponse(False, (0, 0)),
-        client.CopyOutData(b"1\t2\n"),
-        client.COPY_DONE_REPLY,
-        client.PARSE_COMPLETE,
-        client.BIND_COMPLETE,
-        client.CLOSE_COMPLETE,
-        client.NO_DATA,
-        client.PORTAL_SUSPENDED,
-        client.EMPTY_QUERY,
+        client_codec.ErrorResponse({"S": "ERROR", "C": "42601", "M": "é"}),
+        client_codec.NoticeResponse({"S": "NOTICE", "C": "00000", "M": "m"}),
+        client_codec.CopyOutResponse(False, (0, 0)),
+        client_codec.CopyOutData(b"1\t2\n"),
+        client_codec.COPY_DONE_REPLY,
+        client_codec.PARSE_COMPLETE,
+        client_codec.BIND_COMPLETE,
+        client_codec.CLOSE_COMPLETE,
+        client_codec.NO_DATA,
+        client_codec.PORTAL_SUSPENDED,
+        client_codec.EMPTY_QUERY,
     ]
 
 
 def test_a_text_with_a_zero_byte_cannot_end_a_field_early():
-    sent = replies.error_response({"S": "ERROR", "C": "XX000", "M": "a\0Cb"})
-    assert read_all(sent) == [client.ErrorResponse({"S": "ERROR", "C": "XX000", "M": "a�Cb"})]
+    sent = backend.error_response({"S": "ERROR", "C": "XX000", "M": "a\0Cb"})
+    assert read_all(sent) == [client_codec.ErrorResponse({"S": "ERROR", "C": "XX000", "M": "a�Cb"})]
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=60))
 def test_a_server_that_speaks_no_protocol_is_a_violation(data):
-    read = client.BackendDecoder(1000)
+    read = client_codec.BackendDecoder(1000)
     read.receive_data(data)
     try:
         while read.next_reply() is not None:

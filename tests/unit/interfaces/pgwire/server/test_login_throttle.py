@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
-from dpsql.interfaces.pgwire.server import login_throttle as module
+from dpsql.interfaces.pgwire.server import login_throttle
 from dpsql.interfaces.pgwire.server.login_throttle import (
     FORGET_AFTER_SECONDS,
     FREE_FAILURES,
@@ -132,5 +132,5 @@ def test_addresses_of_one_network_of_ipv6_count_as_one() -> None:
 
 def test_no_figure_depends_on_who_is_known() -> None:
     """By construction: nothing of a schema is in reach."""
-    source = Path(module.__file__).read_text(encoding="utf-8")
+    source = Path(login_throttle.__file__).read_text(encoding="utf-8")
     assert not re.findall(r"^(?:from|import) dpsql\S*(?:schema|logins)", source, re.MULTILINE)

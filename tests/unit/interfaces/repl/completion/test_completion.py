@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from dpsql.base.lexer import quote_name, split_tokens
 from dpsql.compiler.parse.parser import parse_query
-from dpsql.interfaces.repl.completion import candidates as matching
-from dpsql.interfaces.repl.completion import candidates as menu
+from dpsql.interfaces.repl.completion import candidates
 from dpsql.interfaces.repl.completion.candidates import list_paths, unquote_name
 from dpsql.interfaces.repl.completion.complete import CompletionCandidate, CompletionNames, complete
 from dpsql.interfaces.repl.completion.keywords import KEYWORDS
@@ -355,8 +354,8 @@ def test_work_does_not_grow_with_the_schema(monkeypatch):
     )
     names = CompletionNames(tables, named_functions(), named_settings())
     asked = []
-    real = matching.rank_match
-    monkeypatch.setattr(menu, "rank_match", lambda *args: asked.append(args) or real(*args))
+    real = candidates.rank_match
+    monkeypatch.setattr(candidates, "rank_match", lambda *args: asked.append(args) or real(*args))
 
     def work(text):
         asked.clear()
@@ -369,8 +368,8 @@ def test_work_does_not_grow_with_the_schema(monkeypatch):
     assert work("SELECT | FROM table_7 t JOIN table_8 u ON true") <= 102 + others
     assert work("SELECT column_199_4|") <= 11 + others  # of 10,000
     assert (
-        work("SELECT col|") <= menu.MAX_CANDIDATES + others
-        and len(offered("SELECT col|", names)) == menu.MAX_CANDIDATES
+        work("SELECT col|") <= candidates.MAX_CANDIDATES + others
+        and len(offered("SELECT col|", names)) == candidates.MAX_CANDIDATES
     )
     assert work("SELECT 1 FROM table_0 JOIN table_1 ON |") <= 103 + others
 
