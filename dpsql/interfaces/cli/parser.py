@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 
-from dpsql.interfaces.repl.view import OUTPUT_FORMATS
+from dpsql.interfaces.repl.display_options import OUTPUT_FORMATS
 
 # argparse has no public name for it.
 Subcommands = argparse._SubParsersAction

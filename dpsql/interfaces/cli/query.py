@@ -15,7 +15,7 @@ from dpsql.interfaces.dbapi.cursor import Cursor
 from dpsql.interfaces.dbapi.result import format_charge_lines
 from dpsql.interfaces.display.terminal import Screen, UsageError, escape_lines
 from dpsql.interfaces.repl.cli_input import find_password_prompt, read_statements, settings_from_args
-from dpsql.interfaces.repl.view import DisplayOptions, format_answer
+from dpsql.interfaces.repl.display_options import DisplayOptions, format_answer
 
 if TYPE_CHECKING:
     from dpsql.session.session import Explanation

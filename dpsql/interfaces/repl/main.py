@@ -13,12 +13,12 @@ from dpsql.interfaces.dbapi.background_open import BackgroundConnection, open_in
 from dpsql.interfaces.display.terminal import Screen
 from dpsql.interfaces.repl.cli_input import find_password_prompt, read_statements, settings_from_args
 from dpsql.interfaces.repl.completion.complete import read_names
+from dpsql.interfaces.repl.display_options import DisplayOptions
 from dpsql.interfaces.repl.meta_commands import BARE_WORD_COMMANDS
 from dpsql.interfaces.repl.prompt import interrupt_prompt, make_prompt, open_history, read_entry, redraw_prompt
 from dpsql.interfaces.repl.run_meta_command import ShellExit, parse_threshold
 from dpsql.interfaces.repl.shell import Shell
 from dpsql.interfaces.repl.status_line import StatusLine, format_balance
-from dpsql.interfaces.repl.view import DisplayOptions
 from dpsql.version import VERSION
 
 

@@ -24,8 +24,7 @@ from dpsql.interfaces.display.export import to_csv_lines, to_json_lines
 from dpsql.interfaces.display.terminal import Layout, Screen, escape_lines, escape_text, terminal_width
 from dpsql.interfaces.display.terminal_chart import NothingToDraw, render_chart
 from dpsql.interfaces.repl.cli_input import read_statements
-from dpsql.interfaces.repl.meta_commands import format_help, split_shell_words
-from dpsql.interfaces.repl.view import (
+from dpsql.interfaces.repl.display_options import (
     OUTPUT_FORMATS,
     DisplayOptions,
     answer_to_frame,
@@ -33,6 +32,7 @@ from dpsql.interfaces.repl.view import (
     parse_choice,
     parse_switch,
 )
+from dpsql.interfaces.repl.meta_commands import format_help, split_shell_words
 
 if TYPE_CHECKING:
     from dpsql.interfaces.repl.shell import Shell

@@ -18,9 +18,9 @@ from dpsql.errors import Error, InterfaceError
 from dpsql.interfaces.dbapi.result import Answer, format_charge_lines
 from dpsql.interfaces.display.terminal import Screen
 from dpsql.interfaces.repl import run_meta_command
+from dpsql.interfaces.repl.display_options import DisplayOptions, format_answer
 from dpsql.interfaces.repl.meta_commands import COMMANDS_BY_NAME, MetaCommandCall, parse_meta_command, split_shell_words
 from dpsql.interfaces.repl.split_input import MetaCommandText, StatementText, split_input
-from dpsql.interfaces.repl.view import DisplayOptions, format_answer
 
 if TYPE_CHECKING:
     from dpsql.interfaces.dbapi.connection import Connection

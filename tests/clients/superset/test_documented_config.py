@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from dpsql.interfaces.pgwire.server.startup import parse_startup_options
+from dpsql.interfaces.pgwire.server.startup_parameters import parse_startup_options
 from tests.support.optional_dependencies import package
 
 HERE = Path(__file__).resolve().parent

@@ -8,7 +8,7 @@ from math import isfinite
 
 from dpsql.amounts import NO_CHARGE, Charge, format_rounded_up
 from dpsql.errors import Error, InternalError
-from dpsql.interfaces.pgwire.backend_session.session_protocol import SessionProtocol
+from dpsql.interfaces.pgwire.backend_session.session_interface import SessionProtocol
 from dpsql.interfaces.pgwire.protocol import backend, extension
 from dpsql.session.session import CellError, StatementResult
 from dpsql.session.session import Charge as SessionCharge

@@ -28,7 +28,7 @@ from dpsql.interfaces.pgwire.backend_session.results import (
     join_into_chunks,
     result_columns_of,
 )
-from dpsql.interfaces.pgwire.backend_session.session_protocol import SessionProtocol
+from dpsql.interfaces.pgwire.backend_session.session_interface import SessionProtocol
 from dpsql.interfaces.pgwire.backend_session.transaction import TransactionState
 from dpsql.interfaces.pgwire.protocol import backend
 from dpsql.interfaces.pgwire.protocol.decode import decode_parameter

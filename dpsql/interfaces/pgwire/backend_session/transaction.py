@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from dpsql.amounts import NO_CHARGE
 from dpsql.errors import Error, ProgrammingError, QueryCanceled
-from dpsql.interfaces.pgwire.backend_session.session_protocol import SessionProtocol
+from dpsql.interfaces.pgwire.backend_session.session_interface import SessionProtocol
 from dpsql.interfaces.pgwire.protocol.extension import StatementOptions
 from dpsql.session.session import Charge, Parameter, StatementHandle, StatementResult
 

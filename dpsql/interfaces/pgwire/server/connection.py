@@ -49,7 +49,7 @@ from dpsql.interfaces.pgwire.server.login_throttle import LoginThrottle
 from dpsql.interfaces.pgwire.server.metrics import ServerMetrics
 from dpsql.interfaces.pgwire.server.monitored_session import ClientSession, StatementReport, open_client_session
 from dpsql.interfaces.pgwire.server.scheduler import FairScheduler
-from dpsql.interfaces.pgwire.server.startup import startup_settings_of
+from dpsql.interfaces.pgwire.server.startup_parameters import startup_settings_of
 from dpsql.interfaces.pgwire.server.stream import ClientGone, ClientStream
 
 WRITE_CHUNK_BYTES = 64 * 1024

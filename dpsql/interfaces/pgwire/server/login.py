@@ -26,7 +26,7 @@ from dpsql.interfaces.pgwire.protocol.frontend import (
 )
 from dpsql.interfaces.pgwire.server.databases import ServedDatabase, ServedDatabases
 from dpsql.interfaces.pgwire.server.login_throttle import LoginThrottle
-from dpsql.interfaces.pgwire.server.startup import StartupRequest, read_startup_request
+from dpsql.interfaces.pgwire.server.startup_parameters import StartupRequest, read_startup_request
 from dpsql.interfaces.pgwire.server.stream import ALPN_PROTOCOL, HANDSHAKE_FIRST_BYTE, Certificate, ClientStream
 
 # What a server draws at random and no noise: the nonces of logins, and the keys by which a statement is canceled.

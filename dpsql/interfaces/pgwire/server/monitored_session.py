@@ -13,7 +13,7 @@ from dpsql.amounts import NO_CHARGE
 from dpsql.errors import EngineFailed, Error, InternalError, QueryCanceled
 from dpsql.interfaces.pgwire.backend_session.notices import encode_structured_notice
 from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolSession
-from dpsql.interfaces.pgwire.backend_session.session_protocol import PreparedStatementInfo
+from dpsql.interfaces.pgwire.backend_session.session_interface import PreparedStatementInfo
 from dpsql.interfaces.pgwire.protocol import extension
 from dpsql.interfaces.pgwire.protocol.frontend import FrontendMessage
 from dpsql.interfaces.pgwire.server.databases import ServedDatabase

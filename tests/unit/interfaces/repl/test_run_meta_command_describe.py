@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dpsql.interfaces.repl.display_options import DisplayOptions
 from dpsql.interfaces.repl.run_meta_command import format_function_list, format_table_description, format_table_list
-from dpsql.interfaces.repl.view import DisplayOptions
 from dpsql.session.reflection import ForeignKey, NamedColumn, NamedFunction, NamedTable, UniqueKey
 from dpsql.types import BIGINT, BOOLEAN, TEXT
 

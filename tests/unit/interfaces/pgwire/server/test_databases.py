@@ -12,7 +12,7 @@ from dpsql.errors import Error, InterfaceError, SchemaError
 from dpsql.interfaces.cli.demo_hospital import make_hospital
 from dpsql.interfaces.pgwire.server.databases import ServedDatabase, ServedDatabases, open_served_database
 from dpsql.interfaces.pgwire.server.login import _no_database_error
-from dpsql.interfaces.pgwire.server.startup import StartupRequest
+from dpsql.interfaces.pgwire.server.startup_parameters import StartupRequest
 from dpsql.owner.check.check import check_schema
 from tests.support.server import give_passwords
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from dpsql.errors import AccessDenied, Error
-from dpsql.interfaces.pgwire.server.startup import parse_startup_options, read_startup_request, startup_settings_of
+from dpsql.interfaces.pgwire.server.startup_parameters import (
+    parse_startup_options,
+    read_startup_request,
+    startup_settings_of,
+)
 
 
 def test_user_database_and_settings() -> None:
