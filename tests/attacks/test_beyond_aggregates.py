@@ -11,6 +11,8 @@ import pytest
 import dpsql
 from dpsql.errors import Error
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = """
 dpsql: 1
 engine: duckdb:///{folder}/shop.duckdb

@@ -22,6 +22,8 @@ from dpsql.verify.generate.neighbors import NeighborPair
 from dpsql.verify.trial import TrialHarness, TrialStatement, open_harness
 from tests.support.blockwise import Row, cells, compiled, fill, literals, world
 
+pytestmark = pytest.mark.slow
+
 STEPS = 1 << 20
 CHANGE_ONE = Neighbors.CHANGE_ONE
 CROWD: tuple[Row, ...] = tuple((20 + i, "abc"[i % 3], (37 * i % 801) / 8) for i in range(400))

@@ -16,6 +16,8 @@ from dpsql.errors import NotPrivate
 from dpsql.session.session import Session
 from tests.support.attack_hospital import TABLES, Pair, build_pair
 
+pytestmark = pytest.mark.slow
+
 DUMMIES = (
     "preview: dummy\n"
     + TABLES

@@ -31,6 +31,8 @@ from dpsql.types import (
     decimal_type,
 )
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = """
 dpsql: 1
 engine: duckdb:///{name}.duckdb

@@ -18,6 +18,8 @@ from tests.support.neighboring_databases import (
     exact,
 )
 
+pytestmark = pytest.mark.slow
+
 # --- 1, 2: sensitivity and clipping ----------------------------------------------------------------------------------
 
 

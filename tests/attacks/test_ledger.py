@@ -27,6 +27,8 @@ from dpsql.session.dataset.runs import Runs
 from dpsql.session.session import Session
 from tests.support.shop import DATA, SCHEMA, Silence
 
+pytestmark = pytest.mark.slow
+
 BOTH = """
 analysts:
   ana: {budget: {epsilon: 100000, delta: 0.1}}

@@ -29,6 +29,8 @@ from tests.support.attack_hospital import (
 )
 from tests.support.optional_dependencies import no_root
 
+pytestmark = pytest.mark.slow
+
 COUNT = "SELECT kind, COUNT(*) FROM visits GROUP BY kind"
 
 

@@ -17,6 +17,8 @@ from dpsql.schema.load import load_schema
 from dpsql.session.dataset.dataset import open_dataset
 from dpsql.session.session import Session
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = """
 dpsql: 1
 engine: duckdb:///{name}.duckdb

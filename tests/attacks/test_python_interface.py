@@ -21,6 +21,8 @@ from dpsql.interfaces.dbapi.notebook import DpsqlMagic
 from dpsql.interfaces.dbapi.result import Answer
 from dpsql.interfaces.sqlalchemy import told
 
+pytestmark = pytest.mark.slow
+
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 COUNT = "SELECT COUNT(*) FROM visits"
 UNTIL_TODAY = "SELECT COUNT(*) FROM visits WHERE at < current_date"

@@ -25,6 +25,8 @@ from dpsql.session.dataset.dataset import open_dataset
 from dpsql.session.session import Session
 from tests.support.shop import Silence
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = """\
 dpsql: 1
 engine: duckdb:///people.duckdb

@@ -11,6 +11,8 @@ import pytest
 from dpsql.errors import Error
 from tests.support.neighboring_databases import Neighbors, assert_answered, assert_refused
 
+pytestmark = pytest.mark.slow
+
 MOST_SECONDS = 1.0
 
 

@@ -19,6 +19,8 @@ from dpsql.verify.trial import open_harness, random_trial_statement
 from tests.support.loss_checker import agree
 from tests.support.shop import open_shop
 
+pytestmark = pytest.mark.slow
+
 STATEMENTS = [
     "SELECT PRIVATE_ARGMAX(kind, COUNT(*)) FROM orders",
     "SELECT city, PRIVATE_TOP_K(kind, SUM(amount), 2) FROM orders GROUP BY city",

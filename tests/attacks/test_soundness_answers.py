@@ -38,6 +38,8 @@ from tests.support.attack_hospital import (
 )
 from tests.support.shop import Silence
 
+pytestmark = pytest.mark.slow
+
 ANALYSTS = """
 analysts:
   ana: {budget: {epsilon: 20, delta: 1e-3}}

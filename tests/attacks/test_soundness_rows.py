@@ -27,6 +27,8 @@ from tests.support.attack_hospital import (
     told_apart,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:

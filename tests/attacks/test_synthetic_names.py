@@ -12,6 +12,8 @@ import dpsql
 from dpsql.errors import Error, NotPrivate, UnknownTable
 from dpsql.interfaces.dbapi.connection import Connection
 
+pytestmark = pytest.mark.slow
+
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 MAKE = "CREATE SYNTHETIC TABLE {} AS SELECT sex, birth_year FROM patients WITH (epsilon = 0.2)"
 

@@ -8,6 +8,8 @@ from dpsql.interfaces.pgwire.protocol.frontend import Bind, Close, Describe, Exe
 from tests.support.shop import open_shop
 from tests.support.wire_messages import say
 
+pytestmark = pytest.mark.slow
+
 ASKED = "SELECT kind, count(*) AS n FROM orders WHERE qty > $1 GROUP BY kind ORDER BY kind"
 
 

@@ -1,4 +1,4 @@
-"""How much the random tests draw: a fifth in `make test`, everything in `make test-slow`.
+"""How much the random tests draw: an eighth in `make test`, everything in `make test-slow`.
 
 Tests marked `thorough` run in both. `DPSQL_TRIALS` sets the number for one run by hand.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 THOROUGH = os.environ.get("DPSQL_THOROUGH", "0") != "0"
-QUICK_SHARE = 5
+QUICK_SHARE = 8
 
 
 def trial_count(full: int) -> int:
