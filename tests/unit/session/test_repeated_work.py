@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks.trace import Trace, trace_statements
-from dpsql.errors import StaleData
+from dpsql.engines.duckdb import DuckDBEngine
+from dpsql.errors import EngineFailed, StaleData
 from dpsql.ledger.base import CreatedObject
+from dpsql.privacy.exact import Exact
 from dpsql.session import query
 from dpsql.session.dataset import file_identity
 from dpsql.session.dataset.dataset import Dataset
@@ -61,6 +63,30 @@ def test_a_version_that_is_registered_before_the_charge_is_made_refuses_it(
     with pytest.raises(StaleData):
         session.execute(COUNT)
     assert session.budget() == before and session.charged.epsilon == 0
+
+
+def test_a_version_that_is_registered_before_a_charge_is_redeemed_refuses_it(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was paid for and never stored is not bought again, so that only the charge's own check is left."""
+    with monkeypatch.context() as broken:
+        broken.setattr(DuckDBEngine, "execute", lambda *arguments: 1 / 0)
+        with pytest.raises(EngineFailed):
+            session.execute(COUNT)
+    ledger, engine_runs, execute = session.dataset.ledger, list[object](), DuckDBEngine.execute
+
+    def register(dataset: Dataset) -> None:
+        ledger.register_version("other files", "{}")
+
+    def count_run(engine: DuckDBEngine, sql: str, key_columns: int, holes: Mapping[str, object]) -> Exact:
+        engine_runs.append(sql)
+        return execute(engine, sql, key_columns, holes)
+
+    monkeypatch.setattr(DuckDBEngine, "execute", count_run)
+    monkeypatch.setattr(Dataset, "check_files", register)
+    with pytest.raises(StaleData, match="newer version"):
+        session.execute(COUNT)
+    assert not engine_runs
 
 
 def test_a_version_that_falls_due_before_the_charge_is_made_refuses_it(
