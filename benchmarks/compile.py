@@ -22,6 +22,7 @@ from typing import Any
 import duckdb
 
 from dpsql.compiler import compile as compiler
+from dpsql.compiler import planners
 from dpsql.session.dataset.dataset import open_dataset
 from dpsql.session.session import Session
 
@@ -29,8 +30,17 @@ REPEATS, ROUNDS = 20, 9
 LIMIT = 5.0
 """Milliseconds for the simple count."""
 
-STAGES = ("read_query", "split", "rewrite", "shares", "calibrate", "canonical_plan", "render", "render_post")
-NAMES = {"read_query": "parse", "canonical_plan": "hash", "render_post": "post"}
+STAGES = {
+    "parse": (compiler, "parse_query_with_options"),
+    "split": (compiler, "split_query"),
+    "rewrite": (planners, "rewrite_plan"),
+    "hash": (planners, "hash_plan"),
+    "shares": (compiler, "split_loss"),
+    "calibrate": (compiler, "calibrate"),
+    "render": (compiler, "render_release"),
+    "post": (compiler, "render_postprocessing"),
+}
+"""What a column of the table measures: the function, by the module that calls it."""
 
 SCHEMA = """
 dpsql: 1
@@ -89,25 +99,25 @@ QUERIES = {
 def timed_stages() -> Iterator[dict[str, float]]:
     """The stages as `compile_query` calls them, each with a clock around it; rendering is not inside another stage."""
     spent = dict.fromkeys(STAGES, 0.0)
-    originals = {name: getattr(compiler, name) for name in STAGES}
+    originals = {stage: getattr(module, name) for stage, (module, name) in STAGES.items()}
 
-    def clocked(name: str, stage: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*args: Any) -> Any:
+    def clocked(stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
             start = time.thread_time()
             try:
-                return stage(*args)
+                return function(*args, **kwargs)
             finally:
-                spent[name] += time.thread_time() - start
+                spent[stage] += time.thread_time() - start
 
         return run
 
     try:
-        for name, stage in originals.items():
-            setattr(compiler, name, clocked(name, stage))
+        for stage, (module, name) in STAGES.items():
+            setattr(module, name, clocked(stage, originals[stage]))
         yield spent
     finally:
-        for name, stage in originals.items():
-            setattr(compiler, name, stage)
+        for stage, (module, name) in STAGES.items():
+            setattr(module, name, originals[stage])
 
 
 def milliseconds(work: Callable[[], object]) -> float:
@@ -119,8 +129,7 @@ def milliseconds(work: Callable[[], object]) -> float:
 
 def print_table(session: Session) -> bool:
     settings, resolved = session.settings.statement, session.dataset.resolved
-    names = [NAMES.get(name, name) for name in STAGES]
-    print(f"{'query':<32}{'compile':>9}" + "".join(f"{name:>11}" for name in names) + f"{'prepare':>11}")
+    print(f"{'query':<32}{'compile':>9}" + "".join(f"{stage:>11}" for stage in STAGES) + f"{'prepare':>11}")
     simple = 0.0
     for title, sql in QUERIES.items():
 
@@ -135,7 +144,7 @@ def print_table(session: Session) -> bool:
         with timed_stages() as spent:
             for _ in range(REPEATS * ROUNDS):
                 compile_it()
-        stages = "".join(f"{1000 * spent[name] / REPEATS / ROUNDS:>11.2f}" for name in STAGES)
+        stages = "".join(f"{1000 * spent[stage] / REPEATS / ROUNDS:>11.2f}" for stage in STAGES)
         print(f"{title:<32}{statistics.median(whole):>9.2f}{stages}{statistics.median(prepare):>11.2f}", flush=True)
         assert compiled.steps
         simple = simple or statistics.median(whole)

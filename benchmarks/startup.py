@@ -38,10 +38,9 @@ PARTS = {
     "yaml": "import yaml",
     "schema/": "import dpsql.schema.load",
     "ledger/ (and sqlite3)": "import dpsql.ledger.open",
-    "catalog/": "import dpsql.session.reflection",
-    "outlook, dbapi/opening": "import dpsql.interfaces.dbapi.background_open",
+    "status preview, background opening": "import dpsql.interfaces.dbapi.background_open",
     "prompt_toolkit": "import prompt_toolkit, prompt_toolkit.shortcuts",
-    "display/, repl/": "import dpsql.interfaces.repl.main",
+    "interfaces/display, interfaces/repl": "import dpsql.interfaces.repl.main",
     "the schema is loaded": "from dpsql.schema.load import load_schema; load_schema(PATH)",
     "the ledger tells what is left": "from dpsql.session.status_preview import preview_status;"
     " assert preview_status(PATH, 'ana')",
@@ -50,10 +49,10 @@ BEHIND = {
     "numpy": "import numpy",
     "duckdb": "import duckdb",
     "sqlglot": "import sqlglot, sqlglot.dialects.postgres, sqlglot.dialects.duckdb",
-    "dpsql: plan, functions, analysis, rewrite, privacy": "import dpsql.compiler.rewrite.pipeline, "
+    "dpsql: compiler/ to rewrite, privacy": "import dpsql.compiler.rewrite.pipeline, "
     "dpsql.compiler.functions.table,"
     " dpsql.privacy.release",
-    "dpsql: sql/ and compile": "import dpsql.compiler.compile",
+    "dpsql: the rest of compiler/": "import dpsql.compiler.compile",
     "dpsql: all else": "import dpsql.interfaces.dbapi.connection",
     "the data is opened": "import dpsql; CONNECTION = dpsql.connect(PATH, 'ana')",
     "the first statement": "CONNECTION.cursor().execute('SELECT COUNT(*) FROM visits')",

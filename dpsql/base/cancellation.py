@@ -1,8 +1,8 @@
 """Cancellation and deadlines: handles of statements, and checkpoints at which long work in Python ends.
 
-Compiling reads no clock and stays a function of its arguments (law 6): who calls it may listen to its beats, and ends
-it by raising. Nothing that it would have made is kept, and nothing was charged. A study of rows that were paid for
-beats too, for the owner's limit of time (`runs`).
+Compiling reads no clock and stays a function of its arguments (law 6): it passes checkpoints, at which
+the check of who called it may end it by raising. Nothing that it would have made is kept, and nothing was charged. A
+study of rows that were paid for has checkpoints too, for the owner's limit of time (`session/dataset/runs.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from dpsql.errors import QueryCanceled
 
 CHECK_INTERVAL = 100
-"""Beats between two looks: some tenths of a millisecond."""
+"""Checkpoints between two checks: some tenths of a millisecond."""
 
 
 class _CancelScope:
@@ -23,28 +23,29 @@ class _CancelScope:
         self.check = check
         self.handle = handle
         self.account = account
-        self._beats = 0
+        self._ticks = 0
 
     def _tick(self) -> None:
-        self._beats += 1
-        if self._beats % CHECK_INTERVAL == 0:
+        self._ticks += 1
+        if self._ticks % CHECK_INTERVAL == 0:
             self.check()
 
 
-_current_scope: ContextVar[_CancelScope | None] = ContextVar("listener", default=None)
+_current_scope: ContextVar[_CancelScope | None] = ContextVar("cancel_scope", default=None)
 
 
 def checkpoint() -> None:
-    listener = _current_scope.get()
-    if listener is not None:
-        listener._tick()
+    """A point at which long work may end: every `CHECK_INTERVAL`-th one runs the scope's check."""
+    scope = _current_scope.get()
+    if scope is not None:
+        scope._tick()
 
 
 def check_now() -> None:
-    """Check for a cancel or a deadline at once, without waiting for the next tick."""
-    listener = _current_scope.get()
-    if listener is not None:
-        listener.check()
+    """Check for a cancel or a deadline at once, without waiting for the next `CHECK_INTERVAL`."""
+    scope = _current_scope.get()
+    if scope is not None:
+        scope.check()
 
 
 def current_handle() -> StatementHandle | None:
@@ -70,7 +71,7 @@ def _enter_scope(scope: _CancelScope) -> Iterator[None]:
 
 
 def cancel_scope(check: Callable[[], object]) -> AbstractContextManager[None]:
-    """What beats within ends when the check raises."""
+    """Work within ends at a checkpoint where the check raises."""
     return _enter_scope(_CancelScope(check, current_handle(), current_account()))
 
 

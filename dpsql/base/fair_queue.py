@@ -12,23 +12,23 @@ CHECK_SECONDS = 0.05
 
 
 class FairSemaphore:
-    """At most `most` of one name are within `of` at a time. Nobody waits for another name."""
+    """At most `max_active` of one name are within `acquire` at a time. Nobody waits for another name."""
 
     def __init__(self, max_active: int) -> None:
-        self._most = max_active
+        self._max_active = max_active
         self._changed = threading.Condition()
-        self._lines: dict[str, deque[object]] = {}  # those within, then those who wait
+        self._queues: dict[str, deque[object]] = {}  # those within, then those who wait
 
     @contextmanager
     def acquire(self, name: str, check: Callable[[], object]) -> Iterator[None]:
         """`check` raises where the wait is over without a turn."""
         token = object()
         with self._changed:
-            line = self._lines.setdefault(name, deque())
+            line = self._queues.setdefault(name, deque())
             line.append(token)
         try:
             with self._changed:
-                while line.index(token) >= self._most:
+                while line.index(token) >= self._max_active:
                     check()
                     self._changed.wait(CHECK_SECONDS)
             yield
@@ -36,5 +36,5 @@ class FairSemaphore:
             with self._changed:
                 line.remove(token)
                 if not line:
-                    del self._lines[name]
+                    del self._queues[name]
                 self._changed.notify_all()

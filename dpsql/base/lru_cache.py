@@ -11,10 +11,10 @@ _T = TypeVar("_T")
 
 
 class LruCache(Generic[_T]):
-    """The `most` values that were last put or looked up. Threads may share it."""
+    """The `max_size` values that were last put or looked up. Threads may share it."""
 
     def __init__(self, max_size: int) -> None:
-        self._most = max_size
+        self._max_size = max_size
         self._values: OrderedDict[Hashable, _T] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -32,6 +32,6 @@ class LruCache(Generic[_T]):
         with self._lock:
             self._values[key] = value
             self._values.move_to_end(key)
-            if len(self._values) > self._most:
+            if len(self._values) > self._max_size:
                 self._values.popitem(last=False)
         return value

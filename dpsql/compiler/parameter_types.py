@@ -136,7 +136,7 @@ OPTION_SAMPLES: dict[str, Placeholder] = {
 def infer_placeholders(
     sql: str, schema: Schema, declared: Sequence[Type | None] = (), tokenizer: Tokenizer = tokenize
 ) -> tuple[Placeholder, ...]:
-    """What stands for $1, $2, …; types that are `given` are not asked for."""
+    """What stands for $1, $2, …; types that are `declared` are not inferred."""
     count = count_placeholders(normalize_tokens(tokenizer(sql)))
     if not count:
         return ()

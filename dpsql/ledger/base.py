@@ -111,7 +111,7 @@ class Entitlement:
 
     `body` is the stored release, to be used as it is; None means that the engine has yet to run.
     `loss` and `errors` are the release's own, and may be better than what was asked. Whoever runs it
-    may use the noise that was asked (the loss covers it), and then tells `store` its errors.
+    may use the noise that was asked (the loss covers it), and then tells `store_body` its errors.
     """
 
     release: int

@@ -574,7 +574,8 @@ class SqlLedger(InteractiveAnswers):
         """Record the terms of the schema's accounts where they are new or smaller, and who joined a parent.
 
         Where the schema grants more than the ledger has recorded, or a parent cannot pay for who joins it, what was
-        recorded stands, and the account itself is refused when it is to be charged: that is the owner's act, `grant`.
+        recorded stands, and the account itself is refused when it is to be charged: more is the owner's act
+        (`grant_terms`).
         """
         everyone = self._all_accounts()
         with self._read_transaction() as db:

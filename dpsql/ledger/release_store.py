@@ -56,7 +56,7 @@ def find_own_release(
 def find_or_insert_release(
     db: Transaction, account: str, request: ReleaseRequest, now: datetime, hidden: HiddenReleases
 ) -> CandidateRelease:
-    """The release for `asked`: one of the account's own, else an equal one of others, else a new one.
+    """The release for `request`: one of the account's own, else an equal one of others, else a new one.
 
     Privacy: another's release serves only at exactly the asked loss and errors, so that the price of a
     question does not tell whether others have asked it (SOUNDNESS 9).

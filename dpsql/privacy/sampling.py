@@ -364,7 +364,7 @@ class ExactSampler:
 
 
 def likeliest_index(penalties: npt.NDArray[Any]) -> Integers:
-    """The place with the least penalty in each row; of several, the middle one. What `choose` draws without noise.
+    """The index of the least penalty in each row; of several, the middle one. What `choose` draws without noise.
 
     That is the limit of `choose` as the scale goes to 0, but that it would draw one of several equals at random.
     """

@@ -126,14 +126,14 @@ def total_sensitivity(mass: UnitMass) -> Sensitivity:
 
 
 def iterate_chunks(count: int) -> Iterator[slice]:
-    """Parts of so many tuples, in order. Between two of them work ends whose time is over (`runs`)."""
+    """Slices of CHUNK_ROWS tuples, in order. Between two of them work ends whose time is over."""
     for start in range(0, count, CHUNK_ROWS):
         check_now()
         yield slice(start, start + CHUNK_ROWS)
 
 
 class WeightedRowsMechanism(Protocol):
-    """A mechanism over a tally. What it is made of is public; all of it is in `written`."""
+    """A mechanism over a tally. What it is made of is public; all of it is in `to_json`."""
 
     @property
     def kind(self) -> str:

@@ -267,10 +267,10 @@ def _description_field() -> Any:
 
 @dataclass(frozen=True)
 class Randomized:
-    """How a column was collected: an answer was kept with probability `kept`, else made each other with `other`.
+    """How a column was collected: by randomized response with `epsilon` among the declared values.
 
-    That is randomized response with `epsilon` among the declared values (Warner 1965; of k values, Kairouz et al.
-    2014). NULL was not randomized.
+    An answer was kept with `keep_probability`, and became each other value with `other_probability` (Warner 1965; of k
+    values, Kairouz et al. 2014). NULL was not randomized.
     """
 
     epsilon: Fraction
@@ -292,7 +292,7 @@ class Randomized:
 
     @property
     def signal_weight(self) -> float:
-        """`kept` - `other`: the part of an answer's weight that is left in what was recorded."""
+        """The part of an answer's weight that is left in what was recorded: keep less other probability."""
         rare = exp(-float(self.epsilon))
         return -expm1(-float(self.epsilon)) / (1.0 + (len(self.values) - 1) * rare)
 

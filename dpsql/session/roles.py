@@ -30,23 +30,23 @@ class Role:
 
 
 class ConnectionRoles:
-    """Those of one connection, which was opened with the settings `given`."""
+    """The roles of one connection, which was opened with `settings`."""
 
     def __init__(self, schema: Schema, user: str | None, settings: Mapping[str, str]) -> None:
         self._schema, self._user = schema, user
-        self._given = {name.lower(): value for name, value in settings.items()}
-        self._known: dict[str, Role] = {}
+        self._opening_settings = {name.lower(): value for name, value in settings.items()}
+        self._roles: dict[str, Role] = {}
         self._values: dict[str, SettingValues] = {}
 
     @cached_property
     def initial_role(self) -> str:
         """The role of a new connection."""
-        return self._require_allowed_role(self._given.get("role", NO_ROLE))
+        return self._require_allowed_role(self._opening_settings.get("role", NO_ROLE))
 
     def resolve_role(self, name: str) -> str:
         """The role that SET ROLE names, as the schema spells it."""
         role = self._require_allowed_role(name)
-        if role == self.initial_role or "role" not in self._given:
+        if role == self.initial_role or "role" not in self._opening_settings:
             return role
         raise AccessDenied(
             f'permission denied to set role "{name}"',
@@ -70,11 +70,11 @@ class ConnectionRoles:
         )
 
     def get_role(self, role: str) -> Role:
-        if role not in self._known:
+        if role not in self._roles:
             schema, account = self._schema, account_of(self._schema, self._user if role == NO_ROLE else role)
             privacy = replace(schema.privacy, query=default_query_budget(schema, account))
-            self._known[role] = Role(account, paying_accounts(schema, account), privacy)
-        return self._known[role]
+            self._roles[role] = Role(account, paying_accounts(schema, account), privacy)
+        return self._roles[role]
 
     def privacy_of(self, role: str) -> Privacy:
         return self.get_role(role).privacy
@@ -83,7 +83,7 @@ class ConnectionRoles:
         """What holds for it where nothing was set: the owner's, the analyst's, and what the connection was given."""
         if role not in self._values:
             values = _default_values(self._schema, self.get_role(role))
-            for name, value in self._given.items():
+            for name, value in self._opening_settings.items():
                 if name != "role":
                     values = values.set_value(self.privacy_of(role), name, value)
             self._values[role] = replace(values, role=role)

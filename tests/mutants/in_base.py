@@ -18,14 +18,14 @@ MUTANTS = (
     mutant(
         "compiling goes on after its deadline",
         "dpsql.base.cancellation:_CancelScope._tick",
-        "self._beats % CHECK_INTERVAL == 0",
+        "self._ticks % CHECK_INTERVAL == 0",
         "False",
         select(COMPILER_COMPILE_CANCELLATION, "deadline and whens"),
     ),
     mutant(
         "one account compiles all at once",
         "dpsql.base.fair_queue:FairSemaphore.acquire",
-        "line.index(token) >= self._most",
+        "line.index(token) >= self._max_active",
         "False",
         select(COMPILER_COMPILE_CANCELLATION, "Turns"),
     ),

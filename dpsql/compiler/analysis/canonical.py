@@ -502,7 +502,7 @@ def _is_exact(type_: Type) -> bool:
 def simplify_condition(expr: Expr, simplify: Callable[[Expr], Expr]) -> Expr:
     """A condition that is true for the same rows, and perhaps NULL for others for which this one is false.
 
-    `rebuilt` gives the canonical form of a connective whose parts are canonical.
+    `simplify` gives the canonical form of a connective whose parts are canonical.
     """
     if isinstance(expr, Call) and expr.function == "coalesce" and expr.args[1:] == (FALSE,):
         return simplify_condition(expr.args[0], simplify)

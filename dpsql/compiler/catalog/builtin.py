@@ -34,9 +34,6 @@ class CatalogRelation:
     kind: str
     attributes: tuple[Attribute, ...]
 
-    def find_attribute(self, name: str) -> Attribute | None:
-        return next((attribute for attribute in self.attributes if attribute.name == name), None)
-
 
 def find_relation(namespace: str, name: str) -> CatalogRelation | None:
     return load_relations().get((namespace, name))

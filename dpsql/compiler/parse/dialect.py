@@ -123,7 +123,7 @@ class AnalystDialect(Postgres):
         SINGLE_TOKENS = Postgres.Tokenizer.SINGLE_TOKENS | {DOLLAR_SIGN: TokenType.PARAMETER}
 
     class Parser(TypedLiteralParser):
-        """Nothing that is written in a call is left out: see `arguments`."""
+        """Nothing that is written in a call is left out: see `has_dropped_arguments`."""
 
         FUNCTIONS = {
             n: f for n, f in PostgresParser.FUNCTIONS.items() if not n.startswith(_INTERNAL_PREFIXES)

@@ -196,7 +196,7 @@ def _add_groups(cells: Sequence[int], members: Sequence[tuple[int, ...]]) -> lis
 
 
 def _sum_mechanism(mechanism: Mechanism, draws: int) -> Mechanism:
-    """Noise whose errors are those of a sum of `most` draws.
+    """Noise whose errors are those of a sum of `draws` draws.
 
     A sum of Gaussians is told by its variance. One of Laplace draws has the standard error of a single draw of this
     scale, and lighter tails, so that an interval which fits the latter holds the sum at least as often.

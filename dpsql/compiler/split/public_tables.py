@@ -23,7 +23,7 @@ SCHEMA_NAMES = ("public", "main", "information_schema", "pg_catalog")
 def read_public_source(source: exp.Table, state: SplitState, identity: Identity) -> Block:
     """A public table, or one of the catalog: read whole into the sandbox, under a name of ours.
 
-    Of a preview also a private one: then made-up rows are read, which `made_up` names, and no row of the table.
+    Of a preview also a private one: then made-up rows are read, under a `dummy_table_name`, and no row of the table.
     """
     catalog_schema = catalog_schema_of(state.schema, source.db, source.name) or ""
     synthetic = find_synthetic_table(state.schema, source)

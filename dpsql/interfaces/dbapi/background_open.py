@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def open_in_background(
     where: str | os.PathLike[str], user: str | None = None, ask: PasswordPrompt | None = None, /, **settings: Setting
 ) -> BackgroundConnection:
-    """As `dpsql.connect`, but behind a prompt: `begin` starts to open it, `connection` waits for it.
+    """As `dpsql.connect`, but behind a prompt: `start_opening` starts to open it, `wait_for_connection` waits for it.
 
     The schema and who asks are checked here. Where the data must be registered first, it is opened here too: that takes
     time and may be refused, and no prompt should stand above it. So is a server logged in to; `ask` asks a person for
@@ -66,7 +66,7 @@ def _log_in_to_server(address: ServerAddress, ask: PasswordPrompt | None) -> Ser
 
 
 class BackgroundConnection:
-    """A connection that is opened on a thread of its own; what opening raises, `connection` raises."""
+    """A connection that is opened on a thread of its own; what opening raises, `wait_for_connection` raises."""
 
     def __init__(self, where: SchemaAddress | ServerConnection, outlook: StatusPreview | None) -> None:
         self.user = where.user
@@ -91,7 +91,7 @@ class BackgroundConnection:
 
     @property
     def is_done(self) -> bool:
-        """Whether `connection` would answer without waiting."""
+        """Whether `wait_for_connection` would answer without waiting."""
         return self._ended.is_set()
 
     def wait_for_connection(self) -> Connection:

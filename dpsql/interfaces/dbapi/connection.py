@@ -44,7 +44,6 @@ from dpsql.session.session import (
     SubmitQuery,
     read_command,
 )
-from dpsql.session.session import StatementResult as Given
 
 if TYPE_CHECKING:
     from dpsql.amounts import Charge
@@ -334,7 +333,7 @@ class Connection:
 
     def _execute_statement(
         self, cursor: Cursor, sql: str, parameters: Sequence[Parameter], settings: Mapping[str, str], free: bool
-    ) -> Given:
+    ) -> StatementResult:
         with self._statement_turn(StatementHandle(free=free)) as (session, ticket):
             try:
                 return session.execute(sql, parameters, settings=settings, ticket=ticket)

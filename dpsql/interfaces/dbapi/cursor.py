@@ -12,8 +12,15 @@ from dpsql.interfaces.dbapi.dataframes import Frame, add_error_columns, to_arrow
 from dpsql.interfaces.dbapi.result import Answer
 from dpsql.interfaces.dbapi.types import TypeCode
 from dpsql.interfaces.dbapi.url import Setting, read_settings
-from dpsql.session.session import OutputColumn, Parameter, Receipt, check_placeholder_style, read_command, to_literals
-from dpsql.session.session import StatementResult as Given
+from dpsql.session.session import (
+    OutputColumn,
+    Parameter,
+    Receipt,
+    StatementResult,
+    check_placeholder_style,
+    read_command,
+    to_literals,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -37,7 +44,7 @@ class Cursor:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._answer: Given | None = None
+        self._answer: StatementResult | None = None
         self._loss = NO_CHARGE
         self._next = 0
         self._closed = False
@@ -249,7 +256,7 @@ class Cursor:
         self._next += len(rows)
         return rows
 
-    def _require_rows(self) -> Given:
+    def _require_rows(self) -> StatementResult:
         self._require_open()
         if self._answer is None or not self._answer.columns:
             raise ProgrammingError("there are no rows to fetch", hint="Execute a SELECT first.")

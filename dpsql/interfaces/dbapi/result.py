@@ -138,7 +138,7 @@ def has_error_bars(answer: Answer) -> bool:
 
 
 def format_row_count(answer: Answer, shown_text: str, barred: bool) -> str:
-    """How many rows there are; `some` says which of them are shown."""
+    """How many rows there are; `shown_text` says which of them are shown."""
     rows = "1 row" if len(answer.rows) == 1 else f"{len(answer.rows)} rows"
     return f"({rows}{shown_text}{', ± 95 % intervals' if barred else ''})"
 

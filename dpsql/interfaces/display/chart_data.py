@@ -87,7 +87,7 @@ def widen_range(values: Sequence[float], zero: bool) -> tuple[float, float]:
 
 
 def make_number_ticks(low: float, high: float, max_ticks: int) -> list[Tick]:
-    """Round numbers between two others, at most `most` and as a rule more than half of that.
+    """Round numbers between two others, at most `max_ticks` and as a rule more than half of that.
 
     >>> [tick.text for tick in make_number_ticks(-120, 9083, 5)]
     ['0', '2000', '4000', '6000', '8000']

@@ -27,8 +27,8 @@ COLUMNS_PER_SCAN = 40
 class ColumnFacts:
     """Rows of a column by what becomes of them in the sanitising scan.
 
-    `low` and `high` are QUANTILES, `least` and `largest` the ends, in the scale of `to_number`: of values as they are,
-    before they are clipped. `distinct` is a little off: a sketch counts it.
+    `low` and `high` are QUANTILES, `least` and `largest` the ends: of values as they are, before they are clipped, as
+    numbers (a date in days, a time in microseconds). `distinct` is a little off: a sketch counts it.
     """
 
     present: int
@@ -54,7 +54,7 @@ class ColumnFacts:
 
 
 def measure_columns(ask: RunQuery, source: Source, columns: Sequence[Column]) -> tuple[int, dict[str, ColumnFacts]]:
-    """The number of rows, and the facts of each column, in one scan for each AT_ONCE of them."""
+    """The number of rows, and the facts of each column, in one scan for each COLUMNS_PER_SCAN of them."""
     rows, facts = 0, {}
     for start in range(0, max(1, len(columns)), COLUMNS_PER_SCAN):
         part = columns[start : start + COLUMNS_PER_SCAN]
@@ -184,7 +184,7 @@ def _typed_sql(column: Column) -> str:
 
 
 def _number_sql(typed: str, type_: Type) -> str | None:
-    """The value in the scale of `to_number`."""
+    """The value as a number: a date in days since 1970, a time in microseconds."""
     if type_.is_number:
         return f"CAST({typed} AS DOUBLE)"
     if type_.kind is Kind.DATE:
@@ -212,7 +212,7 @@ def _listed_values_sql(column: Column) -> str:
 def find_common_values(
     ask: RunQuery, source: Source, column: Column, unit: str | None, min_units: int, max_values: int
 ) -> tuple[tuple[str, ...], int] | None:
-    """The values that `least` units or more have, and how many others there are; None if all are more than `most`.
+    """The values that `min_units` or more have, and how many others there are; None if all are more than `max_values`.
 
     `unit` is the column that leads to it; None: each row is one.
     """

@@ -203,7 +203,7 @@ class Interaction:
     def _spec_for(
         self, queries: QueryExecutor, statement: BoundStatement | None, min_sensitivity: Fraction | None = None
     ) -> SparseVector | None:
-        """The mechanism as it is fixed, or would be by this question, if it is to move by no more than `least`."""
+        """The mechanism as it is fixed, or would be by this question, for at least `min_sensitivity`."""
         if self._spec is not None:
             return self._spec
         if self.terms.declared is not None:
@@ -241,7 +241,7 @@ class Interaction:
         min_sensitivity: Fraction | None = None,
     ) -> MechanismReply:
         """The answer to one question; the first one has all of them charged, and fixes how sensitive others may be:
-        as itself, or as `least`."""
+        as itself, or as `min_sensitivity`."""
         self.require_account(queries)
         statement = (sql, to_literals(parameters))
         question_id = _identify_question(statement, beside)

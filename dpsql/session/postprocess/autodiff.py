@@ -42,7 +42,7 @@ class Dual:
         return Dual(self.value * number, {cell: part * number for cell, part in self.gradient.items()})
 
     def square_root(self, min_value: Floats) -> Dual:
-        """The square root. Near 0 its derivative has no bound; there the one at `least` stands for it."""
+        """The square root. Near 0 its derivative has no bound; there the one at `min_value` stands for it."""
         slope = 0.5 / np.sqrt(np.maximum(self.value, min_value))
         return Dual(np.sqrt(np.maximum(self.value, 0.0)), {c: part * slope for c, part in self.gradient.items()})
 

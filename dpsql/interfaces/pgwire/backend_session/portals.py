@@ -86,8 +86,8 @@ class Portal:
 
 class PortalStore:
     def __init__(self, own_client: bool = False) -> None:
-        """`own`: of our own client, whose names tell what holds for one statement."""
-        self._own = own_client
+        """`own_client`: of our own client, whose names tell what holds for one statement."""
+        self._own_client = own_client
         self.statements: dict[str, WireStatement] = {}
         self.portals: dict[str, Portal] = {}
 
@@ -168,4 +168,4 @@ class PortalStore:
 
     def _is_durable_name(self, name: str) -> bool:
         """A name that must be closed before it is used again."""
-        return bool(name) and not (self._own and name.startswith(NAME_PREFIX))
+        return bool(name) and not (self._own_client and name.startswith(NAME_PREFIX))

@@ -71,7 +71,7 @@ def _ignore_error(error: BaseException) -> None:
 
 class ProtocolSession:
     """`structured`: the client is dpsql's own and asked, by the startup parameter `_dpsql.client`, to be told figures;
-    see `meta`."""
+    see `protocol/extension.py`."""
 
     def __init__(self, session: SessionProtocol, *, structured: bool = False, log: ErrorLogger = _ignore_error) -> None:
         self._session = session

@@ -84,7 +84,7 @@ def _is_halfway(digits: str, exponent: int, value: float, size: str) -> bool:
 
 
 def _format_digits(negative: bool, digits: str, exponent: int, max_digits: int) -> str:
-    """With an exponent where the number is less than 0.0001, or has more than `most` digits before the point."""
+    """With an exponent where the number is less than 0.0001, or has more than `max_digits` digits before the point."""
     sign = "-" if negative else ""
     if not -4 <= exponent < max_digits:
         point = f".{digits[1:]}" if len(digits) > 1 else ""

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dpsql.errors import Error, InterfaceError, OperationalError
-from dpsql.interfaces.pgwire.server import stream as tls
 from dpsql.interfaces.pgwire.server.connection import ClientConnection, ServerContext, ServerLimits
 from dpsql.interfaces.pgwire.server.databases import (
     ServedDatabase,
@@ -31,7 +30,7 @@ from dpsql.interfaces.pgwire.server.login import LoginRules
 from dpsql.interfaces.pgwire.server.login_throttle import LoginThrottle
 from dpsql.interfaces.pgwire.server.metrics import ServerMetrics
 from dpsql.interfaces.pgwire.server.scheduler import FairScheduler
-from dpsql.interfaces.pgwire.server.stream import ClientStream
+from dpsql.interfaces.pgwire.server.stream import ClientStream, load_certificate
 from dpsql.session.session import start_worker_pool
 
 LISTEN_BACKLOG = 512
@@ -81,7 +80,7 @@ class Server:
         self.metrics = metrics or ServerMetrics()
         self.databases = ServedDatabases(served)
         self._certificate = (
-            tls.load_certificate(options.certificate, options.key) if options.certificate is not None else None
+            load_certificate(options.certificate, options.key) if options.certificate is not None else None
         )
         self._pool = ThreadPoolExecutor(options.threads, thread_name_prefix="dpsql-statement")
         self.context = ServerContext(
@@ -230,7 +229,7 @@ class Server:
     async def _reload_databases(self) -> None:
         if self.options.certificate is not None:
             try:
-                self._certificate = tls.load_certificate(self.options.certificate, self.options.key)
+                self._certificate = load_certificate(self.options.certificate, self.options.key)
             except Error as error:
                 self.log.error("the certificate could not be read again", reason=error.message)
         for old in list(self.databases):

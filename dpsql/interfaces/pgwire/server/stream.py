@@ -96,7 +96,7 @@ def _find_der_content(der: bytes, at: int) -> tuple[int, int]:
 
 
 class TlsConnection:
-    """One connection's TLS. `receive` takes bytes of the network and gives those of the client; what is to be sent
+    """One connection's TLS. `receive_data` takes bytes of the network and gives those of the client; what is to be sent
     comes from `outgoing`."""
 
     def __init__(self, certificate: Certificate) -> None:
@@ -157,16 +157,16 @@ class ClientGone(Exception):
 
 
 class ClientStream(asyncio.Protocol):
-    """`met` is called once the connection stands; `left` when the client is seen to have gone."""
+    """`on_connected` is called once the connection stands; `left` when the client is seen to have gone."""
 
     def __init__(self, on_connected: Callable[[ClientStream], None]) -> None:
-        self._met = on_connected
+        self._on_connected = on_connected
         self.left: Callable[[], None] | None = None
         self.gone = False
         self.address = "local"
         self._transport: asyncio.Transport
         self._data = bytearray()
-        self._came = asyncio.Event()
+        self._data_arrived = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
         self._paused = False
@@ -182,7 +182,7 @@ class ClientStream(asyncio.Protocol):
         if isinstance(peer, tuple):
             self.address = str(peer[0])
             _enable_keepalive(transport.get_extra_info("socket"))
-        self._met(self)
+        self._on_connected(self)
 
     def data_received(self, data: bytes) -> None:
         if self.tls is not None:
@@ -194,7 +194,7 @@ class ClientStream(asyncio.Protocol):
                 return
             self._flush_tls()
         self._data += data
-        self._came.set()
+        self._data_arrived.set()
         if self.tls is not None and self.tls.ended:
             self._mark_gone()
         elif len(self._data) > HIGH_WATER_BYTES and not self._paused:
@@ -218,7 +218,7 @@ class ClientStream(asyncio.Protocol):
     def _mark_gone(self) -> None:
         if not self.gone:
             self.gone = True
-            self._came.set()
+            self._data_arrived.set()
             self._writable.set()
             if self.left is not None:
                 self.left()
@@ -242,7 +242,7 @@ class ClientStream(asyncio.Protocol):
         return self._data[0]
 
     async def read(self, max_bytes: int = HIGH_WATER_BYTES) -> bytes:
-        """What has come: at least a byte, and no more than `most`."""
+        """What has come: at least a byte, and no more than `max_bytes`."""
         while not self._data:
             await self._wait_for_data()
         data = bytes(self._data[:max_bytes])
@@ -255,8 +255,8 @@ class ClientStream(asyncio.Protocol):
     async def _wait_for_data(self) -> None:
         if self.gone:
             raise ClientGone
-        self._came.clear()
-        await self._came.wait()
+        self._data_arrived.clear()
+        await self._data_arrived.wait()
 
     def write(self, data: bytes) -> None:
         if self.gone and self._transport.is_closing():

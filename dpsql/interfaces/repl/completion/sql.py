@@ -179,7 +179,7 @@ def _complete_set(menu: CandidateMenu, around: CursorContext, names: CompletionN
 
 
 def _add_settings(menu: CandidateMenu, names: CompletionNames, prefix: str = "") -> None:
-    """`begun` is the part of a name before its dot: contributions.rows is one setting."""
+    """`prefix` is the part of a name before its dot: contributions.rows is one setting."""
     for setting in names.settings:
         if setting.name.lower().startswith(prefix):
             menu.add("setting", setting.name[len(prefix) :], setting.name[len(prefix) :], ", ".join(setting.choices))
