@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.dashboard import CHARTS, bill, refresh, write_dashboard
 from dpsql.session.dataset.dataset import open_dataset
 from dpsql.session.session import Session
 from tests.support.ledgers import Shelf
+
+pytestmark = pytest.mark.slow
 
 USERS = ("ana", "ben", "cleo")
 

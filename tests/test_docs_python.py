@@ -13,6 +13,8 @@ import pytest
 import dpsql
 from tests.support.optional_dependencies import package
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)

@@ -25,6 +25,8 @@ from dpsql.privacy.filters import limits_for_budget
 from dpsql.privacy.loss import LOSS_DENOMINATOR, Loss
 from tests.support.ledgers import Shelf
 
+pytestmark = pytest.mark.slow
+
 BINDING = Binding("row", "add_remove", 1)
 PROCESSES = 4
 ROUNDS = 60

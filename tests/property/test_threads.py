@@ -15,6 +15,8 @@ from dpsql.engines.duckdb import fetch_exact_cells
 from dpsql.verify.audit import TEMPLATES
 from tests.support import duckdb_tables
 
+pytestmark = pytest.mark.slow
+
 ROWS = 400_000
 STATEMENTS = [
     *(template.sql for template in TEMPLATES if "visits" in template.sql),

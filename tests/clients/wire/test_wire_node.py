@@ -10,6 +10,8 @@ from tests.support.wire import node
 from tests.support.wire.compare import differences
 from tests.support.wire.hospital import Place
 
+pytestmark = pytest.mark.slow
+
 SAME = (
     "literals", "application_name", "wards", "wards in binary", "lists", "parameters", "odd text", "null", "wrong text",
     "named statements", "counts", "error", "after an error", "several", "nothing", "command tags", "failed transaction",

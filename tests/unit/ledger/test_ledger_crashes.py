@@ -17,6 +17,8 @@ from dpsql.ledger.ledger import SqlLedger
 from dpsql.privacy.loss import Loss
 from tests.support.ledgers import Shelf, charges
 
+pytestmark = pytest.mark.slow
+
 BINDING = Binding("row", "add_remove", 1)
 DATASET = Account("dataset", Fraction(10**6), Fraction(0))
 ANA = Account("ana", Fraction(10**6), Fraction(0))

@@ -12,6 +12,8 @@ import pytest
 from dpsql.interfaces.cli.demo import DEMO_QUERIES, REPEATED_QUERY
 from dpsql.interfaces.cli.demo_hospital import SplitMix64, make_hospital
 
+pytestmark = pytest.mark.slow
+
 NOTICE = "NOTICE:  rows for which a computed key is NULL are in no group; COALESCE(…) within the key keeps them\n"
 
 

@@ -34,6 +34,8 @@ from dpsql.session.session import Session
 from tests.support.controlled_runs import PATIENCE, SECRET, GatedShop, gated_shop, in_thread, until
 from tests.support.shop import SCHEMA, Silence, open_shop
 
+pytestmark = pytest.mark.slow
+
 COUNT = "SELECT COUNT(*) FROM people"  # 240, one row each
 
 

@@ -28,6 +28,8 @@ from dpsql.types import BIGINT, DOUBLE, TEXT
 from tests.support.controlled_runs import PATIENCE, GatedShop, gated_shop, in_thread, until
 from tests.support.shop import SCHEMA, Silence, open_shop
 
+pytestmark = pytest.mark.slow
+
 COUNT = "SELECT COUNT(*) FROM people"  # 240, one row each
 VIP = "SELECT SUM(CASE WHEN vip THEN 1 ELSE 0 END) FROM people"  # 80
 BUSY = "DECLARE busy THRESHOLD 100 WITH (epsilon = 1.5, answers = 3)"

@@ -5,11 +5,12 @@ from decimal import Decimal
 import pytest
 
 from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolSession
+from dpsql.interfaces.pgwire.protocol import client_codec
 from dpsql.interfaces.pgwire.protocol.encode import make_encoder
 from dpsql.interfaces.pgwire.protocol.frontend import Bind, Describe, Execute, Parse, Sync
 from dpsql.interfaces.pgwire.protocol.types import TYPES_BY_NAME
 from tests.support.shop import open_shop
-from tests.support.wire_messages import client, say
+from tests.support.wire_messages import say
 
 ASKED = "SELECT count(*) FROM orders WHERE {} = ANY($1)"
 
@@ -43,10 +44,10 @@ def test_many_values_are_as_if_listed(shop, column, name, values, binary, told):
         ProtocolSession(session), Parse("", ASKED.format(column), (wire.oid,) if told else ()), Describe("S", ""),
         Bind("", "", (int(binary),), (data,)), Execute(""), Sync(),
     )  # fmt: skip
-    assert client.ParameterDescription((wire.oid,)) in replies
+    assert client_codec.ParameterDescription((wire.oid,)) in replies
     marks = ", ".join("?" for _ in values)
     [(count,)] = reference.execute(f"SELECT count(*) FROM orders WHERE {column} IN ({marks})", values).fetchall()
-    assert client.DataRow((str(count).encode(),)) in replies and count > 0
+    assert client_codec.DataRow((str(count).encode(),)) in replies and count > 0
 
 
 @pytest.mark.parametrize("condition", ["kind = ANY($1)", "NOT kind = ANY($1)", "kind <> ALL($1)", "city = ANY($1)"])
@@ -62,7 +63,7 @@ def test_none_and_null_among_the_values_mean_what_they_do_in_a_list(shop, data, 
     within = f"{place} IN ({listed})" if listed else "FALSE"
     asked = within if condition.endswith("= ANY($1)") and not condition.startswith("NOT") else f"NOT {within}"
     [(count,)] = reference.execute(f"SELECT count(*) FROM orders WHERE {asked}").fetchall()
-    assert client.DataRow((str(count).encode(),)) in replies
+    assert client_codec.DataRow((str(count).encode(),)) in replies
 
 
 @pytest.mark.parametrize("data", [b"{a", b"{{a},{b}}", b"{a,}", b"{,}", b"a"])
@@ -71,7 +72,7 @@ def test_what_is_no_array_is_refused_before_any_charge(shop, data):
     replies = say(
         ProtocolSession(shop[0]), Parse("", ASKED.format("kind")), Bind("", "", (), (data,)), Execute(""), Sync()
     )  # fmt: skip
-    [error] = [one.fields for one in replies if isinstance(one, client.ErrorResponse)]
+    [error] = [one.fields for one in replies if isinstance(one, client_codec.ErrorResponse)]
     assert error["C"] in ("0A000", "22P02") and "charged" not in error.get("D", "")
     assert len(shop[0].dataset.ledger.list_entries(shop[0]._account.name)) == before
 

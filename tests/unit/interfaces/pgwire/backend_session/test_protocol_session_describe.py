@@ -5,9 +5,10 @@ import pytest
 from dpsql.errors import DataError
 from dpsql.interfaces.pgwire.backend_session import results
 from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolSession
+from dpsql.interfaces.pgwire.protocol import client_codec
 from dpsql.interfaces.pgwire.protocol.frontend import Bind, Describe, Execute, Parse, SimpleQuery, Sync
 from tests.support.shop import open_shop
-from tests.support.wire_messages import client, say
+from tests.support.wire_messages import say
 
 FLOAT8, INT8, TEXT, INTERVAL = 701, 20, 25, 1186
 DIVIDED = "SELECT sum(qty) / $1 AS x FROM orders WHERE amount > 123"
@@ -24,16 +25,16 @@ def session(tmp_path_factory):
 
 
 def types_of(replies):
-    [described] = [one for one in replies if isinstance(one, client.RowDescription)]
+    [described] = [one for one in replies if isinstance(one, client_codec.RowDescription)]
     return [field.type for field in described.fields]
 
 
 def rows_of(replies):
-    return [one.values for one in replies if isinstance(one, client.DataRow)]
+    return [one.values for one in replies if isinstance(one, client_codec.DataRow)]
 
 
 def error_of(replies):
-    [error] = [one.fields for one in replies if isinstance(one, client.ErrorResponse)]
+    [error] = [one.fields for one in replies if isinstance(one, client_codec.ErrorResponse)]
     return error
 
 
