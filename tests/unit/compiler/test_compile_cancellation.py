@@ -127,7 +127,7 @@ class TestTurns:
         leave.set()
         for thread in threads:
             thread.join(20)
-        assert (most[0], within[0], turns._lines) == (2, 0, {})
+        assert (most[0], within[0], turns._queues) == (2, 0, {})
 
     def test_who_waits_may_be_told_to_end(self) -> None:
         turns = FairSemaphore(1)
