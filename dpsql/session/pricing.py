@@ -78,7 +78,9 @@ class StatementQuote:
     def loss_due(self) -> Loss:
         """The loss that would be charged."""
         unpaid = [index for index, quote in enumerate(self.quotes) if not quote.is_paid]
-        return _distinct_loss(self.asked, unpaid, {index: claim.release for index, claim in self.own.items()})
+        return _distinct_loss(
+            self.asked, unpaid, {index: entitlement.release for index, entitlement in self.own.items()}
+        )
 
     @property
     def full_loss(self) -> Loss:
@@ -101,9 +103,9 @@ class StatementQuote:
     @property
     def _delivered_specs(self) -> Mapping[int, ReleaseSpec]:
         specs: dict[int, ReleaseSpec] = {index: release.spec for index, release in self.told.releases.items()}
-        for index, claim in self.own.items():
-            if claim.body is not None:
-                specs[index] = release_from_bytes(claim.body).spec
+        for index, entitlement in self.own.items():
+            if entitlement.body is not None:
+                specs[index] = release_from_bytes(entitlement.body).spec
         return specs
 
 
@@ -161,14 +163,16 @@ def _find_own_releases(paid: Mapping[int, ReleaseRequest], context: PricingConte
 
     def stored(indexes: Sequence[int]) -> dict[int, Entitlement]:
         requests = [replace(paid[p], after=tuple(indexes.index(before) for before in paid[p].after)) for p in indexes]
-        claims = context.find_stored(requests)
-        return {} if claims is None else dict(zip(indexes, claims, strict=True))
+        entitlements = context.find_stored(requests)
+        return {} if entitlements is None else dict(zip(indexes, entitlements, strict=True))
 
     def with_fillers(index: int) -> list[int]:
         return sorted({index, *(other for before in paid[index].after for other in with_fillers(before))})
 
     all_stored = stored(list(paid)) if paid else {}
-    return all_stored or {index: claim for first in paid for index, claim in stored(with_fillers(first)).items()}
+    return all_stored or {
+        index: entitlement for first in paid for index, entitlement in stored(with_fillers(first)).items()
+    }
 
 
 # --- what it costs ---------------------------------------------------------------------------------------------------

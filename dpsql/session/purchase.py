@@ -132,10 +132,10 @@ class Purchase:
         # Holes that read no release: what is wrong with them is told before anything is charged.
         ready = {index: bind_runtime_parameters(step.holes, public, self.context.timeout) for index, step in early}
         releases, requests = reuse.releases, reuse.requests_to_charge(self.release_requests(compiled))
-        claims = served
-        if claims is None:
+        entitlements = served
+        if entitlements is None:
             self._dataset.check_files()
-            claims = self._charge_account(
+            entitlements = self._charge_account(
                 list(requests.values()), self._describe_statement(compiled), compiled.settings
             )
 
@@ -146,16 +146,18 @@ class Purchase:
             return bind_runtime_parameters(compiled.steps[index].holes, tables, self.context.timeout)
 
         bodies: dict[int, bytes] = {}
-        self.context.cancel.releases = len({claim.release for claim in claims})
-        for index, claim in zip(requests, claims, strict=True):
-            if claim.release not in bodies:
-                bodies[claim.release] = self._load_or_run(
-                    compiled.steps[index], claim, partial(parameter_values, index)
+        self.context.cancel.releases = len({entitlement.release for entitlement in entitlements})
+        for index, entitlement in zip(requests, entitlements, strict=True):
+            if entitlement.release not in bodies:
+                bodies[entitlement.release] = self._load_or_run(
+                    compiled.steps[index], entitlement, partial(parameter_values, index)
                 )
                 self.context.cancel.delivered = len(bodies)
-            releases[index] = release_from_bytes(bodies[claim.release])
-        receipts = tuple(dict.fromkeys((*reuse.receipts, *(claim.receipt for claim in claims))))
-        return PurchasedReleases(releases, charged_loss(claims), receipts, tuple(claim.release for claim in claims))
+            releases[index] = release_from_bytes(bodies[entitlement.release])
+        receipts = tuple(dict.fromkeys((*reuse.receipts, *(entitlement.receipt for entitlement in entitlements))))
+        return PurchasedReleases(
+            releases, charged_loss(entitlements), receipts, tuple(entitlement.release for entitlement in entitlements)
+        )
 
     def require_covered(self, parts: Sequence[tuple[Compiled, ReusePlan]], text: str, settings: Settings) -> None:
         """That one statement may be charged all of its parts, which are bought one after another; the last has its
@@ -186,7 +188,7 @@ class Purchase:
         with suppress(_DryRunDone):
             self._charge_account(all_requests, statement, settings, self._end_dry_run)
 
-    def _end_dry_run(self, claims: Sequence[Entitlement]) -> None:
+    def _end_dry_run(self, entitlements: Sequence[Entitlement]) -> None:
         self.context.check_cancellation()
         raise _DryRunDone
 
@@ -195,8 +197,8 @@ class Purchase:
         self._dataset.check_files()
         schema, knobs = self._dataset.resolved.hash, ("epsilon = {}", "delta = {}")  # arguments of a call
         statement = ChargedStatement(text, settings.epsilon, settings.delta, Fraction(0), schema, knobs)
-        (claim,) = self._charge_account([request], statement, settings)
-        return claim
+        (entitlement,) = self._charge_account([request], statement, settings)
+        return entitlement
 
     def submit(self, asking: InteractiveJob) -> bytes:
         """The answer to a question that a mechanism which was paid for is asked, as it is stored."""
@@ -221,21 +223,21 @@ class Purchase:
         admit: AdmitCallback | None = None,
     ) -> tuple[Entitlement, ...]:
         admit = admit or partial(self._admit_charge, settings, requests)
-        claims = self._dataset.ledger.purchase(self._account, requests, statement, self.context.clock(), admit)
+        entitlements = self._dataset.ledger.purchase(self._account, requests, statement, self.context.clock(), admit)
         for charge in self._charges:  # told also if what follows fails
             charge.made = True
-        return claims
+        return entitlements
 
     def _admit_charge(
-        self, settings: Settings, requests: Sequence[ReleaseRequest], claims: Sequence[Entitlement]
+        self, settings: Settings, requests: Sequence[ReleaseRequest], entitlements: Sequence[Entitlement]
     ) -> None:
         """The last word before the charge is made, in its transaction: so no version is registered in between."""
         self.context.check_cancellation()
         self._dataset.check_current()
-        loss = charged_loss(claims)
+        loss = charged_loss(entitlements)
         if self.context.cancel.free and loss != NO_LOSS:
             raise BudgetExceeded(NOT_FREE_MESSAGE, detail="Nothing was charged.")
-        self._dataset.runs.admit_runs(claims)
+        self._dataset.runs.admit_runs(entitlements)
         if loss != NO_LOSS:
             self._charges.append(PendingCharge(settings, requests, loss))
 
@@ -245,19 +247,21 @@ class Purchase:
             compiled.statement, settings.epsilon, settings.delta, compiled.conversion, schema, compiled.knobs
         )
 
-    def _load_or_run(self, step: ReleaseStep, claim: Entitlement, filled: Callable[[], ParameterValues]) -> bytes:
+    def _load_or_run(self, step: ReleaseStep, entitlement: Entitlement, filled: Callable[[], ParameterValues]) -> bytes:
         """The stored release; where there is none, or its run is not yet seen to have ended, that of the run."""
         runs = self._dataset.runs
-        body = runs.join_run(self._dataset, claim.release, self._account, self.context.cancel)
+        body = runs.join_run(self._dataset, entitlement.release, self._account, self.context.cancel)
         if body is None:
-            body = claim.body
+            body = entitlement.body
         if body is None:
-            holes = self._bind_runtime_parameters(claim, filled()) if step.holes else {}
+            holes = self._bind_runtime_parameters(entitlement, filled()) if step.holes else {}
             spec, errors = step.calibrated.spec, step.calibrated.errors
-            job = ReleaseJob(claim.release, step.sql, len(step.keys), holes, spec, errors, self.sampler)
+            job = ReleaseJob(entitlement.release, step.sql, len(step.keys), holes, spec, errors, self.sampler)
             body = runs.run_release(self._dataset, job, self._account, self.context.cancel)
         return body
 
-    def _bind_runtime_parameters(self, claim: Entitlement, values: ParameterValues) -> ParameterValues:
+    def _bind_runtime_parameters(self, entitlement: Entitlement, values: ParameterValues) -> ParameterValues:
         """What stands in the step's holes: bound once, durably, so that a run after a crash asks the same question."""
-        return values_from_bytes(self._dataset.ledger.bind_runtime_parameters(claim.release, values_to_bytes(values)))
+        return values_from_bytes(
+            self._dataset.ledger.bind_runtime_parameters(entitlement.release, values_to_bytes(values))
+        )

@@ -206,7 +206,9 @@ class QueryExecutor:
         """The answer, made of releases that are bought; or of those that are served, and then nothing is charged."""
         served = stored.served
         if served:
-            cached = self.memory.answered.get(self._result_key(compiled, [claim.release for claim in served]))
+            cached = self.memory.answered.get(
+                self._result_key(compiled, [entitlement.release for entitlement in served])
+            )
             if cached is not None:  # of the same releases, which never change
                 return replace(cached.copy_uncharged(), settings=compiled.settings)
         public = [self._load_public_table(read) for read in compiled.reads]

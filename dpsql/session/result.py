@@ -99,9 +99,11 @@ class PendingCharge:
     made: bool = False
 
 
-def charged_loss(claims: Sequence[Entitlement]) -> Loss:
+def charged_loss(entitlements: Sequence[Entitlement]) -> Loss:
     """The loss charged for these, each release once."""
-    return sum_losses(list({claim.release: claim.loss for claim in claims if claim.charged}.values()))
+    return sum_losses(
+        list({entitlement.release: entitlement.loss for entitlement in entitlements if entitlement.charged}.values())
+    )
 
 
 def total_charge(charges: Sequence[PendingCharge]) -> Charge:

@@ -132,7 +132,7 @@ class Session:
         self._state = initial_state(self._roles)
         self._executing, self._preparing = StatementHandle(), StatementHandle()
         self._purchase: Purchase | None = None
-        self._held, self._holder = NamedStatements(), self._state.now.role
+        self._named_statements, self._role_of_statements = NamedStatements(), self._state.now.role
 
     @property
     def acts_for(self) -> str | None:
@@ -168,17 +168,17 @@ class Session:
         parameters: Sequence[Parameter] = (),
         *,
         settings: Mapping[str, str] | None = None,
-        ticket: StatementHandle | None = None,
+        handle: StatementHandle | None = None,
     ) -> StatementResult:
         """One statement: a query, or a command such as SET or SHOW.
 
-        `settings` hold for this statement alone, if it asks something. A `ticket` may be canceled before its turn has
+        `settings` hold for this statement alone, if it asks something. A `handle` may be canceled before its turn has
         come; with one that is `free`, what would be charged is refused before that.
         """
-        self._executing, self._purchase = ticket or StatementHandle(), None
-        if self._holder != self._state.now.role:
-            self._held.change_role()
-            self._holder = self._state.now.role
+        self._executing, self._purchase = handle or StatementHandle(), None
+        if self._role_of_statements != self._state.now.role:
+            self._named_statements.change_role()
+            self._role_of_statements = self._state.now.role
         try:
             bound = to_literals(parameters)
             command = read_command(sql, bound)
@@ -201,9 +201,9 @@ class Session:
 
     def _close_ended_statements(self, command: SettingsCommand) -> None:
         if isinstance(command, DiscardCommand):
-            self._held.discard_all()
+            self._named_statements.discard_all()
         elif isinstance(command, TransactionCommand) and not self.in_transaction:
-            self._held.end_transaction()
+            self._named_statements.end_transaction()
 
     def _apply_set_config(self, sql: str, parameters: Sequence[Parameter]) -> None:
         """set_config() in a query is SET."""
@@ -216,9 +216,9 @@ class Session:
         """What the last statement was charged: also where it failed, ran out of time or was canceled after that."""
         return NO_CHARGE if self._purchase is None else self._purchase.charge_so_far
 
-    def cancel(self, ticket: StatementHandle | None = None) -> None:
+    def cancel(self, handle: StatementHandle | None = None) -> None:
         """From any thread: who waits in `execute` gets QueryCanceled; the run goes on, is stored, and stays paid."""
-        self.dataset.runs.cancel_statement(ticket or self._executing)
+        self.dataset.runs.cancel_statement(handle or self._executing)
         self.dataset.runs.cancel_statement(self._preparing)
 
     @property
@@ -395,7 +395,7 @@ class _Statement:
             case CreateCommand() | DropCommand() | ShowArtifactsCommand():
                 return execute_artifact_command(self.queries, command, sql, parameters)
             case _:
-                return session._held.execute_command(command, sql, parameters, self)
+                return session._named_statements.execute_command(command, sql, parameters, self)
 
     def _show_json(self, name: str) -> object:
         """What SHOW … (FORMAT JSON) tells: the values that programs have here."""
@@ -407,7 +407,7 @@ class _Statement:
         inner = read_command(command.sql, parameters)
         if not isinstance(inner, SubmitQuery):
             return self.explain(command.sql, parameters)
-        mechanisms = self.session._held.mechanisms
+        mechanisms = self.session._named_statements.mechanisms
         return mechanisms.forecast(self.queries, inner, command.sql, parameters, dict(command.given))
 
     def explain(self, sql: str, parameters: Sequence[Parameter]) -> Explanation:
@@ -432,7 +432,7 @@ class _Statement:
         namespace = self.queries.namespace
         schema = self.session._declared_schema.with_created(namespace.tables, namespace.models)
         try:
-            return prepare_statement(self, schema, self.session._held, sql, types)
+            return prepare_statement(self, schema, self.session._named_statements, sql, types)
         except Error as error:
             if error.statement is None:
                 error.statement = sql

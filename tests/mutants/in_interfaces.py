@@ -90,9 +90,9 @@ MUTANTS = (
     mutant(
         "wire: describing a portal runs it",
         "dpsql.interfaces.pgwire.backend_session.protocol_session:ProtocolSession._portal_columns",
-        "portal = self._held.get_portal(name)",
+        "portal = self._portal_store.get_portal(name)",
         """
-        portal = self._held.get_portal(name)
+        portal = self._portal_store.get_portal(name)
         list(self._execute_portal(portal, 1))
         """,
         BACKEND_SESSION_PROTOCOL_SESSION,
@@ -114,7 +114,7 @@ MUTANTS = (
     mutant(
         "wire: portals hold any number of rows",
         "dpsql.interfaces.pgwire.backend_session.protocol_session:ProtocolSession._start_portal",
-        "self._held.check_open_rows()",
+        "self._portal_store.check_open_rows()",
         "",
         BACKEND_SESSION_PROTOCOL_SESSION,
     ),
@@ -166,14 +166,14 @@ MUTANTS = (
     mutant(
         "server: half messages are kept without end",
         "dpsql.interfaces.pgwire.server.connection:ClientConnection._count_buffered",
-        "self.context.buffered > self.context.bounds.buffered_bytes and waiting > WRITE_CHUNK_BYTES",
+        "self.context.buffered > self.context.limits.buffered_bytes and waiting > WRITE_CHUNK_BYTES",
         "False",
         select(WIRE_SERVER_ROBUSTNESS, "half_messages"),
     ),
     mutant(
         "server: who does not read is written to without end",
         "dpsql.interfaces.pgwire.server.connection:ClientConnection._serve_messages",
-        "await self.link.drain(self.context.bounds.write_seconds or None)",
+        "await self.stream.drain(self.context.limits.write_seconds or None)",
         "",
         select(WIRE_SERVER_ROBUSTNESS, "never_reads"),
     ),
@@ -187,7 +187,7 @@ MUTANTS = (
     mutant(
         "server: who has left is still waited for",
         "dpsql.interfaces.pgwire.server.connection:ClientConnection.start_task",
-        "self.link.left = self.detach_statement",
+        "self.stream.on_disconnected = self.detach_statement",
         "",
         select(WIRE_SERVER_LIFECYCLE, "frees_its_thread"),
     ),
@@ -296,7 +296,7 @@ MUTANTS = (
     mutant(
         "server: one account takes all threads",
         "dpsql.interfaces.pgwire.server.scheduler:FairScheduler.can_acquire",
-        "return self.used_slots < self.places and self.held[account] < (free_of_others + 1) // 2",
+        "return self.used_slots < self.slots and self.slots_by_account[account] < (free_of_others + 1) // 2",
         "return self.used_slots < self.places",
         SERVER_SCHEDULER,
     ),
@@ -362,7 +362,7 @@ MUTANTS = (
     mutant(
         "remote: what must be free may be charged",
         "dpsql.interfaces.remote.session:RemoteSession.execute",
-        "StatementOptions(tuple((settings or {}).items()), ticket.free)",
+        "StatementOptions(tuple((settings or {}).items()), handle.free)",
         "StatementOptions(tuple((settings or {}).items()))",
         INTERFACES_REMOTE,
     ),
@@ -370,7 +370,7 @@ MUTANTS = (
         "remote: a cancel is for whatever is under way",
         "dpsql.interfaces.remote.session:RemoteSession.cancel",
         """
-        if running is not None and ticket in (None, running):
+        if running is not None and handle in (None, running):
             running.canceled = True
             self._connection.cancel()
         """,
@@ -380,7 +380,7 @@ MUTANTS = (
     mutant(
         "remote: a statement that was canceled is sent",
         "dpsql.interfaces.remote.session:RemoteSession._run_exchange",
-        "ticket.check_cancellation(0)",
+        "handle.check_cancellation(0)",
         "",
         INTERFACES_REMOTE,
     ),

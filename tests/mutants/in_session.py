@@ -129,7 +129,7 @@ MUTANTS = (
         "dpsql.session.dataset.runs:Runs.join_run",
         """
         if run is not None:
-            return self._wait_for_outcome(run, ticket)
+            return self._wait_for_outcome(run, handle)
         """,
         "",
         (*DATASET_RUNS, *DATASET_RUNS_ERRORS),
@@ -329,32 +329,32 @@ MUTANTS = (
     mutant(
         "mechanisms: EXPLAIN pays",
         "dpsql.session.mechanisms.interaction:Interaction.forecast",
-        "loss, paid = spec.loss, self._claim is not None",
+        "loss, paid = spec.loss, self._entitlement is not None",
         """
         self._charge_mechanism(queries, spec)
-        loss, paid = spec.loss, self._claim is not None
+        loss, paid = spec.loss, self._entitlement is not None
         """,
         select(MECHANISMS_REGISTRY, "explaining_and_preparing"),
     ),
     mutant(
         "mechanisms: each question is a mechanism of its own",
         "dpsql.session.mechanisms.interaction:Interaction._charge_mechanism",
-        "self._claim is not None",
+        "self._entitlement is not None",
         "False",
         select(MECHANISMS_REGISTRY, "pays_for_all"),
     ),
     mutant(
         "mechanisms: what a holdout is held against is bought",
         "dpsql.session.mechanisms.registry:_refuse_charges",
-        "before, ticket.free = ticket.free, True",
-        "before = ticket.free",
+        "before, handle.free = handle.free, True",
+        "before = handle.free",
         select(MECHANISMS_REGISTRY, "where_that_is_free"),
     ),
     mutant(
         "mechanisms: a connection holds any number",
         "dpsql.session.mechanisms.registry:MechanismRegistry._check_declaration",
         """
-        if len(self._held) >= MAX_MECHANISMS:
+        if len(self._mechanisms) >= MAX_MECHANISMS:
             raise LimitExceeded(
                 f"there are {MAX_MECHANISMS} thresholds and holdouts already",
                 hint="CLOSE those that are done.",
@@ -551,10 +551,10 @@ MUTANTS = (
     mutant(
         "progress is a clock of the engine",
         "dpsql.session.purchase:Purchase.charge_and_run",
-        "self.context.cancel.releases = len({claim.release for claim in claims})",
+        "self.context.cancel.releases = len({entitlement.release for entitlement in entitlements})",
         """
-        self.context.cancel.releases = len({claim.release for claim in claims})
-        self.context.cancel.delivered = len(bodies) + (len(claims) > 1)
+        self.context.cancel.releases = len({entitlement.release for entitlement in entitlements})
+        self.context.cancel.delivered = len(bodies) + (len(entitlements) > 1)
         """,
         select(ATTACKS_INTERFACES, "clock_of_the_engine"),
     ),
@@ -582,7 +582,7 @@ MUTANTS = (
     mutant(
         "runs without number",
         "dpsql.session.purchase:Purchase._admit_charge",
-        "self._dataset.runs.admit_runs(claims)",
+        "self._dataset.runs.admit_runs(entitlements)",
         "",
         DATASET_RUNS_SHARED,
     ),

@@ -71,7 +71,7 @@ def _read_options(args: argparse.Namespace) -> ServerOptions:
         allow_plain=args.allow_plain,
         threads=args.threads,
         grace_seconds=args.grace,
-        bounds=ServerLimits(args.max_connections, args.max_user_connections, idle_seconds=args.idle_timeout),
+        limits=ServerLimits(args.max_connections, args.max_user_connections, idle_seconds=args.idle_timeout),
     )
 
 
@@ -100,7 +100,7 @@ def _raise_file_limit(options: ServerOptions) -> None:
     if sys.platform != "win32":
         import resource
 
-        file_count = options.bounds.connections + options.bounds.pending + 4 * options.threads + 256
+        file_count = options.limits.connections + options.limits.pending + 4 * options.threads + 256
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if soft < file_count:
             resource.setrlimit(resource.RLIMIT_NOFILE, (file_count if hard < 0 else min(file_count, hard), hard))

@@ -61,7 +61,7 @@ class AnalystSession(Protocol):
         parameters: Sequence[Parameter] = (),
         *,
         settings: Mapping[str, str] | None = None,
-        ticket: StatementHandle | None = None,
+        handle: StatementHandle | None = None,
     ) -> StatementResult: ...
 
     def explain(
@@ -72,7 +72,7 @@ class AnalystSession(Protocol):
     def tables(self) -> tuple[NamedTable, ...]: ...
     def functions(self) -> tuple[NamedFunction, ...]: ...
     def named_settings(self) -> tuple[NamedSetting, ...]: ...
-    def cancel(self, ticket: StatementHandle | None = None) -> None: ...
+    def cancel(self, handle: StatementHandle | None = None) -> None: ...
     def close(self) -> None: ...
 
     @property
@@ -234,8 +234,8 @@ class Connection:
         Where none has begun, those are canceled that wait for their turn, and nothing is charged for them.
         """
         session, running = self._require_session(), self._running
-        for ticket in self._waiting.copy() if running is None else (running,):
-            session.cancel(ticket)
+        for handle in self._waiting.copy() if running is None else (running,):
+            session.cancel(handle)
 
     def progress(self) -> tuple[int, int]:
         """From any thread: how many releases of the statement under way are there, and how many it has."""
@@ -334,25 +334,25 @@ class Connection:
     def _execute_statement(
         self, cursor: Cursor, sql: str, parameters: Sequence[Parameter], settings: Mapping[str, str], free: bool
     ) -> StatementResult:
-        with self._statement_turn(StatementHandle(free=free)) as (session, ticket):
+        with self._statement_turn(StatementHandle(free=free)) as (session, handle):
             try:
-                return session.execute(sql, parameters, settings=settings, ticket=ticket)
+                return session.execute(sql, parameters, settings=settings, handle=handle)
             finally:  # Ctrl-C, too, leaves a charge behind
                 cursor._loss = session.charged
 
     @contextmanager
-    def _statement_turn(self, ticket: StatementHandle) -> Iterator[tuple[AnalystSession, StatementHandle]]:
+    def _statement_turn(self, handle: StatementHandle) -> Iterator[tuple[AnalystSession, StatementHandle]]:
         """A statement that waits for its turn, as while a price is worked out, can be canceled already."""
-        self._waiting.add(ticket)
+        self._waiting.add(handle)
         try:
             with self._lock:
-                session, self._running = self._require_session(), ticket
+                session, self._running = self._require_session(), handle
                 try:
-                    yield session, ticket
+                    yield session, handle
                 finally:
                     self._running = None
         finally:
-            self._waiting.discard(ticket)
+            self._waiting.discard(handle)
 
     def _require_session(self) -> AnalystSession:
         if not self._closing.alive:

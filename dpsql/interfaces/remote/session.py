@@ -50,7 +50,7 @@ class RemoteSession:
         self._connection = connection
         self._lock = threading.RLock()
         self._cancel_lock = threading.Lock()  # between the statement under way and who cancels it
-        self._ticket: StatementHandle | None = None
+        self._handle: StatementHandle | None = None
         self._collector = ReplyCollector()
         self._charged = NO_CHARGE
         self._left: str | None = None
@@ -87,17 +87,17 @@ class RemoteSession:
         parameters: Sequence[Parameter] = (),
         *,
         settings: Mapping[str, str] | None = None,
-        ticket: StatementHandle | None = None,
+        handle: StatementHandle | None = None,
     ) -> StatementResult:
         """One statement, as a local session has it. `settings`, and whether it must be free, hold for it alone."""
-        ticket = ticket or StatementHandle()
+        handle = handle or StatementHandle()
         with self._lock, _attach_statement(sql):
             self._charged, self._collector = NO_CHARGE, ReplyCollector()
             try:
                 values = bind_parameters(parameters)
-                options = StatementOptions(tuple((settings or {}).items()), ticket.free)
+                options = StatementOptions(tuple((settings or {}).items()), handle.free)
                 collector = self._run_exchange(
-                    lambda collector: run_statement(self._connection, sql, values, options, collector), ticket
+                    lambda collector: run_statement(self._connection, sql, values, options, collector), handle
                 )
                 self._left = collector.metadata.left or self._left
                 if sql.lstrip()[:6].lower().startswith(("create", "drop")):
@@ -115,16 +115,16 @@ class RemoteSession:
     def progress(self) -> tuple[int, int]:
         return self._collector.metadata.progress
 
-    def cancel(self, ticket: StatementHandle | None = None) -> None:
+    def cancel(self, handle: StatementHandle | None = None) -> None:
         """From any thread; one whose turn has yet to come is not sent.
 
         Under a lock that the end of a statement needs too: so no cancel is for the one after it.
         """
         with self._cancel_lock:
-            running = self._ticket
-            if ticket is not None:
-                ticket.canceled = True
-            if running is not None and ticket in (None, running):
+            running = self._handle
+            if handle is not None:
+                handle.canceled = True
+            if running is not None and handle in (None, running):
                 running.canceled = True
                 self._connection.cancel()
 
@@ -176,22 +176,22 @@ class RemoteSession:
             return _decode_as(kind, query_json(self._connection, command))
 
     def _run_exchange(
-        self, work: Callable[[ReplyCollector], ReplyCollector], ticket: StatementHandle
+        self, work: Callable[[ReplyCollector], ReplyCollector], handle: StatementHandle
     ) -> ReplyCollector:
         """The wire belongs to another thread than the one that Ctrl-C interrupts: no reply is left half read."""
         with self._cancel_lock:
-            ticket.check_cancellation(0)
-            self._ticket, self._collector = ticket, ReplyCollector()
+            handle.check_cancellation(0)
+            self._handle, self._collector = handle, ReplyCollector()
         try:
             if threading.current_thread() is not threading.main_thread():
                 return work(self._collector)
-            return self._run_interruptible(work, ticket)
+            return self._run_interruptible(work, handle)
         finally:
             with self._cancel_lock:
-                self._ticket = None
+                self._handle = None
 
     def _run_interruptible(
-        self, work: Callable[[ReplyCollector], ReplyCollector], ticket: StatementHandle
+        self, work: Callable[[ReplyCollector], ReplyCollector], handle: StatementHandle
     ) -> ReplyCollector:
         errors: list[BaseException] = []
         collector, ended = self._collector, threading.Event()
@@ -209,17 +209,17 @@ class RemoteSession:
             while not ended.wait(WAIT_SECONDS):
                 pass
         except KeyboardInterrupt:
-            self._cancel_and_wait(ended, ticket)
+            self._cancel_and_wait(ended, handle)
             raise
         if errors:
             raise errors[0]
         return collector
 
-    def _cancel_and_wait(self, ended: threading.Event, ticket: StatementHandle) -> None:
+    def _cancel_and_wait(self, ended: threading.Event, handle: StatementHandle) -> None:
         """Let go of the statement under way: the server does at once. Where it does not, or on a second Ctrl-C, the
         connection is given up."""
         try:
-            self.cancel(ticket)
+            self.cancel(handle)
             ended.wait(CANCEL_TIMEOUT_SECONDS)
         finally:
             if not ended.is_set():

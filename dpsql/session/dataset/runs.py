@@ -172,34 +172,36 @@ class Runs:
         """The deadline of a statement that begins now; 0: it may wait for ever."""
         return self._clock.now() + milliseconds * (NANOSECONDS_PER_SECOND // 1000) if milliseconds else None
 
-    def check_cancellation(self, ticket: StatementHandle) -> None:
+    def check_cancellation(self, handle: StatementHandle) -> None:
         """Raise QueryCanceled if the statement is to end here, where nothing was charged yet."""
-        ticket.check_cancellation(self._clock.now())
+        handle.check_cancellation(self._clock.now())
 
-    def cancel_statement(self, ticket: StatementHandle) -> None:
+    def cancel_statement(self, handle: StatementHandle) -> None:
         with _registry.changed:
-            ticket.canceled = True
+            handle.canceled = True
             _registry.changed.notify_all()
-        interrupt = ticket.interrupt
+        interrupt = handle.interrupt
         if interrupt is not None:
             interrupt()
 
-    def seconds_left(self, ticket: StatementHandle) -> float | None:
+    def seconds_left(self, handle: StatementHandle) -> float | None:
         """Until its deadline, if it has one."""
         return (
             None
-            if ticket.deadline is None
-            else max(0.0, (ticket.deadline - self._clock.now()) / NANOSECONDS_PER_SECOND)
+            if handle.deadline is None
+            else max(0.0, (handle.deadline - self._clock.now()) / NANOSECONDS_PER_SECOND)
         )
 
-    def admit_runs(self, claims: Sequence[Entitlement]) -> None:
+    def admit_runs(self, entitlements: Sequence[Entitlement]) -> None:
         """Refuse, before the charge is made, what needs a run where too many are under way.
 
         Privacy: how many there are is seen to change where a run begins and where it is seen to end, nowhere else.
         """
         with _registry.changed:
             new = [
-                claim for claim in claims if claim.body is None and (self._ledger, claim.release) not in _registry.runs
+                entitlement
+                for entitlement in entitlements
+                if entitlement.body is None and (self._ledger, entitlement.release) not in _registry.runs
             ]
             if new and len(_registry.runs) >= MAX_RUNS:
                 raise OperationalError(
@@ -209,7 +211,7 @@ class Runs:
                     sqlstate="53300",
                 )
 
-    def join_run(self, data: RunContext, release: int, account: Account, ticket: StatementHandle) -> bytes | None:
+    def join_run(self, data: RunContext, release: int, account: Account, handle: StatementHandle) -> bytes | None:
         """The body of this process's run that is under way, once it is seen to end; None: there is none.
 
         Where a run of another process has ended and is not yet to be seen, it is waited for too.
@@ -219,21 +221,21 @@ class Runs:
             if run is not None:
                 self._follow_run(run, data, account)
         if run is not None:
-            return self._wait_for_outcome(run, ticket)
+            return self._wait_for_outcome(run, handle)
         if self._grid:
-            self._wait_until_visible(data, release, ticket)
+            self._wait_until_visible(data, release, handle)
         return None
 
     def run_release(
-        self, data: RunContext, job: ReleaseJob | InteractiveJob, account: Account, ticket: StatementHandle
+        self, data: RunContext, job: ReleaseJob | InteractiveJob, account: Account, handle: StatementHandle
     ) -> bytes:
         """The body of the release: of the run under way, or of one that is begun as soon as there is room for it."""
         with _registry.changed:
             while (run := _registry.runs.get((self._ledger, job.release))) is None and self._is_full(account):
-                self._wait_for_change(ticket, QUEUED_HINT)
+                self._wait_for_change(handle, QUEUED_HINT)
             run = run or self._begin_run(data, job, account)
             self._follow_run(run, data, account)
-        return self._wait_for_outcome(run, ticket)
+        return self._wait_for_outcome(run, handle)
 
     def wait_until_idle(self, patience: float | None = None) -> None:
         """Wait until none of these runs is under way, or for so many seconds."""
@@ -269,18 +271,18 @@ class Runs:
         run.followed.add(self)
         run.asked.setdefault(account.name, (account, data.ledger))
 
-    def _wait_for_change(self, ticket: StatementHandle, hint: str) -> None:
+    def _wait_for_change(self, handle: StatementHandle, hint: str) -> None:
         """Until something has changed, or the statement is to end."""
         now = self._clock.now()
-        ticket.check_cancellation(now, hint)
+        handle.check_cancellation(now, hint)
         _registry.changed.wait(
-            LONG_WAIT_SECONDS if ticket.deadline is None else (ticket.deadline - now) / NANOSECONDS_PER_SECOND
+            LONG_WAIT_SECONDS if handle.deadline is None else (handle.deadline - now) / NANOSECONDS_PER_SECOND
         )
 
-    def _wait_for_outcome(self, run: _Run, ticket: StatementHandle) -> bytes:
+    def _wait_for_outcome(self, run: _Run, handle: StatementHandle) -> bytes:
         with _registry.changed:
             while run.outcome is None:
-                self._wait_for_change(ticket, DETACHED_HINT)
+                self._wait_for_change(handle, DETACHED_HINT)
             outcome = run.outcome
         if outcome.error is not None:
             raise _without_context(outcome.error)  # one for each who waits
@@ -364,12 +366,12 @@ class Runs:
     def _time_until_due(self, ended: int, elapsed: int) -> int:
         return max(0, visible_after(ended, self._grid) - elapsed) if self._grid else 0
 
-    def _wait_until_visible(self, data: RunContext, release: int, ticket: StatementHandle) -> None:
+    def _wait_until_visible(self, data: RunContext, release: int, handle: StatementHandle) -> None:
         visible_at = self._clock.now() + self._time_until_visible(data.ledger.find_run(release))
         with _registry.changed:
             while (now := self._clock.now()) < visible_at:
-                ticket.check_cancellation(now, DETACHED_HINT)
-                rest = visible_at if ticket.deadline is None else min(visible_at, ticket.deadline)
+                handle.check_cancellation(now, DETACHED_HINT)
+                rest = visible_at if handle.deadline is None else min(visible_at, handle.deadline)
                 _registry.changed.wait((rest - now) / NANOSECONDS_PER_SECOND)
 
     def _publish_outcome(self, job: ReleaseJob | InteractiveJob, run: _Run, outcome: RunOutcome) -> bool:

@@ -154,7 +154,7 @@ class Interaction:
         self._above = 0
         self._untold: deque[MechanismAnswer] = deque(maxlen=MAX_UNDELIVERED)
         self._spec: SparseVector | None = None
-        self._claim: Entitlement | None = None
+        self._entitlement: Entitlement | None = None
         self._watch: SparseVectorState | None = None
         self._pending: tuple[int, _QuestionId] | None = None
         self._last: tuple[_QuestionId, MechanismAnswer, StatementHandle] | None = None
@@ -192,7 +192,7 @@ class Interaction:
         spec = self._spec_for(queries, statement, min_sensitivity)
         if spec is None:
             return Forecast(terms.epsilon, None, terms.answers, None, questions, confidence)
-        loss, paid = spec.loss, self._claim is not None
+        loss, paid = spec.loss, self._entitlement is not None
         ledger = queries.context.dataset.ledger
         refused = not paid and not ledger.get_balance(queries.context.account).admits(cost_of(loss))
         return Forecast(
@@ -276,7 +276,7 @@ class Interaction:
     def _charge_mechanism(self, queries: QueryExecutor, spec: SparseVector) -> None:
         """Privacy: nothing is asked before all of it is charged, durably; later questions are charged nothing."""
         try:
-            if self._claim is not None:
+            if self._entitlement is not None:
                 queries.purchase.require_account_active()
                 return
             loss = spec.loss
@@ -286,25 +286,27 @@ class Interaction:
             plan = hashlib.sha256(f"{text}\n{self._settings!r}".encode()).hexdigest()
             version, record = queries.context.dataset.resolved.version, write_sparse_vector_record(spec)
             request = ReleaseRequest(plan, version, loss, (), mechanisms=record, once=True)
-            claim = queries.purchase.charge_mechanism(request, text, replace(self._settings, epsilon=loss.epsilon))
+            entitlement = queries.purchase.charge_mechanism(
+                request, text, replace(self._settings, epsilon=loss.epsilon)
+            )
         except StaleData:
-            self.ended = "the data has another version than it was begun on" if self._claim else None
+            self.ended = "the data has another version than it was begun on" if self._entitlement else None
             raise
-        self._spec, self._claim, self.receipt = spec, claim, claim.receipt
+        self._spec, self._entitlement, self.receipt = spec, entitlement, entitlement.receipt
         self._watch = SparseVectorState(spec, queries.purchase.sampler)
         self.charged = queries.purchase.charge_so_far
 
     def _run_question(
         self, queries: QueryExecutor, question_id: _QuestionId, question: MeasuredQuestion, beside: Fraction | None
     ) -> MechanismAnswer:
-        claim, sparse_vector = self._claim, self._watch
-        assert claim is not None and sparse_vector is not None
+        entitlement, sparse_vector = self._entitlement, self._watch
+        assert entitlement is not None and sparse_vector is not None
         number = sparse_vector.queries_evaluated + 1
         threshold_question = ThresholdQuery(question.worth / self.terms.divisor, question.l1, beside)
         self._pending = (number, question_id)
         try:
             body = queries.purchase.submit(
-                InteractiveJob(claim.release, question.sql, number, threshold_question, sparse_vector)
+                InteractiveJob(entitlement.release, question.sql, number, threshold_question, sparse_vector)
             )
         except QueryCanceled:  # the run goes on
             raise
@@ -315,11 +317,11 @@ class Interaction:
 
     def _collect_pending(self, queries: QueryExecutor) -> tuple[_QuestionId, MechanismAnswer] | None:
         """What the last question was answered, if who asked it left before."""
-        if self._pending is None or self._claim is None:
+        if self._pending is None or self._entitlement is None:
             return None
         number, question_id = self._pending
         try:
-            body = queries.purchase.pending_answer(self._claim.release, number)
+            body = queries.purchase.pending_answer(self._entitlement.release, number)
         except QueryCanceled:
             raise
         except Error:

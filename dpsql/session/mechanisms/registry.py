@@ -143,39 +143,41 @@ class MechanismRegistry:
     """The interactive mechanisms that one connection has declared, by name."""
 
     def __init__(self) -> None:
-        self._held: dict[str, Interaction] = {}
+        self._mechanisms: dict[str, Interaction] = {}
 
     def __contains__(self, name: str) -> bool:
-        return name in self._held
+        return name in self._mechanisms
 
     def get_mechanism(self, name: str) -> Interaction:
-        if name not in self._held:
+        if name not in self._mechanisms:
             raise ProgrammingError(
                 f'threshold or holdout "{name}" does not exist', hint=DECLARE_EXAMPLES[THRESHOLD], sqlstate="34000"
             )
-        return self._held[name]
+        return self._mechanisms[name]
 
     # --- declaring, listing, ending ----------------------------------------------------------------------------------
 
     def declare_mechanism(self, queries: QueryExecutor, command: DeclareMechanismCommand) -> StatementResult:
         """Free: what is charged is charged with the first question."""
         self._check_declaration(queries, command)
-        self._held[command.name] = _build_mechanism(queries, command)
+        self._mechanisms[command.name] = _build_mechanism(queries, command)
         return build_command_result(f"DECLARE {command.kind.upper()}")
 
     def _check_declaration(self, queries: QueryExecutor, command: DeclareMechanismCommand) -> None:
-        name, existing = command.name, self._held.get(command.name)
+        name, existing = command.name, self._mechanisms.get(command.name)
         if not name or len(name) > MAX_NAME_LENGTH:
             raise ProgrammingError("a name has 1 to 63 characters", span=command.span, sqlstate="42602")
         if existing is not None and existing.account == queries.context.account:
             hint = "CLOSE it, or take another name."
             raise ProgrammingError(f'{existing.terms.kind} "{name}" already exists', hint=hint, span=command.span,
                                    sqlstate="42P03")  # fmt: skip
-        if len(self._held) >= MAX_MECHANISMS:  # those that a change of the role has ended make room
-            self._held = {
-                key: mechanism for key, mechanism in self._held.items() if mechanism.account == queries.context.account
+        if len(self._mechanisms) >= MAX_MECHANISMS:  # those that a change of the role has ended make room
+            self._mechanisms = {
+                key: mechanism
+                for key, mechanism in self._mechanisms.items()
+                if mechanism.account == queries.context.account
             }
-        if len(self._held) >= MAX_MECHANISMS:
+        if len(self._mechanisms) >= MAX_MECHANISMS:
             raise LimitExceeded(
                 f"there are {MAX_MECHANISMS} thresholds and holdouts already", hint="CLOSE those that are done."
             )
@@ -189,7 +191,9 @@ class MechanismRegistry:
             ("ended", TEXT),
         )
         mechanisms = {
-            name: mechanism for name, mechanism in self._held.items() if mechanism.account == queries.context.account
+            name: mechanism
+            for name, mechanism in self._mechanisms.items()
+            if mechanism.account == queries.context.account
         }
         rows = [(name, mechanism.asked, mechanism.answers_left, str(mechanism.charged), mechanism.ended)
                 for name, mechanism in mechanisms.items() if mechanism.terms.kind == kind]  # fmt: skip
@@ -197,17 +201,17 @@ class MechanismRegistry:
 
     def close(self, name: str) -> str:
         """The word that tells of it."""
-        closed = self._held.pop(name)
+        closed = self._mechanisms.pop(name)
         closed.end("it was closed")
         return f"CLOSE {closed.terms.kind.upper()}"
 
     def close_all(self) -> None:
-        for name in list(self._held):
+        for name in list(self._mechanisms):
             self.close(name)
 
     def end_all(self, why: str) -> None:
         """All of them, whose names tell it until they are closed."""
-        for mechanism in self._held.values():
+        for mechanism in self._mechanisms.values():
             mechanism.end(why)
 
     # --- asking ------------------------------------------------------------------------------------------------------
@@ -349,9 +353,9 @@ def _evaluate_against(
 
 
 @contextmanager
-def _refuse_charges(ticket: StatementHandle) -> Iterator[None]:
-    before, ticket.free = ticket.free, True
+def _refuse_charges(handle: StatementHandle) -> Iterator[None]:
+    before, handle.free = handle.free, True
     try:
         yield
     finally:
-        ticket.free = before
+        handle.free = before

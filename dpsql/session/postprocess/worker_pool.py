@@ -63,10 +63,10 @@ class WorkerPool:
     def __init__(
         self, max_workers: int = MAX_WORKERS, max_idle: int = MAX_IDLE_WORKERS, idle_seconds: float = IDLE_SECONDS
     ) -> None:
-        self._most, self._kept, self._lingering = max_workers, max_idle, idle_seconds
+        self._max_workers, self._max_idle, self._idle_seconds = max_workers, max_idle, idle_seconds
         self._lock = threading.Lock()
-        self._left = threading.Condition()
-        self._held: Counter[str] = Counter()
+        self._worker_freed = threading.Condition()
+        self._workers_in_use: Counter[str] = Counter()
         self._idle: list[_Worker] = []
         self._schemas: dict[Schema, int] = {}
         self._closed = False
@@ -134,22 +134,25 @@ class WorkerPool:
 
     @contextmanager
     def _reserve_slot(self, account: str, seconds: float) -> Iterator[None]:
-        with self._left:
-            if not self._left.wait_for(lambda: self._can_reserve(account), seconds):
+        with self._worker_freed:
+            if not self._worker_freed.wait_for(lambda: self._can_reserve(account), seconds):
                 hint = "Ask again when some have ended; what was paid for is free."
                 raise OperationalError("too many statements are post-processed", hint=hint, sqlstate="53300")
-            self._held[account] += 1
+            self._workers_in_use[account] += 1
         try:
             yield
         finally:
-            with self._left:
-                self._held[account] -= 1
-                self._held += Counter()  # without those that hold none
-                self._left.notify_all()
+            with self._worker_freed:
+                self._workers_in_use[account] -= 1
+                self._workers_in_use += Counter()  # without those that hold none
+                self._worker_freed.notify_all()
 
     def _can_reserve(self, account: str) -> bool:
-        free_of_others = self._most - (self._held.total() - self._held[account])
-        return self._held.total() < self._most and self._held[account] < (free_of_others + 1) // 2
+        free_of_others = self._max_workers - (self._workers_in_use.total() - self._workers_in_use[account])
+        return (
+            self._workers_in_use.total() < self._max_workers
+            and self._workers_in_use[account] < (free_of_others + 1) // 2
+        )
 
     def _schema_number(self, schema: Schema) -> int:
         with self._lock:
@@ -175,8 +178,8 @@ class WorkerPool:
             leaving = [worker]
             if not self._closed and len(worker.schemas) <= MAX_SCHEMAS:
                 self._idle.append(worker)
-                others = self._idle[: max(0, len(self._idle) - self._kept)]
-                leaving = [other for other in others if other.used + self._lingering <= worker.used]
+                others = self._idle[: max(0, len(self._idle) - self._max_idle)]
+                leaving = [other for other in others if other.used + self._idle_seconds <= worker.used]
                 self._idle = [other for other in self._idle if other not in leaving]
         for other in leaving:
             other.kill_and_close()

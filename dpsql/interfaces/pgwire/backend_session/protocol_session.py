@@ -76,8 +76,8 @@ class ProtocolSession:
     def __init__(self, session: SessionProtocol, *, structured: bool = False, log: ErrorLogger = _ignore_error) -> None:
         self._session = session
         self._log = log
-        self._exchange = TransactionState(session)
-        self._held = PortalStore(structured)
+        self._transaction = TransactionState(session)
+        self._portal_store = PortalStore(structured)
         self._notices = ClientNotices(session, structured)
         self._reported = ReportedSettings(session)
         self._skipping = False  # after an error in the extended protocol, until Sync
@@ -89,15 +89,15 @@ class ProtocolSession:
     @property
     def status(self) -> str:
         """`I` idle, `T` in a transaction, `E` in one that failed."""
-        return self._exchange.status
+        return self._transaction.status
 
     @property
     def progress(self) -> tuple[int, int]:
-        return self._exchange.progress
+        return self._transaction.progress
 
     def cancel(self) -> None:
         """From any thread: who asked is told 57014; what runs goes on, is stored, and stays paid."""
-        self._exchange.cancel()
+        self._transaction.cancel()
 
     def handle_message(self, message: FrontendMessage) -> Iterator[bytes]:
         """The replies, in chunks; each is made when it is asked for."""
@@ -132,26 +132,26 @@ class ProtocolSession:
         """The statement that a message is about, and where it began in what was parsed."""
         statement: WireStatement | None = None
         match message:
-            case Execute(name) | Describe("P", name) if name in self._held.portals:
-                statement = self._held.portals[name].statement
+            case Execute(name) | Describe("P", name) if name in self._portal_store.portals:
+                statement = self._portal_store.portals[name].statement
             case Bind(_, name) | Describe("S", name):
-                statement = self._held.statements.get(name)
+                statement = self._portal_store.statements.get(name)
         return (None, 0) if statement is None else (statement.sql, statement.offset)
 
     # --- one text, of several statements ------------------------------------------------------------------------------
 
     def _handle_query(self, sql: str) -> Iterator[bytes]:
-        self._held.drop_unnamed()
+        self._portal_store.drop_unnamed()
         text, offset = sql, 0
         try:
             statements = split_statements(sql)
             if not statements:
                 yield backend.EMPTY_QUERY
             for text, offset in statements:  # noqa: B007  (an error is told of the one at which they stop)
-                if len(statements) > 1 and not self._exchange.failed:
-                    self._exchange.begin_implicit()
+                if len(statements) > 1 and not self._transaction.failed:
+                    self._transaction.begin_implicit()
                 yield from self._execute_simple(text)
-            self._exchange.commit_implicit()
+            self._transaction.commit_implicit()
         except Exception as error:
             yield from self._report_error(error, text, offset)
         self._drop_ended_portals()
@@ -162,30 +162,30 @@ class ProtocolSession:
         if isinstance(command, CopyCommand):
             yield from self._copy_out(sql, command, (), StatementOptions())
             return
-        with self._exchange.statement_scope() as ticket:
-            answer, notices = self._run_statement(sql, (), StatementOptions(), ticket)
+        with self._transaction.statement_scope() as handle:
+            answer, notices = self._run_statement(sql, (), StatementOptions(), handle)
             if answer.columns:
                 columns = result_columns_of(answer.columns)
                 yield columns.description
                 row = columns.make_row_encoder()
                 for values in answer.rows:
-                    self._exchange.check_canceled(ticket)
+                    self._transaction.check_canceled(handle)
                     yield row(values)
             yield from notices
             yield backend.command_complete(command_tag(answer.command, len(answer.rows)))
 
     def _run_statement(
-        self, sql: str, parameters: tuple[Parameter, ...], options: StatementOptions, ticket: StatementHandle
+        self, sql: str, parameters: tuple[Parameter, ...], options: StatementOptions, handle: StatementHandle
     ) -> tuple[StatementResult, Iterator[bytes]]:
         """The answer, and what is to be told of it behind its rows."""
         command = read_wire_command(sql)
         if isinstance(command, DeallocateCommand):
-            answer = self._deallocate_statements(sql, command, ticket)
+            answer = self._deallocate_statements(sql, command, handle)
         else:
-            in_transaction = self._exchange.status != "I"
-            answer = self._exchange.execute(sql, parameters, options, ticket)
+            in_transaction = self._transaction.status != "I"
+            answer = self._transaction.execute(sql, parameters, options, handle)
             if answer.command == "DISCARD ALL":
-                self._held.clear()
+                self._portal_store.clear()
             if not in_transaction and answer.command in ("COMMIT", "ROLLBACK"):
                 return answer, self._notices.write_warning("there is no transaction in progress", "25P01")
             if in_transaction and answer.command in ("BEGIN", "START TRANSACTION"):
@@ -194,26 +194,26 @@ class ProtocolSession:
                 )
         return answer, self._notices.write_answer_notices(answer, self._session.charged)
 
-    def _deallocate_statements(self, sql: str, command: DeallocateCommand, ticket: StatementHandle) -> StatementResult:
+    def _deallocate_statements(self, sql: str, command: DeallocateCommand, handle: StatementHandle) -> StatementResult:
         """Statements that were prepared by a message and by PREPARE have their names in common."""
         if command.name is None:
-            for name in [name for name in self._held.statements if name]:
-                self._held.close_statement(name)
-        elif command.name in self._held.statements:
-            self._exchange.require_transaction_end("DEALLOCATE")
-            self._held.close_statement(command.name)
+            for name in [name for name in self._portal_store.statements if name]:
+                self._portal_store.close_statement(name)
+        elif command.name in self._portal_store.statements:
+            self._transaction.require_transaction_end("DEALLOCATE")
+            self._portal_store.close_statement(command.name)
             return StatementResult((), [], [], command="DEALLOCATE")
-        return self._exchange.execute(sql, (), StatementOptions(), ticket)
+        return self._transaction.execute(sql, (), StatementOptions(), handle)
 
     def _copy_out(
         self, sql: str, command: CopyCommand, parameters: tuple[Parameter, ...], options: StatementOptions
     ) -> Iterator[bytes]:
-        self._exchange.require_transaction_end("COPY")
-        with self._exchange.statement_scope(options.free) as ticket, relocate_errors(sql, command.offset):
-            answer = self._exchange.execute(command.sql, parameters, options, ticket)
+        self._transaction.require_transaction_end("COPY")
+        with self._transaction.statement_scope(options.free) as handle, relocate_errors(sql, command.offset):
+            answer = self._transaction.execute(command.sql, parameters, options, handle)
             charge = self._session.charged
             for line in encode_copy_rows(answer.columns, answer.rows, command):
-                self._exchange.check_canceled(ticket)
+                self._transaction.check_canceled(handle)
                 yield line
             yield from self._notices.write_answer_notices(answer, charge)
             yield backend.command_complete(command_tag("COPY", len(answer.rows)))
@@ -223,21 +223,21 @@ class ProtocolSession:
     def _handle_extended(self, message: Parse | Bind | Describe | Execute | Close) -> Iterator[bytes]:
         match message:
             case Parse():
-                self._held.check_new_statement(message.name)
-                self._held.add_statement(message.name, self._prepare_statement(message))
+                self._portal_store.check_new_statement(message.name)
+                self._portal_store.add_statement(message.name, self._prepare_statement(message))
                 yield backend.PARSE_COMPLETE
             case Bind():
-                self._held.add_portal(message.portal, self._bind_portal(message))
+                self._portal_store.add_portal(message.portal, self._bind_portal(message))
                 yield backend.BIND_COMPLETE
             case Describe(kind, name):
                 yield from self._describe_statement(name) if kind == "S" else self._describe_portal(name)
             case Execute(name, limit):
-                yield from self._execute_portal(self._held.get_portal(name), limit)
+                yield from self._execute_portal(self._portal_store.get_portal(name), limit)
             case Close(kind, name):
                 if kind == "S":
-                    self._held.close_statement(name)
+                    self._portal_store.close_statement(name)
                 else:
-                    self._held.portals.pop(name, None)
+                    self._portal_store.portals.pop(name, None)
                 yield backend.CLOSE_COMPLETE
 
     def _prepare_statement(self, message: Parse) -> WireStatement:
@@ -258,7 +258,7 @@ class ProtocolSession:
                 settings=self._settings_in_name(message.name),
             )
         command_name = prepared.command if copy is None else "COPY"
-        self._exchange.require_transaction_end(command_name)
+        self._transaction.require_transaction_end(command_name)
         cast, session_types = find_cast_types(sql), enumerate(prepared.parameters)
         inferred = [
             cast.get(index + 1) or to_wire_type(type_, index in prepared.arrays) for index, type_ in session_types
@@ -278,9 +278,9 @@ class ProtocolSession:
         return dict(decode_statement_name(name).settings) or None if self._notices.structured else None
 
     def _bind_portal(self, message: Bind) -> Portal:
-        statement = self._held.get_statement(message.statement)
+        statement = self._portal_store.get_statement(message.statement)
         if statement.command:
-            self._exchange.require_transaction_end(statement.command)
+            self._transaction.require_transaction_end(statement.command)
         parameter_count, value_count = len(statement.types), len(message.values)
         formats = expand_formats(message.formats, value_count, "parameter formats", "{} parameters")
         if parameter_count != value_count:
@@ -311,9 +311,9 @@ class ProtocolSession:
         return result_columns_of(described, portal.formats, digits_vary=True)
 
     def _describe_statement(self, name: str) -> Iterator[bytes]:
-        statement = self._held.get_statement(name)
+        statement = self._portal_store.get_statement(name)
         if statement.returns_rows:
-            self._exchange.require_transaction_end(statement.command)
+            self._transaction.require_transaction_end(statement.command)
         if statement.unknown is not None:
             raise statement.unknown.with_traceback(None)
         yield backend.parameter_description([type_.oid for type_ in statement.types])
@@ -326,12 +326,12 @@ class ProtocolSession:
 
     def _portal_columns(self, name: str) -> ResultColumns:
         """The columns of a portal, or of a cursor that was declared in SQL: they share their names."""
-        if name and name not in self._held.portals:
+        if name and name not in self._portal_store.portals:
             with suppress(ProgrammingError):  # there is no such cursor either
                 return result_columns_of(self._session.prepare(f"FETCH FROM {quote_name(name, always=True)}").columns)
-        portal = self._held.get_portal(name)
+        portal = self._portal_store.get_portal(name)
         if portal.statement.returns_rows:
-            self._exchange.require_transaction_end(portal.statement.command)
+            self._transaction.require_transaction_end(portal.statement.command)
         if portal.statement.has_varying_columns and portal.rows is None:
             portal.columns = self._columns_for_values(portal)
         return portal.columns
@@ -354,10 +354,10 @@ class ProtocolSession:
     def _send_portal_rows(self, portal: Portal, limit: int) -> Iterator[bytes]:
         """The portal's next rows. It runs once: what it has given out is not given again, and nothing is paid twice."""
         statement = portal.statement
-        with self._exchange.statement_scope(portal.wishes.free) as ticket:
+        with self._transaction.statement_scope(portal.wishes.free) as handle:
             notices: Iterator[bytes] = iter(())
             if portal.rows is None:
-                notices = self._start_portal(portal, ticket)
+                notices = self._start_portal(portal, handle)
             elif not statement.returns_rows:
                 raise ProgrammingError("the portal cannot be run again", sqlstate="55000")
             rows = portal.rows or ()
@@ -365,7 +365,7 @@ class ProtocolSession:
             row = portal.columns.make_row_encoder(portal.answered)
             sent = 0
             while portal.at < end:
-                self._exchange.check_canceled(ticket)
+                self._transaction.check_canceled(handle)
                 portal.at, sent = portal.at + 1, sent + 1
                 yield row(rows[portal.at - 1])
             yield from notices
@@ -376,17 +376,17 @@ class ProtocolSession:
             portal.at = 0
             yield backend.command_complete(command_tag(portal.command, sent))
 
-    def _start_portal(self, portal: Portal, ticket: StatementHandle) -> Iterator[bytes]:
+    def _start_portal(self, portal: Portal, handle: StatementHandle) -> Iterator[bytes]:
         statement = portal.statement
-        if not statement.returns_rows and not self._exchange.failed:
-            self._exchange.begin_implicit()  # what is set is undone if what comes with it fails
-        if statement.has_varying_columns and not self._exchange.failed:
+        if not statement.returns_rows and not self._transaction.failed:
+            self._transaction.begin_implicit()  # what is set is undone if what comes with it fails
+        if statement.has_varying_columns and not self._transaction.failed:
             self._check_column_types(portal)
-        answer, notices = self._run_statement(statement.sql, portal.parameters, portal.wishes, ticket)
+        answer, notices = self._run_statement(statement.sql, portal.parameters, portal.wishes, handle)
         if len(answer.columns) != len(portal.columns.names):
             raise Unsupported("cached plan must not change result type")
         portal.rows, portal.command, portal.answered = answer.rows, answer.command, answer.columns
-        self._held.check_open_rows()
+        self._portal_store.check_open_rows()
         return notices
 
     def _check_column_types(self, portal: Portal) -> None:
@@ -400,7 +400,7 @@ class ProtocolSession:
     def _handle_sync(self) -> Iterator[bytes]:
         self._skipping = False
         try:
-            self._exchange.commit_implicit()
+            self._transaction.commit_implicit()
         except Exception as error:
             yield from self._report_error(error, None, 0)
         self._drop_ended_portals()
@@ -410,18 +410,18 @@ class ProtocolSession:
 
     def _drop_ended_portals(self) -> None:
         """Drop portals whose transaction has ended."""
-        if not self._session.in_transaction or self._exchange.failed:
-            self._held.close_portals()
+        if not self._session.in_transaction or self._transaction.failed:
+            self._portal_store.close_portals()
 
     def _report_ready(self) -> Iterator[bytes]:
         yield from self._reported.report_changes()
-        yield backend.ready_for_query(self._exchange.status)
+        yield backend.ready_for_query(self._transaction.status)
 
     def _report_error(self, error: Exception, sql: str | None, offset: int) -> Iterator[bytes]:
-        charge = self._exchange.charge_of(error)
+        charge = self._transaction.charge_of(error)
         fields = error_fields(error, sql=sql, offset=offset, charge=charge)
         if fields["C"] == "XX000":
             self._log(error)
-        self._exchange.abort_transaction()
+        self._transaction.abort_transaction()
         yield from self._notices.write_error_notice(error, charge)
         yield backend.error_response(fields)

@@ -36,12 +36,12 @@ class TransactionState:
     @contextmanager
     def statement_scope(self, free: bool = False) -> Iterator[StatementHandle]:
         """Around a statement, until its last byte: meanwhile it can be canceled."""
-        ticket = StatementHandle(free=free)
+        handle = StatementHandle(free=free)
         with self._guard:
-            self._under_way = ticket
+            self._under_way = handle
         self._paid = NO_CHARGE
         try:
-            yield ticket
+            yield handle
         except Error as error:  # also of one whose answer cannot be told
             error.charge = error.charge or self._paid
             raise
@@ -52,20 +52,20 @@ class TransactionState:
     def cancel(self) -> None:
         """From any thread: the statement under way, if there is one."""
         with self._guard:
-            ticket = self._under_way
-            if ticket is not None:
-                self.session.cancel(ticket)
+            handle = self._under_way
+            if handle is not None:
+                self.session.cancel(handle)
 
     @property
     def progress(self) -> tuple[int, int]:
         """From any thread: how many of its releases are there, of how many."""
-        ticket = self._under_way
-        return (0, 0) if ticket is None else (ticket.delivered, ticket.releases)
+        handle = self._under_way
+        return (0, 0) if handle is None else (handle.delivered, handle.releases)
 
     @staticmethod
-    def check_canceled(ticket: StatementHandle) -> None:
+    def check_canceled(handle: StatementHandle) -> None:
         """Raise if the statement was canceled; called between chunks of an answer."""
-        if ticket.canceled:
+        if handle.canceled:
             raise QueryCanceled("canceling statement due to user request")
 
     # --- transactions ------------------------------------------------------------------------------------------------
@@ -90,10 +90,10 @@ class TransactionState:
             )
 
     def execute(
-        self, sql: str, parameters: Sequence[Parameter], options: StatementOptions, ticket: StatementHandle
+        self, sql: str, parameters: Sequence[Parameter], options: StatementOptions, handle: StatementHandle
     ) -> StatementResult:
         answer = self.session.execute(
-            self.admit_statement(sql), parameters, settings=dict(options.settings) or None, ticket=ticket
+            self.admit_statement(sql), parameters, settings=dict(options.settings) or None, handle=handle
         )
         self._paid = self.session.charged
         if answer.command in _END_COMMANDS:

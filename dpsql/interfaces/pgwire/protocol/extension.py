@@ -12,7 +12,7 @@ The client asks for it by the startup parameter `_dpsql.client` = `on`. A server
 And the client tells with each statement, in the names of its prepared statement and portal (`Parse` and `Bind`), what
 holds for that statement alone: settings, and whether it must be free. The server reads it by
 `decode_statement_name(name)`: for `Parse`, the settings are those of `session.prepare`, for `Execute` those of
-`session.execute`, with a ticket that is `free`. A name that does not begin with NAME_PREFIX is an ordinary one.
+`session.execute`, with a handle that is `free`. A name that does not begin with NAME_PREFIX is an ordinary one.
 
 Law: figures are exact: fractions are texts such as "1/3", floats are JSON's shortest form, which reads back the same.
 """

@@ -81,20 +81,20 @@ class ServerLimits:
 
 @dataclass(eq=False)
 class ServerContext:
-    """What all visits share; of the event loop."""
+    """What all connections share; used on the event loop only."""
 
     databases: ServedDatabases
-    turns: FairScheduler
+    scheduler: FairScheduler
     pool: Executor
-    failures: LoginThrottle
+    login_throttle: LoginThrottle
     log: EventLog
     metrics: ServerMetrics
-    bounds: ServerLimits
-    rules: Callable[[], LoginRules]
+    limits: ServerLimits
+    login_rules: Callable[[], LoginRules]
 
     def __post_init__(self) -> None:
-        self.visits: dict[int, ClientConnection] = {}  # those that are logged in, by process number
-        self.pending = FairScheduler(self.bounds.pending)
+        self.connections: dict[int, ClientConnection] = {}  # those that are logged in, by process number
+        self.login_slots = FairScheduler(self.limits.pending)
         self.buffered = 0
 
     def record_statement(self, connection: ClientConnection, report: StatementReport) -> None:
@@ -116,19 +116,19 @@ class ServerContext:
     def count_connections(self, database: str | None = None, user: str | None = None) -> int:
         return sum(
             (database is None or connection.database == database) and (user is None or connection.user == user)
-            for connection in self.visits.values()
+            for connection in self.connections.values()
         )
 
 
 class ClientConnection:
     def __init__(self, stream: ClientStream, context: ServerContext) -> None:
-        self.link, self.context = stream, context
+        self.stream, self.context = stream, context
         self.process, self.key = generate_process_id(), generate_cancel_key()
         self.database = self.user = ""
         self.grid = Fraction(0)
         self._loop = asyncio.get_running_loop()
-        self._protocol = FrontendDecoder(context.bounds.message_bytes)
-        self._talk: ClientSession | None = None
+        self._protocol = FrontendDecoder(context.limits.message_bytes)
+        self._session: ClientSession | None = None
         self._counted = 0
         self._idle = False
         self._waiting = False  # for a turn
@@ -138,14 +138,14 @@ class ClientConnection:
     # --- from outside ------------------------------------------------------------------------------------------------
 
     def start_task(self) -> asyncio.Task[None]:
-        self.link.left = self.detach_statement
+        self.stream.on_disconnected = self.detach_statement
         self._task = asyncio.get_running_loop().create_task(self._run_connection())
         return self._task
 
     def detach_statement(self) -> None:
         """From a statement that is under way, if one is, or that waits for its turn."""
-        if self._talk is not None and not self._idle:
-            self._talk.cancel(self._waiting)
+        if self._session is not None and not self._idle:
+            self._session.cancel(self._waiting)
 
     def request_stop(self) -> None:
         """Close the connection: at once if it is idle, else after the statement that runs."""
@@ -157,7 +157,7 @@ class ClientConnection:
         """Close the connection at once, and leave the statement that runs."""
         self.request_stop()
         self.detach_statement()
-        self.link.abort()
+        self.stream.abort()
 
     # --- its life ----------------------------------------------------------------------------------------------------
 
@@ -170,13 +170,13 @@ class ClientConnection:
             pass
         except ProtocolViolation as error:
             context.metrics.violations += 1
-            context.log.info("protocol violation", address=self.link.address, user=self.user or None,
+            context.log.info("protocol violation", address=self.stream.address, user=self.user or None,
                            reason=error.message, sqlstate=error.sqlstate)  # fmt: skip
             self._send_fatal_error(error)
         except Error as error:
             if not isinstance(error, LoginFailed):  # which is told of by itself
-                event = "login refused" if self._talk is None else "sent away"
-                context.log.info(event, address=self.link.address, user=self.user or None,
+                event = "login refused" if self._session is None else "sent away"
+                context.log.info(event, address=self.stream.address, user=self.user or None,
                                database=self.database or None, sqlstate=error.sqlstate)  # fmt: skip
             self._send_fatal_error(error)
         except asyncio.CancelledError:
@@ -188,23 +188,23 @@ class ClientConnection:
             self._send_fatal_error(InternalError("internal error"))
         finally:
             context.buffered -= self._counted
-            self.link.close()
+            self.stream.close()
 
     async def _admit_client(self) -> None:
-        address = self.link.address
-        if not self.context.pending.try_acquire(address):
+        address = self.stream.address
+        if not self.context.login_slots.try_acquire(address):
             self.context.metrics.logins["refused"] += 1
             raise _too_many_clients_error("sorry, too many clients already")
         try:
             served = await self._log_in_client()
         finally:
-            self.context.pending.release_slot(address)
+            self.context.login_slots.release_slot(address)
         if served is None:
             return
         try:
             await self._serve_messages()
         finally:
-            del self.context.visits[self.process]
+            del self.context.connections[self.process]
             self.context.databases.remove_client(served)
             self.context.log.info("disconnected", user=self.user, database=self.database, address=address)
 
@@ -212,8 +212,8 @@ class ClientConnection:
         """None: it was no connection but a request to cancel one."""
         start_time, outcome = monotonic(), "refused"
         try:
-            async with asyncio.timeout(self.context.bounds.login_seconds):
-                message = await negotiate_startup(self.link, self._protocol, self.context.rules())
+            async with asyncio.timeout(self.context.limits.login_seconds):
+                message = await negotiate_startup(self.stream, self._protocol, self.context.login_rules())
                 if isinstance(message, CancelRequest):
                     self._handle_cancel_request(message)
                     outcome = ""
@@ -223,12 +223,12 @@ class ClientConnection:
                 return served
         except TimeoutError:
             outcome = "timeout"
-            self.context.log.info("login timeout", address=self.link.address, user=self.user or None)
+            self.context.log.info("login timeout", address=self.stream.address, user=self.user or None)
             raise ClientGone from None
         except LoginFailed as error:
             outcome = "failed"
-            self.context.log.warning("login failed", address=self.link.address, user=self.user, database=self.database,
-                                   sqlstate=error.sqlstate)  # fmt: skip
+            self.context.log.warning("login failed", address=self.stream.address, user=self.user,
+                                     database=self.database, sqlstate=error.sqlstate)  # fmt: skip
             raise
         except ClientGone:
             outcome = ""
@@ -240,7 +240,7 @@ class ClientConnection:
     def _handle_cancel_request(self, message: CancelRequest) -> None:
         """Never answered: who asks learns nothing of whether there was something to cancel."""
         self.context.metrics.cancels += 1
-        connection = self.context.visits.get(message.process)
+        connection = self.context.connections.get(message.process)
         key = connection.key if connection is not None else self.key
         if are_equal(key, message.secret) and connection is not None:
             self.context.log.info("canceled", user=connection.user, database=connection.database)
@@ -250,19 +250,19 @@ class ClientConnection:
         context = self.context
         self.user, self.database = message.parameters.get("user", ""), message.parameters.get("database", "")
         request, served = await authenticate_client(
-            self.link, self._protocol, message, context.databases, context.failures
+            self.stream, self._protocol, message, context.databases, context.login_throttle
         )
         self.user, self.database = request.user, request.database
-        if len(context.visits) >= context.bounds.connections:
+        if len(context.connections) >= context.limits.connections:
             raise _too_many_clients_error("sorry, too many clients already")
-        if context.count_connections(user=request.user) >= context.bounds.connections_of_user:
+        if context.count_connections(user=request.user) >= context.limits.connections_of_user:
             raise _too_many_clients_error(f'too many connections for role "{request.user}"')
-        context.visits[self.process] = self
+        context.connections[self.process] = self
         self.grid = served.dataset.schema.limits.min_latency
         context.databases.add_client(served)
         try:
             settings = startup_settings_of(message.parameters, request)
-            self._talk = await self._run_on_thread(
+            self._session = await self._run_on_thread(
                 lambda: open_client_session(
                     served,
                     request.user,
@@ -274,14 +274,14 @@ class ClientConnection:
                 )
             )
         except BaseException:
-            del context.visits[self.process]
+            del context.connections[self.process]
             context.databases.remove_client(served)
             raise
         key = backend.backend_key_data(self.process, self.key)
-        self.link.write(self._talk.make_greeting() + key + backend.ready_for_query("I"))
+        self.stream.write(self._session.make_greeting() + key + backend.ready_for_query("I"))
         self._protocol.allow_long_messages()
-        context.log.info("connected", user=self.user, database=self.database, address=self.link.address,
-                       tls=self.link.tls.version if self.link.tls is not None else None)  # fmt: skip
+        context.log.info("connected", user=self.user, database=self.database, address=self.stream.address,
+                       tls=self.stream.tls.version if self.stream.tls is not None else None)  # fmt: skip
         return served
 
     # --- statements --------------------------------------------------------------------------------------------------
@@ -289,16 +289,16 @@ class ClientConnection:
     async def _serve_messages(self) -> None:
         while True:
             messages = await self._next_messages()
-            session = self._talk
+            session = self._session
             assert session is not None
             work, more = self._answer_messages(session, messages), True
-            while more and not self.link.gone:
+            while more and not self.stream.gone:
                 data, more = await self._run_with_progress(session, partial(_gather_chunk, work))
                 if data:
-                    self.link.write(data)
-                    await self.link.drain(self.context.bounds.write_seconds or None)
+                    self.stream.write(data)
+                    await self.stream.drain(self.context.limits.write_seconds or None)
             session.end_turn()
-            if self.link.gone or isinstance(messages[-1], Terminate):
+            if self.stream.gone or isinstance(messages[-1], Terminate):
                 return
 
     async def _run_with_progress(self, session: ClientSession, work: Callable[[], T]) -> T:
@@ -311,10 +311,10 @@ class ClientConnection:
                 reporter.cancel()
 
     async def _report_progress(self, session: ClientSession) -> None:
-        while not self.link.gone:
+        while not self.stream.gone:
             await asyncio.sleep(PROGRESS_INTERVAL_SECONDS)
             if notice := session.next_progress_notice():
-                self.link.write(notice)
+                self.stream.write(notice)
 
     @staticmethod
     def _answer_messages(session: ClientSession, messages: Sequence[FrontendMessage]) -> Iterator[tuple[bytes, bool]]:
@@ -340,15 +340,15 @@ class ClientConnection:
             await self._read_data()
 
     async def _read_data(self) -> None:
-        bounds = self.context.bounds
+        limits = self.context.limits
         begun = self._protocol.buffered_bytes > 0
-        seconds = UNFINISHED_MESSAGE_SECONDS if begun else bounds.idle_seconds or None
+        seconds = UNFINISHED_MESSAGE_SECONDS if begun else limits.idle_seconds or None
         self._idle = True
         try:
             if self._stopping:
                 raise asyncio.CancelledError
             async with asyncio.timeout(seconds):
-                data = await self.link.read(self._protocol.free_bytes)
+                data = await self.stream.read(self._protocol.free_bytes)
         except TimeoutError:
             raise OperationalError(
                 "terminating connection due to idle-session timeout" if not begun else "a message was left unfinished",
@@ -363,16 +363,16 @@ class ClientConnection:
         waiting = self._protocol.buffered_bytes
         self.context.buffered += waiting - self._counted
         self._counted = waiting
-        if self.context.buffered > self.context.bounds.buffered_bytes and waiting > WRITE_CHUNK_BYTES:
+        if self.context.buffered > self.context.limits.buffered_bytes and waiting > WRITE_CHUNK_BYTES:
             raise OperationalError("out of memory", detail="Too many long messages at once.", sqlstate="53200")
 
     async def _run_on_thread(self, work: Callable[[], T]) -> T:
         """In this account's turn. Never left before the thread has: two threads in one session would mix it up."""
         self._waiting = True
         try:
-            async with self.context.turns.hold_slot(f"{self.database} {self.user}"):
+            async with self.context.scheduler.hold_slot(f"{self.database} {self.user}"):
                 self._waiting = False
-                if self.link.gone:
+                if self.stream.gone:
                     raise ClientGone
                 return await asyncio.get_running_loop().run_in_executor(self.context.pool, work)
         finally:
@@ -392,7 +392,7 @@ class ClientConnection:
 
     def _send_fatal_error(self, error: Error) -> None:
         with suppress(ClientGone):
-            self.link.write(encode_fatal_error(error))
+            self.stream.write(encode_fatal_error(error))
 
 
 def _gather_chunk(work: Iterator[tuple[bytes, bool]]) -> tuple[bytes, bool]:

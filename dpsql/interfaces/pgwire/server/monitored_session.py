@@ -71,17 +71,17 @@ class MonitoredSession:
         parameters: Sequence[Parameter] = (),
         *,
         settings: Mapping[str, str] | None = None,
-        ticket: StatementHandle | None = None,
+        handle: StatementHandle | None = None,
     ) -> StatementResult:
-        """Those without a ticket are no statements of the client's: they begin and end transactions around hers."""
-        if ticket is None:
+        """Run a statement and report it. Without a handle it is the server's own BEGIN or COMMIT: not reported."""
+        if handle is None:
             return self._session.execute(sql, parameters, settings=settings)
         if self.cancel_next:
-            self._session.cancel(ticket)
+            self._session.cancel(handle)
         account = self._session.acts_for
         start_time, kind, outcome, sqlstate, charge = monotonic(), None, "failed", None, NO_CHARGE
         try:
-            answer = self._session.execute(sql, parameters, settings=settings, ticket=ticket)
+            answer = self._session.execute(sql, parameters, settings=settings, handle=handle)
             charge = self._session.charged
             kind, outcome = answer.command, "released" if charge else "free"
             return answer
@@ -101,8 +101,8 @@ class MonitoredSession:
     ) -> Sequence[OutputColumn]:
         return self._session.describe(sql, parameters, settings=settings)
 
-    def cancel(self, ticket: StatementHandle | None = None) -> None:
-        self._session.cancel(ticket)
+    def cancel(self, handle: StatementHandle | None = None) -> None:
+        self._session.cancel(handle)
 
     def left_text(self) -> str | None:
         return self._session.left_text()

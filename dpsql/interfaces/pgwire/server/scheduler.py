@@ -1,8 +1,8 @@
 """A fair scheduler: statements of all accounts share a bounded number of threads.
 
-Law: an account holds at most half of what the others leave free, rounded up. So none can take all places, and who
-comes next always finds one as long as there are fewer busy accounts than doublings in the number of places: of 64, one
-holds at most 32, a second 16 more, and so on. Who waits is served by whose account holds the fewest, then by age.
+Law: an account holds at most half of the slots that the others leave free, rounded up. So no account can take them
+all: of 64 slots, the first account gets at most 32, a second 16 more, and so on; a new account finds one at once as
+long as fewer than seven are busy. Of those who wait, the account with the fewest slots comes first, then the oldest.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ class _WaitingStatement:
 
 
 class FairScheduler:
-    """Shares the threads of a pool (`places`) fairly among accounts; belongs to one event loop."""
+    """Shares the threads of a pool (`slots`) fairly among accounts; belongs to one event loop."""
 
-    def __init__(self, places: int) -> None:
-        self.places = places
-        self.held: Counter[str] = Counter()
+    def __init__(self, slots: int) -> None:
+        self.slots = slots
+        self.slots_by_account: Counter[str] = Counter()
         self._waiting: list[_WaitingStatement] = []
 
     @property
     def used_slots(self) -> int:
-        return self.held.total()
+        return self.slots_by_account.total()
 
     @property
     def waiting_count(self) -> int:
         return len(self._waiting)
 
     def can_acquire(self, account: str) -> bool:
-        free_of_others = self.places - (self.used_slots - self.held[account])
-        return self.used_slots < self.places and self.held[account] < (free_of_others + 1) // 2
+        free_of_others = self.slots - (self.used_slots - self.slots_by_account[account])
+        return self.used_slots < self.slots and self.slots_by_account[account] < (free_of_others + 1) // 2
 
     def try_acquire(self, account: str) -> bool:
-        """Whether a slot was free, and is now held; `release_slot` gives it back."""
+        """Take a slot if one is free, and say whether; `release_slot` gives it back."""
         if not self.can_acquire(account):
             return False
-        self.held[account] += 1
+        self.slots_by_account[account] += 1
         return True
 
     @asynccontextmanager
@@ -57,7 +57,7 @@ class FairScheduler:
 
     async def _acquire_slot(self, account: str) -> None:
         if not any(other.account == account for other in self._waiting) and self.can_acquire(account):
-            self.held[account] += 1
+            self.slots_by_account[account] += 1
             return
         waiting = _WaitingStatement(account, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
@@ -71,17 +71,17 @@ class FairScheduler:
             raise
 
     def release_slot(self, account: str) -> None:
-        self.held[account] -= 1
-        if not self.held[account]:
-            del self.held[account]
+        self.slots_by_account[account] -= 1
+        if not self.slots_by_account[account]:
+            del self.slots_by_account[account]
         self._wake_waiting()
 
     def _wake_waiting(self) -> None:
         while (chosen := self._next_waiting()) is not None:
             self._waiting.remove(chosen)
-            self.held[chosen.account] += 1
+            self.slots_by_account[chosen.account] += 1
             chosen.turn.set_result(None)
 
     def _next_waiting(self) -> _WaitingStatement | None:
         allowed = [candidate for candidate in self._waiting if self.can_acquire(candidate.account)]
-        return min(allowed, key=lambda candidate: self.held[candidate.account], default=None)
+        return min(allowed, key=lambda candidate: self.slots_by_account[candidate.account], default=None)

@@ -51,7 +51,7 @@ class ServerOptions:
     allow_plain: bool = False
     threads: int = 64
     grace_seconds: float = 30.0
-    bounds: ServerLimits = field(default_factory=ServerLimits)
+    limits: ServerLimits = field(default_factory=ServerLimits)
 
 
 def check_options(options: ServerOptions) -> None:
@@ -85,13 +85,13 @@ class Server:
         self._pool = ThreadPoolExecutor(options.threads, thread_name_prefix="dpsql-statement")
         self.context = ServerContext(
             self.databases, FairScheduler(options.threads), self._pool, LoginThrottle(), log, self.metrics,
-            options.bounds, self._login_rules,
+            options.limits, self._login_rules,
         )  # fmt: skip
         self.metrics.now = self._read_gauges
         self.ports: tuple[int, ...] = ()
         self.stopping = self.forced = False
         self._listening: list[asyncio.AbstractServer] = []
-        self._visits: dict[asyncio.Task[None], ClientConnection] = {}
+        self._connections: dict[asyncio.Task[None], ClientConnection] = {}
         self._reloading: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop
         self._stop: asyncio.Event
@@ -155,16 +155,16 @@ class Server:
         await asyncio.gather(*warming, return_exceptions=True)
         self.stopping = True
         await self._close_listeners()
-        self.log.info("stopping", connections=len(self.context.visits))
-        for task, connection in list(self._visits.items()):
-            if connection.process in self.context.visits:
+        self.log.info("stopping", connections=len(self.context.connections))
+        for task, connection in list(self._connections.items()):
+            if connection.process in self.context.connections:
                 connection.request_stop()
             else:
                 task.cancel()
         if not await self._wait_for_clients(self.options.grace_seconds):
             self.forced = True
-            self.log.warning("ending connections that still wait", connections=len(self._visits))
-            for connection in self._visits.values():
+            self.log.warning("ending connections that still wait", connections=len(self._connections))
+            for connection in self._connections.values():
                 connection.abort_connection()
             await self._wait_for_clients(FORCED_STOP_SECONDS)
         if self._reloading is not None:
@@ -180,9 +180,9 @@ class Server:
         forced = self._loop.create_task(self._force.wait())
         try:
             end = self._loop.time() + seconds
-            while self._visits and not self._force.is_set() and (remaining := end - self._loop.time()) > 0:
-                await asyncio.wait({*self._visits, forced}, timeout=remaining, return_when=asyncio.FIRST_COMPLETED)
-            return not self._visits
+            while self._connections and not self._force.is_set() and (remaining := end - self._loop.time()) > 0:
+                await asyncio.wait({*self._connections, forced}, timeout=remaining, return_when=asyncio.FIRST_COMPLETED)
+            return not self._connections
         finally:
             self._force.clear()
             forced.cancel()
@@ -204,8 +204,8 @@ class Server:
     def _accept_client(self, stream: ClientStream) -> None:
         connection = ClientConnection(stream, self.context)
         task = connection.start_task()
-        self._visits[task] = connection
-        task.add_done_callback(lambda ended: self._visits.pop(ended, None))
+        self._connections[task] = connection
+        task.add_done_callback(lambda ended: self._connections.pop(ended, None))
 
     def _login_rules(self) -> LoginRules:
         return LoginRules(self._certificate, self.options.require_tls)
@@ -214,10 +214,10 @@ class Server:
         context = self.context
         for name in self.databases.names:
             yield "dpsql_connections", {"database": name}, context.count_connections(name)
-        yield "dpsql_logins_pending", {}, context.pending.used_slots
-        yield "dpsql_statements_running", {}, context.turns.used_slots
-        yield "dpsql_statements_waiting", {}, context.turns.waiting_count
-        yield "dpsql_threads", {}, context.turns.places
+        yield "dpsql_logins_pending", {}, context.login_slots.used_slots
+        yield "dpsql_statements_running", {}, context.scheduler.used_slots
+        yield "dpsql_statements_waiting", {}, context.scheduler.waiting_count
+        yield "dpsql_threads", {}, context.scheduler.slots
 
     # --- reading again -----------------------------------------------------------------------------------------------
 
@@ -255,7 +255,7 @@ def run_server(server: Server, ready: Callable[[], Awaitable[None]]) -> None:
         await ready()
         await server.serve()
 
-    worker_processes = start_worker_pool(server.options.bounds.answer_bytes)
+    worker_processes = start_worker_pool(server.options.limits.answer_bytes)
     try:
         asyncio.run(main())
     finally:

@@ -157,11 +157,11 @@ class ClientGone(Exception):
 
 
 class ClientStream(asyncio.Protocol):
-    """`on_connected` is called once the connection stands; `left` when the client is seen to have gone."""
+    """`on_connected` is called once the connection stands; `on_disconnected` when the client has gone."""
 
     def __init__(self, on_connected: Callable[[ClientStream], None]) -> None:
         self._on_connected = on_connected
-        self.left: Callable[[], None] | None = None
+        self.on_disconnected: Callable[[], None] | None = None
         self.gone = False
         self.address = "local"
         self._transport: asyncio.Transport
@@ -220,8 +220,8 @@ class ClientStream(asyncio.Protocol):
             self.gone = True
             self._data_arrived.set()
             self._writable.set()
-            if self.left is not None:
-                self.left()
+            if self.on_disconnected is not None:
+                self.on_disconnected()
 
     # --- our side ----------------------------------------------------------------------------------------------------
 

@@ -143,7 +143,7 @@ def test_what_is_sent(stage: Stage) -> None:
     """Values as values, never in the SQL; what holds for this statement alone, in the names."""
     stage.plays(*sent(ANSWER), READY)
     given = ("'; DROP TABLE x --", 7, 2**70, 1.5, 1e-07, Decimal("2.50"), None, True, dt.date(2020, 1, 2))
-    stage.session.execute("SELECT ?", given, settings={"epsilon": "0.1"}, ticket=StatementHandle(free=True))
+    stage.session.execute("SELECT ?", given, settings={"epsilon": "0.1"}, handle=StatementHandle(free=True))
     parse = next(one for one in stage.messages() if isinstance(one, Parse))
     bind = next(one for one in stage.messages() if isinstance(one, Bind))
     assert parse.sql == "SELECT ?" and parse.types == (0, 20, 1700, 1700, 701, 1700, 0, 16, 0)
@@ -287,15 +287,15 @@ def test_a_cancel_is_for_the_statement_under_way_alone(stage: Stage, monkeypatch
     monkeypatch.setattr(ServerConnection, "cancel", lambda self: canceled.append("sent"))
     stage.session.cancel()
     assert canceled == []
-    done, ticket = StatementHandle(), StatementHandle()
+    done, handle = StatementHandle(), StatementHandle()
     stage.plays(*sent(ANSWER), READY)
-    stage.session.execute("SELECT 1", ticket=done)
+    stage.session.execute("SELECT 1", handle=done)
     stage.session.cancel(done)
     assert canceled == []  # it has ended: the server would cancel the next one
-    ticket.canceled = True
+    handle.canceled = True
     stage.plays(*sent(ANSWER), READY)
     with pytest.raises(errors.QueryCanceled):
-        stage.session.execute("SELECT 1", ticket=ticket)
+        stage.session.execute("SELECT 1", handle=handle)
     assert len(stage.heard) == 1  # it was not sent
     stage.session.execute("SELECT 1")
 

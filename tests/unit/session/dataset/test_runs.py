@@ -153,11 +153,11 @@ def test_after_a_failure_it_is_run_again() -> None:
 
 
 def test_a_cancel_lets_go_the_one_statement_and_the_run_goes_on(gated: Gated) -> None:
-    ticket, runs, data = StatementHandle(), gated.runs, gated.data
-    thread, got = in_thread(lambda: runs.run_release(data, job(), ANA, ticket))
+    handle, runs, data = StatementHandle(), gated.runs, gated.data
+    thread, got = in_thread(lambda: runs.run_release(data, job(), ANA, handle))
     other, other_got = in_thread(lambda: runs.run_release(data, job(), ANA, StatementHandle()))
     until(lambda: data.runs)
-    runs.cancel_statement(ticket)
+    runs.cancel_statement(handle)
     thread.join(PATIENCE)
     (error,) = got
     assert isinstance(error, QueryCanceled) and error.sqlstate == "57014"

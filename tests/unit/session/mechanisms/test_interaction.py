@@ -63,7 +63,7 @@ def dataset_of(connection: Connection) -> Dataset:
 def held_by(connection: Connection, asked: AboveThreshold) -> Interaction:
     session = connection._session
     assert isinstance(session, Session)
-    return session._held.mechanisms.get_mechanism(asked._name.strip('"'))
+    return session._named_statements.mechanisms.get_mechanism(asked._name.strip('"'))
 
 
 # --- threshold queries -----------------------------------------------------------------------------------------------
@@ -268,9 +268,9 @@ def test_a_copy_of_the_process_gets_no_second_answer(shop: Connection) -> None:
     asked = shop.above_threshold(10**6, epsilon=1)
     asked.ask(COUNT)
     state = held_by(shop, asked)
-    assert state._claim is not None and state._watch is not None
+    assert state._entitlement is not None and state._watch is not None
     dataset_of(shop).ledger.store_answer(
-        state._claim.release, state._watch.queries_evaluated + 1, b"{}"
+        state._entitlement.release, state._watch.queries_evaluated + 1, b"{}"
     )  # as the other one would
     with pytest.raises(IntegrityError, match="another process went on with it"):
         asked.ask(COUNT)

@@ -179,8 +179,8 @@ def test_explaining_and_preparing_ask_nothing(session: Session) -> None:
     assert session.execute("EXPLAIN ASK busy").rows[0][0].startswith("paid for up front")
     with pytest.raises(BudgetExceeded, match="only what is free"):
         session.execute("DECLARE other THRESHOLD 1")
-        session.execute(f"ASK other {COUNT}", ticket=StatementHandle(free=True))
-    assert session.execute(f"ASK busy {COUNT}", ticket=StatementHandle(free=True)).rows == [(True, 1)]
+        session.execute(f"ASK other {COUNT}", handle=StatementHandle(free=True))
+    assert session.execute(f"ASK busy {COUNT}", handle=StatementHandle(free=True)).rows == [(True, 1)]
 
 
 @pytest.mark.parametrize("options", ["QUESTIONS 0", "QUESTIONS 1.5", "CONFIDENCE 1", "CONFIDENCE x", "QUESTIONS 1e99"])
@@ -336,10 +336,10 @@ def test_a_question_that_was_left_is_judged_once(gated: GatedShop) -> None:
     session.execute(BUSY)
     session.execute(f"EXPLAIN ASK busy {COUNT}")
     for _ in range(2):
-        ticket = StatementHandle()
-        thread, got = in_thread(lambda ticket=ticket: session.execute(f"ASK busy {COUNT}", ticket=ticket))  # type: ignore[misc]
+        handle = StatementHandle()
+        thread, got = in_thread(lambda handle=handle: session.execute(f"ASK busy {COUNT}", handle=handle))  # type: ignore[misc]
         until(lambda: gated.engine.began)
-        session.cancel(ticket)
+        session.cancel(handle)
         thread.join(PATIENCE)
         assert isinstance(got[0], QueryCanceled) and charges(session) == 1
     gated.engine.gate.set()
@@ -377,9 +377,9 @@ def test_the_last_answer_above_is_not_lost_to_who_asks_something_else_first(gate
 def test_an_answer_whose_delivery_was_canceled_is_given_again(session: Session) -> None:
     """A server sends rows after the session has answered, and can be canceled until the last one."""
     session.execute(BUSY)
-    ticket = StatementHandle()
-    assert session.execute(f"ASK busy {COUNT}", ticket=ticket).rows == [(True, 2)]
-    session.cancel(ticket)
+    handle = StatementHandle()
+    assert session.execute(f"ASK busy {COUNT}", handle=handle).rows == [(True, 2)]
+    session.cancel(handle)
     assert session.execute(f"ASK busy {COUNT}").rows == [(True, 2)]
     assert session.execute(f"ASK busy {COUNT}").rows == [(True, 1)]  # that one was told
 
@@ -400,7 +400,7 @@ def test_memory_does_not_grow_with_questions(gated: GatedShop, monkeypatch: pyte
     session = gated.session
     session.execute(BUSY)
     gated.engine.gate.set()
-    held = session._held.mechanisms.get_mechanism("busy")
+    held = session._named_statements.mechanisms.get_mechanism("busy")
     for age in range(5):
         session.execute(f"ASK busy {COUNT} WHERE age = {age}")
     assert not held._untold and held._last is not None and len(held._last[0].text) == 20

@@ -43,18 +43,18 @@ def place(request: pytest.FixtureRequest) -> Iterator[str]:
 
 def canceled(session: Session, sql: str, end: Callable[[StatementHandle], None]) -> float:
     """The seconds from the cancel to its end; post-processing alone would take its whole minute."""
-    ticket, ended = StatementHandle(), []
+    handle, ended = StatementHandle(), []
 
     def soon() -> None:
-        until(lambda: ticket.interrupt is not None and (sql != CHARGED or ticket.delivered))
+        until(lambda: handle.interrupt is not None and (sql != CHARGED or handle.delivered))
         time.sleep(0.3)
         ended.append(time.monotonic())
-        end(ticket)
+        end(handle)
 
     thread = threading.Thread(target=soon)
     thread.start()
     with pytest.raises(QueryCanceled, match="due to user request"):
-        session.execute(sql, ticket=ticket)
+        session.execute(sql, handle=handle)
     thread.join()
     return time.monotonic() - ended[0]
 
@@ -76,13 +76,13 @@ def test_a_timeout_ends_post_processing(session: Session, place: str) -> None:
 
 
 def test_what_has_ended_is_not_stopped() -> None:
-    ticket, stopped = StatementHandle(), []
-    with statement_scope("ana", ticket):
+    handle, stopped = StatementHandle(), []
+    with statement_scope("ana", handle):
         with stop_on_cancel(lambda: stopped.append(1)):
-            late = ticket.interrupt
-        assert ticket.interrupt is None and late is not None
+            late = handle.interrupt
+        assert handle.interrupt is None and late is not None
         late()
         assert stopped == []
-        ticket.canceled = True
+        handle.canceled = True
         with stop_on_cancel(lambda: stopped.append(2)):
             assert stopped == [2]

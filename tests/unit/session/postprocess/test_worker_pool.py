@@ -176,10 +176,10 @@ def test_no_account_takes_all_children() -> None:
     assert time.monotonic() - before < 1.9, "bob waited for ana"
     for thread in busy:
         thread.join(30)
-    assert set(failed) == {"57014", "53300"} and not pool._held
+    assert set(failed) == {"57014", "53300"} and not pool._workers_in_use
     pool.close()
     large = WorkerPool(max_workers=8)
-    large._held["ana"] = 4
+    large._workers_in_use["ana"] = 4
     assert not large._can_reserve("ana") and large._can_reserve("bob")
 
 

@@ -63,9 +63,9 @@ class Fake:
     def variables(self):
         return tuple(({"client_min_messages": "notice", "application_name": ""} | self.settings).items())
 
-    def execute(self, sql, parameters=(), *, settings=None, ticket=None):
+    def execute(self, sql, parameters=(), *, settings=None, handle=None):
         self.asked.append(sql)
-        self.given.append((tuple(parameters), settings, ticket))
+        self.given.append((tuple(parameters), settings, handle))
         word = sql.split()[0].upper() if sql else ""
         if word in ("BEGIN", "COMMIT", "ROLLBACK"):
             self.in_transaction = word == "BEGIN"
@@ -91,9 +91,9 @@ class Fake:
         found = self.answers.get(sql)
         return self.described.get(sql) or (found.columns if isinstance(found, StatementResult) else (N,))
 
-    def cancel(self, ticket=None):
-        self.canceled.append(ticket)
-        ticket.canceled = True
+    def cancel(self, handle=None):
+        self.canceled.append(handle)
+        handle.canceled = True
 
     def left_text(self):
         return "ana's budget: all of it"
@@ -247,8 +247,8 @@ def test_our_own_client_says_what_holds_for_one_statement(session):
     name = extension.encode_statement_name(extension.StatementOptions((("epsilon", "0.1"),), free=True))
     for _ in range(2):
         say(conversation, Parse(name, "SELECT 1"), Bind(name, name), Execute(name), Sync())
-    [(_, asked, ticket), _] = session.given
-    assert asked == {"epsilon": "0.1"} and ticket.free
+    [(_, asked, handle), _] = session.given
+    assert asked == {"epsilon": "0.1"} and handle.free
     ordinary = ProtocolSession(session)
     say(ordinary, Parse(name, "SELECT 1"), Bind(name, name), Execute(name), Sync())
     assert session.given[-1][1] is None and not session.given[-1][2].free
@@ -310,8 +310,8 @@ def test_a_cancel_reaches_the_statement_that_waits(session, conversation):
     def waits():
         begun.set()
         assert end.wait(10)
-        ticket = session.given[-1][2]
-        return QueryCanceled("canceling statement due to user request") if ticket.canceled else rows(1)
+        handle = session.given[-1][2]
+        return QueryCanceled("canceling statement due to user request") if handle.canceled else rows(1)
 
     session.answers["SELECT 1"] = waits
     found = []

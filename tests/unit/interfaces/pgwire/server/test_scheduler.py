@@ -47,7 +47,7 @@ def test_who_waits_longest_is_not_passed_by_her_own_and_others_are_not_stalled()
         assert "b0" in order and [one for one in order if one[0] == "a"] == ["a0", "a1"], order
         gate.set()
         await asyncio.gather(*hogs, other)
-        assert turns.used_slots == turns.waiting_count == 0 and not turns.held
+        assert turns.used_slots == turns.waiting_count == 0 and not turns.slots_by_account
         return order
 
     order = asyncio.run(main())
