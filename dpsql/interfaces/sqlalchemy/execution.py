@@ -47,23 +47,27 @@ class ResultMetadata:
     receipts: tuple[Receipt, ...]
 
 
-def told(result: Any) -> ResultMetadata:
-    """What an answer tells beside its rows; of any result of Core or ORM, before and after its rows are fetched."""
+def result_metadata(result: Any) -> ResultMetadata:
+    """Errors, charge, notices and receipts of any result of Core or ORM, before and after its rows are fetched."""
     while not hasattr(result, "context"):
         inner = getattr(result, "raw", None) or getattr(result, "_real_result", None)
         if inner is None:
             raise exc.ArgumentError("told() takes what execute() returned")
         result = inner
-    return cast(DpsqlExecutionContext, result.context).told
+    return cast(DpsqlExecutionContext, result.context).result_metadata
+
+
+told = result_metadata
+"""The earlier name of `result_metadata`, which programs may still import."""
 
 
 class DpsqlExecutionContext(DefaultExecutionContext):
-    told: ResultMetadata = ResultMetadata([], NO_CHARGE, (), ())
+    result_metadata: ResultMetadata = ResultMetadata([], NO_CHARGE, (), ())
 
     def post_exec(self) -> None:
         cursor = cast(Cursor, self.cursor)
         errors = cursor.errors if cursor.description else []
-        self.told = ResultMetadata(errors, cursor.loss, cursor.notices, cursor.receipts)
+        self.result_metadata = ResultMetadata(errors, cursor.loss, cursor.notices, cursor.receipts)
 
 
 def statement_settings_of(context: ExecutionContext | None) -> dict[str, str]:

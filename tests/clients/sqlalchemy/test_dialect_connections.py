@@ -15,7 +15,7 @@ from sqlalchemy.pool import PoolResetState
 
 import dpsql
 from dpsql.errors import InterfaceError, StaleData
-from dpsql.interfaces.sqlalchemy import DpsqlDialect, told
+from dpsql.interfaces.sqlalchemy import DpsqlDialect, result_metadata
 from dpsql.interfaces.sqlalchemy.dialect import _restore_settings
 
 pytestmark = pytest.mark.slow
@@ -138,10 +138,10 @@ def test_engines_of_two_users_share_nothing_but_the_data(engines: Callable[..., 
     ana, bi = engines("?user=ana"), engines("?user=bi")
     statement = text("SELECT sex, COUNT(*) FROM patients GROUP BY sex")
     with ana.connect() as connection:
-        assert told(connection.execute(statement)).receipts[0].account == "ana"
-        assert not told(connection.execute(statement)).loss
+        assert result_metadata(connection.execute(statement)).receipts[0].account == "ana"
+        assert not result_metadata(connection.execute(statement)).loss
     with bi.connect() as connection:
-        asked = told(connection.execute(statement))
+        asked = result_metadata(connection.execute(statement))
         assert asked.loss and asked.receipts[0].account == "bi"
 
 
@@ -162,7 +162,7 @@ def test_no_option_of_a_statement_changes_who_asks(engine: Engine, name: str) ->
             answer = connection.execute(statement)
         except exc.ArgumentError:
             return
-        assert told(answer).receipts[0].account == "ana"
+        assert result_metadata(answer).receipts[0].account == "ana"
 
 
 def test_a_cached_statement_keeps_no_values(engine: Engine, tables: Any) -> None:
@@ -228,9 +228,9 @@ def test_transactions_are_of_settings(engine: Engine) -> None:
 def test_a_charge_outlives_a_rollback(engine: Engine) -> None:
     with engine.connect() as connection:
         answer = connection.execute(text("SELECT COUNT(*) FROM patients"))
-        assert told(answer).loss
+        assert result_metadata(answer).loss
         connection.rollback()
-        assert not told(connection.execute(text("SELECT COUNT(*) FROM patients"))).loss
+        assert not result_metadata(connection.execute(text("SELECT COUNT(*) FROM patients"))).loss
 
 
 def test_there_is_one_isolation_level(engines: Callable[..., Engine]) -> None:

@@ -39,7 +39,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, aliased, mapped_col
 from sqlalchemy.schema import CreateTable
 
 from dpsql.compiler.settings import SETTING_NAMES
-from dpsql.interfaces.sqlalchemy import told
+from dpsql.interfaces.sqlalchemy import result_metadata, told
 from dpsql.interfaces.sqlalchemy.execution import EXECUTION_OPTIONS
 from tests.support.optional_dependencies import package
 
@@ -117,7 +117,7 @@ def test_the_same_question_is_the_same_however_its_values_are_bound(engine: Engi
         first = connection.execute(statement)
         rendered = connection.exec_driver_sql(str(statement.compile(engine, compile_kwargs={"literal_binds": True})))
         others = [rendered, connection.execute(text(by_hand)), connection.execute(statement)]
-        assert told(first).loss and not any(told(other).loss for other in others)
+        assert result_metadata(first).loss and not any(result_metadata(other).loss for other in others)
         assert {other.scalar() for other in others} == {first.scalar()}
 
 
@@ -174,10 +174,10 @@ def test_options_are_for_their_statement_alone(engine: Engine, tables: Any) -> N
     statement = select(func.count()).select_from(tables["visits"])
     with engine.connect() as connection:
         dear = connection.execute(statement.execution_options(epsilon=0.5, delta="1e-8"))
-        assert (told(dear).loss.epsilon, told(dear).loss.delta) == (0.5, Decimal("1e-8"))
+        assert (result_metadata(dear).loss.epsilon, result_metadata(dear).loss.delta) == (0.5, Decimal("1e-8"))
         assert connection.execute(text("SHOW epsilon")).scalar() == "0.1"
         plain = connection.execute(select(func.count()).select_from(tables["patients"]))
-        assert told(plain).loss.epsilon == Decimal("0.1")
+        assert result_metadata(plain).loss.epsilon == Decimal("0.1")
 
 
 def test_options_of_the_connection_and_of_the_engine(engines: Callable[..., Engine]) -> None:
@@ -207,7 +207,7 @@ def test_an_aim_of_the_session_is_not_asked_of_a_statement_with_an_epsilon(engin
     with engine.connect() as connection:
         connection.execute(text("SET max_error = 5"))
         answer = connection.execute(text("SELECT COUNT(*) FROM patients").execution_options(epsilon=0.2))
-        assert told(answer).loss.epsilon == Decimal("0.2")
+        assert result_metadata(answer).loss.epsilon == Decimal("0.2")
         with pytest.raises(exc.ArgumentError, match="not both"):
             connection.execute(text("SELECT 1").execution_options(epsilon=0.2, max_error=5))
 
@@ -238,16 +238,17 @@ def test_error_bars_and_losses(engine: Engine, tables: Any) -> None:
     with engine.connect() as connection:
         result = connection.execute(statement)
         rows = result.all()
-        bars = told(result).errors
+        bars = result_metadata(result).errors
         assert len(bars) == len(rows) == 4 and all(bar[0] is None and bar[1].low < row[1] < bar[1].high
                                                    for row, bar in zip(rows, bars, strict=True))  # fmt: skip
-        assert told(result).loss and told(result).receipts[0].account == "ana"
-        assert not told(connection.execute(statement)).loss
+        assert result_metadata(result).loss and result_metadata(result).receipts[0].account == "ana"
+        assert not result_metadata(connection.execute(statement)).loss
     with Session(engine) as session:
-        assert len(told(session.execute(statement)).errors) == 4
-        assert len(told(session.scalars(statement)).errors) == 4
+        assert len(result_metadata(session.execute(statement)).errors) == 4
+        assert len(result_metadata(session.scalars(statement)).errors) == 4
     with pytest.raises(exc.ArgumentError):
-        told([1])
+        result_metadata([1])
+    assert told is result_metadata
 
 
 # --- the ORM ---------------------------------------------------------------------------------------------------------
