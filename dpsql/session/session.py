@@ -52,17 +52,7 @@ from dpsql.session.postprocess.worker_pool import start_worker_pool
 from dpsql.session.prepare import PreparedStatement, prepare_statement
 from dpsql.session.purchase import Purchase
 from dpsql.session.query import QueryExecutor, SessionCache
-from dpsql.session.reflection import (
-    NamedColumn,
-    NamedFunction,
-    NamedSetting,
-    NamedTable,
-    named_functions,
-    named_settings,
-    own_functions,
-    reflect_tables,
-    with_view_columns,
-)
+from dpsql.session.reflection import NamedColumn, NamedTable, reflect_tables, with_view_columns
 from dpsql.session.result import (
     StatementResult,
     build_catalog_result,
@@ -73,6 +63,7 @@ from dpsql.session.result import (
     format_column_type,
 )
 from dpsql.session.roles import ConnectionRoles, Role, check_settings
+from dpsql.session.sql_reference import NamedFunction, NamedSetting, named_functions, named_settings, own_functions
 from dpsql.session.statement_context import StatementContext
 from dpsql.session.transaction import NO_ROLE, SettingsCommand, SettingValues, initial_state, strip_schema
 from dpsql.types import Type

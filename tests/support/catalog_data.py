@@ -13,7 +13,7 @@ import psycopg
 
 from dpsql.compiler.catalog.functions import CATALOG_FUNCTIONS, SESSION_FUNCTIONS, TABLE_FUNCTIONS
 from dpsql.compiler.catalog.variables import VARIABLES
-from dpsql.session.reflection import named_functions
+from dpsql.session.sql_reference import named_functions
 from tests.support.postgres import running
 
 ROOT = Path(__file__).parents[2]

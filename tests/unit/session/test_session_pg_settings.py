@@ -8,8 +8,8 @@ import pytest
 
 from dpsql.compiler.catalog.tables import OWN_SETTINGS
 from dpsql.compiler.settings import SETTING_NAMES
-from dpsql.session.reflection import named_settings
 from dpsql.session.session import Session
+from dpsql.session.sql_reference import named_settings
 from tests.support.shop import open_shop
 
 DCONFIG = (

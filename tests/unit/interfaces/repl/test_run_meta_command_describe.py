@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dpsql.interfaces.repl.display_options import DisplayOptions
 from dpsql.interfaces.repl.run_meta_command import format_function_list, format_table_description, format_table_list
-from dpsql.session.reflection import ForeignKey, NamedColumn, NamedFunction, NamedTable, UniqueKey
+from dpsql.session.reflection import ForeignKey, NamedColumn, NamedTable, UniqueKey
+from dpsql.session.sql_reference import NamedFunction
 from dpsql.types import BIGINT, BOOLEAN, TEXT
 
 STEERS = "a\x1b[2Jb"

@@ -18,7 +18,7 @@ from dpsql.compiler.catalog.variables import Variables
 from dpsql.errors import Error, InternalError, LimitExceeded, OperationalError, UnknownFunction, UnknownTable
 from dpsql.schema.model import Schema
 from dpsql.session.postprocess import catalog_sandbox
-from dpsql.session.reflection import named_functions
+from dpsql.session.sql_reference import named_functions
 from tests.support.catalog_compare import shown
 
 NOW = dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)

@@ -14,16 +14,8 @@ from dpsql.interfaces.repl.completion.complete import CompletionCandidate, Compl
 from dpsql.interfaces.repl.completion.keywords import KEYWORDS
 from dpsql.interfaces.repl.meta_commands import META_COMMANDS
 from dpsql.schema.load import load_schema
-from dpsql.session.reflection import (
-    ForeignKey,
-    NamedColumn,
-    NamedTable,
-    UniqueKey,
-    named_functions,
-    named_settings,
-    own_functions,
-    reflect_tables,
-)
+from dpsql.session.reflection import ForeignKey, NamedColumn, NamedTable, UniqueKey, reflect_tables
+from dpsql.session.sql_reference import named_functions, named_settings, own_functions
 from dpsql.types import BIGINT, TEXT
 from tests.support.prompt_text import typed
 

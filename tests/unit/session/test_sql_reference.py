@@ -22,8 +22,8 @@ from dpsql.compiler.settings import OPTION_SETTINGS, SETTING_NAMES
 from dpsql.privacy.synthetic.synthesis import SynthesisMethod
 from dpsql.session.artifacts.create_model import MOMENTS, OBJECTIVE, OUTPUT
 from dpsql.session.dataset.dataset import open_dataset
-from dpsql.session.reflection import named_functions, named_settings
 from dpsql.session.session import Session
+from dpsql.session.sql_reference import named_functions, named_settings
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 BY_NAME = {one.name: one for one in named_functions()}
