@@ -21,7 +21,7 @@ from dpsql.privacy.release import NoiseBundle, ReleaseSpec
 from dpsql.session.dataset import runs as runs_module
 from dpsql.session.dataset.dataset import Dataset
 from dpsql.session.dataset.runs import NANOSECONDS_PER_SECOND, Clock, ReleaseJob, Runs
-from dpsql.session.session import Session
+from dpsql.session.session import Session, StatementHandle
 from tests.support.shop import Silence, open_shop
 
 SECRET = "Ms Rossi, ward 4"
@@ -45,6 +45,11 @@ class Time:
     @property
     def clock(self) -> Clock:
         return Clock(lambda: self.now, self.sleep)
+
+
+def handle_ending_after(runs: Runs, milliseconds: int) -> StatementHandle:
+    """For a statement that begins now; 0: it may wait for ever."""
+    return StatementHandle(runs.deadline_after(milliseconds))
 
 
 @dataclass
@@ -150,7 +155,7 @@ def press_ctrl_c(after: Callable[[], object]) -> threading.Thread:
 
 def askers(runs: Runs, release: int = 1) -> int:
     """How many have asked for the run that is under way."""
-    return len(runs_module._registry.runs[runs._ledger, release].asked)
+    return len(runs_module._registry.runs[runs._ledger, release].requesters)
 
 
 @dataclass

@@ -26,6 +26,7 @@ from dpsql.interfaces.pgwire.protocol.client_codec import (
     ErrorResponse,
     ReadyForQuery,
 )
+from tests.support.wire_messages import encode_query
 
 NONCE = "fyko+d2lbbFgONRv9qkxdawL"
 SSL_REQUEST, GSS_REQUEST = b"\0\0\0\x08\x04\xd2\x16\x2f", b"\0\0\0\x08\x04\xd2\x16\x30"
@@ -92,7 +93,7 @@ class Raw:
         return found
 
     def ask(self, sql: str) -> list[BackendReply]:
-        self.send(client_codec.encode_query(sql))
+        self.send(encode_query(sql))
         return self.until_ready()
 
     def states(self, sql: str) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolSession
 from dpsql.interfaces.pgwire.protocol import client_codec
+from dpsql.interfaces.pgwire.protocol.framing import frame_message, pack_text
 from dpsql.interfaces.pgwire.protocol.frontend import (
     Bind,
     Close,
@@ -24,17 +25,30 @@ from dpsql.interfaces.pgwire.protocol.frontend import (
 )
 
 
+def encode_query(sql: str) -> bytes:
+    return frame_message(b"Q", pack_text(sql))
+
+
+def encode_describe(kind: str, name: str = "") -> bytes:
+    """`kind` is "S" for a statement, "P" for a portal."""
+    return frame_message(b"D", kind.encode("ascii") + pack_text(name))
+
+
+def encode_copy_fail(reason: str) -> bytes:
+    return frame_message(b"f", pack_text(reason))
+
+
 def to_bytes(message: FrontendMessage) -> bytes:
     """As a client sends it."""
     match message:
         case SimpleQuery(sql):
-            return client_codec.encode_query(sql)
+            return encode_query(sql)
         case Parse(name, sql, types):
             return client_codec.encode_parse(name, sql, types)
         case Bind(portal, statement, formats, values, results):
             return client_codec.encode_bind(portal, statement, values, formats, results)
         case Describe(kind, name):
-            return client_codec.encode_describe(kind, name)
+            return encode_describe(kind, name)
         case Execute(portal, limit):
             return client_codec.encode_execute(portal, limit)
         case Close(kind, name):
@@ -48,7 +62,7 @@ def to_bytes(message: FrontendMessage) -> bytes:
         case CopyDone():
             return client_codec.COPY_DONE
         case FunctionCall():
-            return client_codec.frame_message(b"F", b"\0\0\0\1\0\0\0\0\0\0")
+            return frame_message(b"F", b"\0\0\0\1\0\0\0\0\0\0")
         case _:
             raise AssertionError(message)
 

@@ -106,7 +106,7 @@ def open_dataset(schema_or_path: str | Path | Mapping[str, object], folder: str 
         if schema.answers.retention is not None:
             ledger.drop_old_bodies(now - schema.answers.retention)
         resolved = versions.register_data(schema, ledger, now=now)
-        runs = Runs(schema.limits.min_latency, ledger=ledger.identity, most_of_one=schema.limits.running)
+        runs = Runs(schema.limits.min_latency, ledger=ledger.identity, max_runs_per_account=schema.limits.running)
         return Dataset(resolved, versions.open_engine(resolved), ledger, runs)
     except BaseException:
         ledger.close()

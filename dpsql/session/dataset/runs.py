@@ -117,7 +117,7 @@ class _Run:
     holder: str = ""
     account: str = ""  # that began it
     thread: threading.Thread | None = None
-    asked: dict[str, tuple[Account, Ledger]] = field(default_factory=dict)
+    requesters: dict[str, tuple[Account, Ledger]] = field(default_factory=dict)
     counted: int = 0  # so many of them have had its failure counted
     followed: set[Runs] = field(default_factory=set)  # by these, which began or joined it
     outcome: RunOutcome | None = None
@@ -149,7 +149,8 @@ class Runs:
     """The runs that a dataset began or joined, among those of its ledger in this process.
 
     `ledger` is its identity; without one, nobody else's runs are joined. The grid is that of the dataset that began.
-    An account has at most `most_of_one` of them under way, also of those that it left by a cancel; further ones wait.
+    An account has at most `max_runs_per_account` of them under way, also of those that it left by a cancel; further
+    ones wait.
     """
 
     def __init__(
@@ -157,16 +158,12 @@ class Runs:
         min_latency: Fraction = Fraction(0),
         clock: Clock | None = None,
         ledger: Hashable | None = None,
-        most_of_one: int = MAX_RUNS,
+        max_runs_per_account: int = MAX_RUNS,
     ) -> None:
         self._grid = math.ceil(min_latency * NANOSECONDS_PER_SECOND)
         self._clock = clock or Clock()
         self._ledger = object() if ledger is None else ledger
-        self._most_of_one = most_of_one
-
-    def new_handle(self, milliseconds: int) -> StatementHandle:
-        """For a statement that begins now; 0: it may wait for ever."""
-        return StatementHandle(self.deadline_after(milliseconds))
+        self._max_runs_per_account = max_runs_per_account
 
     def deadline_after(self, milliseconds: int) -> int | None:
         """The deadline of a statement that begins now; 0: it may wait for ever."""
@@ -248,7 +245,7 @@ class Runs:
 
     def _is_full(self, account: Account) -> bool:
         own = sum(ledger == self._ledger and run.account == account.name for (ledger, _), run in _registry.runs.items())
-        return len(_registry.runs) >= MAX_RUNS or own >= self._most_of_one
+        return len(_registry.runs) >= MAX_RUNS or own >= self._max_runs_per_account
 
     def _begin_run(self, data: RunContext, job: ReleaseJob | InteractiveJob, account: Account) -> _Run:
         run = _Run(self._clock.now(), f"{_registry.name} {next(_registry.numbers)}", account.name)
@@ -269,7 +266,7 @@ class Runs:
 
     def _follow_run(self, run: _Run, data: RunContext, account: Account) -> None:
         run.followed.add(self)
-        run.asked.setdefault(account.name, (account, data.ledger))
+        run.requesters.setdefault(account.name, (account, data.ledger))
 
     def _wait_for_change(self, handle: StatementHandle, hint: str) -> None:
         """Until something has changed, or the statement is to end."""
@@ -377,7 +374,7 @@ class Runs:
     def _publish_outcome(self, job: ReleaseJob | InteractiveJob, run: _Run, outcome: RunOutcome) -> bool:
         """Show the outcome, unless someone has come whose failure is not counted."""
         with _registry.changed:
-            if run.counted < len(run.asked) and outcome.failure:
+            if run.counted < len(run.requesters) and outcome.failure:
                 return False
             run.outcome = outcome
             if _registry.runs.get((self._ledger, job.release)) is run:
@@ -394,7 +391,7 @@ def is_run_thread() -> bool:
 def _count_failures(job: ReleaseJob | InteractiveJob, run: _Run, outcome: RunOutcome) -> None:
     """Privacy: everyone who is told of a failure has it counted, once, however often she asked (SOUNDNESS 10)."""
     with _registry.changed:
-        uncounted, run.counted = list(run.asked.values())[run.counted :], len(run.asked)
+        uncounted, run.counted = list(run.requesters.values())[run.counted :], len(run.requesters)
     for account, ledger in uncounted if outcome.failure else ():
         try:
             ledger.count_failure(account, job.release)
@@ -404,23 +401,23 @@ def _count_failures(job: ReleaseJob | InteractiveJob, run: _Run, outcome: RunOut
 
 @contextmanager
 def _lease_heartbeat(ledger: Ledger, release: int, holder: str) -> Iterator[None]:
-    """Say again and again, meanwhile, that the run is under way."""
+    """Renew the lease of a run as long as the block runs."""
     over = threading.Event()
 
-    def keep() -> None:
+    def renew_lease() -> None:
         while not over.wait(HEARTBEAT_SECONDS):
             try:
                 ledger.renew_run(release, holder, LEASE_SECONDS)
             except Exception:  # another may take over then, which costs a run and no privacy
                 log.error("a run could not keep its lease", exc_info=True)
 
-    keeper = threading.Thread(target=keep, name=f"dpsql-keep-{release}", daemon=True)
-    keeper.start()
+    renewal_thread = threading.Thread(target=renew_lease, name=f"dpsql-keep-{release}", daemon=True)
+    renewal_thread.start()
     try:
         yield
     finally:
         over.set()
-        keeper.join()
+        renewal_thread.join()
 
 
 def attempt_run(data: RunContext, job: ReleaseJob | InteractiveJob) -> RunOutcome:
@@ -464,11 +461,11 @@ def _time_limit_check(seconds: float) -> Callable[[], None]:
     time does, and that it is over counts as a failure of the engine (SOUNDNESS 10)."""
     end = time.monotonic() + seconds
 
-    def check() -> None:
+    def check_time_limit() -> None:
         if time.monotonic() > end:
             raise TimeoutError(f"a study took longer than {seconds:g} s")
 
-    return check
+    return check_time_limit
 
 
 def _store_and_read_back(data: RunContext, job: ReleaseJob | InteractiveJob, body: bytes) -> bytes:

@@ -25,6 +25,7 @@ from dpsql.interfaces.pgwire.server.login_throttle import FREE_FAILURES
 from dpsql.session.dataset.dataset import open_dataset
 from tests.support.raw_client import Raw, Refused
 from tests.support.server import Server, give_passwords, make_certificate, serving
+from tests.support.wire_messages import encode_query
 
 pytestmark = pytest.mark.slow
 
@@ -68,7 +69,7 @@ def charges(server: Server) -> int:
 def charged(server: Server, one: Raw, sql: str) -> None:
     """Ask, and go on as soon as it is paid for: it runs for as long as the latency says."""
     before = charges(server)
-    one.send(client_codec.encode_query(sql))
+    one.send(encode_query(sql))
     end = time.monotonic() + 20
     while charges(server) == before:
         assert time.monotonic() < end
@@ -179,7 +180,7 @@ def test_three_hundred_idle_and_sixty_four_active(slow: Server) -> None:
         started = time.monotonic()
         for number, one in enumerate(active):
             old = f"birth_year > {1940 + number % 8}"
-            one.send(client_codec.encode_query(f"SELECT {number} AS n, count(*) FROM patients WHERE {old}"))
+            one.send(encode_query(f"SELECT {number} AS n, count(*) FROM patients WHERE {old}"))
         for number, one in enumerate(active):
             told = one.until_ready()
             assert states(told) == [] and rows(told)[0][0] == str(number).encode()
@@ -197,7 +198,7 @@ def test_an_account_that_asks_much_does_not_stall_another(hospital: Path) -> Non
         hogs = [entered(server, "ana") for _ in range(12)]
         with entered(server, "bob") as other:
             for number, one in enumerate(hogs):
-                one.send(client_codec.encode_query(FRESH.format(f"{number % 14} AND cost > {number}")))
+                one.send(encode_query(FRESH.format(f"{number % 14} AND cost > {number}")))
             time.sleep(0.3)
             started = time.monotonic()
             assert rows(other.ask("SELECT 1")) == [(b"1",)]
@@ -264,7 +265,7 @@ def test_a_statement_that_waits_for_its_turn_is_canceled_uncharged(hospital: Pat
     with serving(hospital, options=("--threads", "1")) as server, entered(server) as first, entered(server) as second:
         assert second.key is not None
         charged(server, first, FRESH.format("4 AND cost < 80"))
-        second.send(client_codec.encode_query(FRESH.format("5 AND cost < 81")))
+        second.send(encode_query(FRESH.format("5 AND cost < 81")))
         time.sleep(0.2)
         cancel(server, second.key.process, second.key.secret)
         told = second.until_ready()

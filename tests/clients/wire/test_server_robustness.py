@@ -18,6 +18,7 @@ from dpsql.interfaces.pgwire.protocol import client_codec
 from dpsql.interfaces.pgwire.protocol.client_codec import DataRow, ErrorResponse, NegotiateProtocolVersion
 from tests.support.raw_client import GSS_REQUEST, NONCE, SSL_REQUEST, Raw, Refused
 from tests.support.server import USERS, Server, serving
+from tests.support.wire_messages import encode_copy_fail, encode_describe, encode_query
 
 pytestmark = pytest.mark.slow
 
@@ -184,7 +185,7 @@ def test_byte_by_byte(server: Server) -> None:
         one.prove("ana", server.passwords["ana"])
         one.until_ready()
         for byte in (
-            client_codec.encode_query("SELECT 1")
+            encode_query("SELECT 1")
             + client_codec.encode_parse("", "SELECT 2")
             + client_codec.encode_bind("", "")
             + client_codec.encode_execute()
@@ -198,7 +199,7 @@ def test_byte_by_byte(server: Server) -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        client_codec.encode_query("SELECT 1"),
+        encode_query("SELECT 1"),
         client_codec.encode_sasl_initial("SCRAM-SHA-256", b"n,,n=,r="),
         client_codec.encode_sasl_initial("PLAIN", b"x"),
         client_codec.encode_sasl_initial("SCRAM-SHA-256-PLUS", b"p=tls-server-end-point,,n=,r=abc"),
@@ -219,10 +220,7 @@ def test_a_login_that_is_none_ends(server: Server, message: bytes) -> None:
 def test_statements_behind_an_unfinished_login_are_not_run(server: Server) -> None:
     with raw(server) as one:
         one.begin("ana", server.database)
-        one.send(
-            client_codec.encode_sasl_initial("SCRAM-SHA-256", f"n,,n=,r={NONCE}".encode())
-            + client_codec.encode_query(ASKED)
-        )
+        one.send(client_codec.encode_sasl_initial("SCRAM-SHA-256", f"n,,n=,r={NONCE}".encode()) + encode_query(ASKED))
         answer = one.rest()
         assert b"count" not in answer and b"08P01" in answer
 
@@ -277,7 +275,7 @@ def test_who_vanishes_without_a_word(server: Server) -> None:
     """The connection is reset, with a statement on its way."""
     for sql in ("SELECT 1", ASKED):
         one = entered(server)
-        one.send(client_codec.encode_query(sql))
+        one.send(encode_query(sql))
         one.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         one.close()
     is_well(server)
@@ -309,33 +307,33 @@ def test_random_bytes_never_do_more_than_end_a_connection(server: Server) -> Non
 def test_random_messages_in_any_order_get_an_answer_or_an_end(server: Server) -> None:
     chance = random.Random(4)
     known = [
-        client_codec.encode_query("SELECT 1"),
-        client_codec.encode_query(""),
-        client_codec.encode_query("SELECT * FROM visits"),
+        encode_query("SELECT 1"),
+        encode_query(""),
+        encode_query("SELECT * FROM visits"),
         client_codec.SYNC,
         client_codec.FLUSH,
         client_codec.encode_parse("s", "SELECT $1::int"),
         client_codec.encode_parse("", "SELECT 1"),
         client_codec.encode_bind("", ""),
         client_codec.encode_bind("p", "s", (b"1",)),
-        client_codec.encode_describe("S", "s"),
-        client_codec.encode_describe("P"),
+        encode_describe("S", "s"),
+        encode_describe("P"),
         client_codec.encode_execute(),
         client_codec.encode_execute("p", 1),
         client_codec.encode_close("S", "s"),
         client_codec.COPY_DONE,
-        client_codec.encode_copy_fail("x"),
-        client_codec.encode_query("BEGIN"),
-        client_codec.encode_query("COMMIT"),
-        client_codec.encode_query("COPY (SELECT 1) TO STDOUT"),
+        encode_copy_fail("x"),
+        encode_query("BEGIN"),
+        encode_query("COMMIT"),
+        encode_query("COPY (SELECT 1) TO STDOUT"),
     ]
     for _ in range(25):
         with entered(server, "bob") as one:
             for _ in range(chance.randrange(1, 30)):
                 one.send(chance.choice(known))
             one.send(client_codec.SYNC)
-            one.send(client_codec.encode_query("ROLLBACK"))
-            one.send(client_codec.encode_query("SELECT 'the end'"))
+            one.send(encode_query("ROLLBACK"))
+            one.send(encode_query("SELECT 'the end'"))
             heard = []
             while not any(isinstance(reply, DataRow) and reply.values == (b"the end",) for reply in heard):
                 heard.append(one.reply())
@@ -351,7 +349,7 @@ def test_who_does_not_read_holds_no_thread_and_little_memory(server: Server) -> 
     sql = "SELECT repeat('x', 1000) AS x FROM generate_series(1, 20000)"
     slow = [entered(server, "bob") for _ in range(10)]
     for one in slow:
-        one.send(client_codec.encode_query(sql))
+        one.send(encode_query(sql))
     time.sleep(2)
     started = time.monotonic()
     for _ in range(20):
@@ -371,7 +369,7 @@ def test_who_sends_and_never_reads_is_not_read_from_for_ever(server: Server) -> 
         assert one.states(sql) == []
         before = memory(server)
         one.socket.settimeout(3)
-        data = client_codec.encode_query(sql) * 1000
+        data = encode_query(sql) * 1000
         with pytest.raises(TimeoutError):
             for _ in range(3000):
                 one.send(data)

@@ -4,8 +4,8 @@
 >>> replies.receive_data(frame_message(b"Z", b"I"))
 >>> replies.next_reply()
 ReadyForQuery(status='I')
->>> encode_query("SELECT 1")
-b'Q\\x00\\x00\\x00\\rSELECT 1\\x00'
+>>> encode_execute("c", limit=10)
+b'E\\x00\\x00\\x00\\nc\\x00\\x00\\x00\\x00\\n'
 """
 
 from __future__ import annotations
@@ -48,10 +48,6 @@ def encode_cancel_request(process: int, secret: bytes) -> bytes:
     return pack_int32(len(body) + 4) + body
 
 
-def encode_query(sql: str) -> bytes:
-    return frame_message(b"Q", pack_text(sql))
-
-
 def encode_parse(name: str, sql: str, types: Sequence[int] = ()) -> bytes:
     return frame_message(
         b"P",
@@ -76,11 +72,6 @@ def encode_bind(
     return frame_message(b"B", b"".join(body))
 
 
-def encode_describe(kind: str, name: str = "") -> bytes:
-    """`kind` is "S" for a statement, "P" for a portal."""
-    return frame_message(b"D", kind.encode("ascii") + pack_text(name))
-
-
 def encode_execute(portal: str = "", limit: int = 0) -> bytes:
     return frame_message(b"E", pack_text(portal) + pack_int32(limit))
 
@@ -95,10 +86,6 @@ def encode_sasl_initial(mechanism: str, data: bytes) -> bytes:
 
 def encode_sasl_response(data: bytes) -> bytes:
     return frame_message(b"p", data)
-
-
-def encode_copy_fail(reason: str) -> bytes:
-    return frame_message(b"f", pack_text(reason))
 
 
 def _pack_count(items: Sequence[object]) -> bytes:
@@ -260,7 +247,7 @@ class BackendDecoder:
     """The bytes of one server: `receive_data`, then `next_reply` until it is None."""
 
     def __init__(self, max_bytes: int = MAX_REPLY_BYTES) -> None:
-        self._most = max_bytes
+        self._max_bytes = max_bytes
         self._buffer = bytearray()
         self._at = 0
 
@@ -275,7 +262,7 @@ class BackendDecoder:
         if len(head) < 5:
             return None
         length = int.from_bytes(head[1:], "big")
-        if not 4 <= length <= self._most:
+        if not 4 <= length <= self._max_bytes:
             raise ProtocolViolation("the server sent a message of an invalid length")
         end = self._at + 1 + length
         if len(self._buffer) < end:

@@ -35,6 +35,7 @@ from tests.support.controlled_runs import (
     Time,
     askers,
     gated_run,
+    handle_ending_after,
     in_thread,
     job,
     press_ctrl_c,
@@ -86,7 +87,7 @@ def test_a_run_takes_a_multiple_of_the_grid_whatever_it_took_and_however_it_ende
     start, step = world.now, -(-grid.numerator * NANOSECONDS_PER_SECOND // grid.denominator)
     runs = Runs(grid, world.clock)
     with suppress(Error):
-        runs.run_release(data, job(), ANA, runs.new_handle(0))
+        runs.run_release(data, job(), ANA, handle_ending_after(runs, 0))
     elapsed = world.now - start
     assert elapsed % step == 0 and elapsed >= max(step, took if data.runs else 0) and elapsed < took + 2 * step
 
@@ -106,9 +107,9 @@ def test_who_asks_again_and_again_sees_the_end_no_sooner(request: pytest.Fixture
     until(lambda: data.bodies)
     for _ in range(3):
         with pytest.raises(QueryCanceled):
-            runs.join_run(data, 1, ANA, runs.new_handle(20))
+            runs.join_run(data, 1, ANA, handle_ending_after(runs, 20))
         with pytest.raises(QueryCanceled):
-            runs.run_release(data, job(), BOB, runs.new_handle(20))
+            runs.run_release(data, job(), BOB, handle_ending_after(runs, 20))
     assert got == []
     held.set()
     first.join(PATIENCE)
@@ -170,10 +171,12 @@ def test_a_cancel_lets_go_the_one_statement_and_the_run_goes_on(gated: Gated) ->
 
 def test_a_timeout_lets_go_too(gated: Gated) -> None:
     with pytest.raises(QueryCanceled, match="due to statement timeout") as caught:
-        gated.runs.run_release(gated.data, job(), ANA, gated.runs.new_handle(30))
+        gated.runs.run_release(gated.data, job(), ANA, handle_ending_after(gated.runs, 30))
     assert caught.value.hint == DETACHED_HINT
     gated.gate.set()
-    assert gated.runs.run_release(gated.data, job(), ANA, gated.runs.new_handle(30_000)) == gated.data.bodies[1]
+    assert (
+        gated.runs.run_release(gated.data, job(), ANA, handle_ending_after(gated.runs, 30_000)) == gated.data.bodies[1]
+    )
     assert gated.data.runs == 1 and gated.data.failures == []
 
 
@@ -200,7 +203,7 @@ def test_a_failure_counts_once_for_everyone_who_asked(gated: Gated) -> None:
     gated.data.act = act
     for _ in range(3):  # and leaves
         with pytest.raises(QueryCanceled):
-            gated.runs.run_release(gated.data, job(), ANA, gated.runs.new_handle(10))
+            gated.runs.run_release(gated.data, job(), ANA, handle_ending_after(gated.runs, 10))
     asked = [
         in_thread(lambda who=who: gated.runs.run_release(gated.data, job(), who, StatementHandle()))
         for who in (ANA, BOB, BOB)
@@ -305,14 +308,14 @@ def test_a_store_that_breaks_in_an_unforeseen_way_leaves_nobody_waiting(capfd: p
 
 def test_an_account_has_so_many_runs_under_way_and_others_do_not_wait_for_it() -> None:
     """Those that it left count: leaving by a cancel makes no room for another run."""
-    gate, data, runs = threading.Event(), FakeData(), Runs(most_of_one=2)
+    gate, data, runs = threading.Event(), FakeData(), Runs(max_runs_per_account=2)
     data.act = lambda: gate.wait(PATIENCE)
     for release in (1, 2):
         with pytest.raises(QueryCanceled) as caught:
-            runs.run_release(data, job(release), ANA, runs.new_handle(20))
+            runs.run_release(data, job(release), ANA, handle_ending_after(runs, 20))
         assert caught.value.hint == DETACHED_HINT
     with pytest.raises(QueryCanceled) as caught:
-        runs.run_release(data, job(3), ANA, runs.new_handle(20))
+        runs.run_release(data, job(3), ANA, handle_ending_after(runs, 20))
     assert caught.value.hint == QUEUED_HINT and data.runs == 2
     third, got = in_thread(lambda: runs.run_release(data, job(3), ANA, StatementHandle()))
     other, got_by_another = in_thread(lambda: runs.run_release(data, job(4), BOB, StatementHandle()))

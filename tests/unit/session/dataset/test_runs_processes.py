@@ -26,7 +26,18 @@ from dpsql.session.dataset import runs as runs_module
 from dpsql.session.dataset.dataset import open_dataset
 from dpsql.session.dataset.runs import Runs, StatementHandle
 from dpsql.session.session import Session
-from tests.support.controlled_runs import ANA, BOB, COUNT, PATIENCE, FakeData, in_thread, job, raises, until
+from tests.support.controlled_runs import (
+    ANA,
+    BOB,
+    COUNT,
+    PATIENCE,
+    FakeData,
+    handle_ending_after,
+    in_thread,
+    job,
+    raises,
+    until,
+)
 from tests.support.ledgers import Shelf, in_schema
 from tests.support.shop import open_shop
 
@@ -93,7 +104,7 @@ def test_who_waits_for_another_process_may_leave(books: SqlLedger, brief: None) 
     books.begin_run(1, "elsewhere", 60)
     data, runs = Data(books=books), Runs()
     with pytest.raises(QueryCanceled):
-        runs.run_release(data, job(), ANA, runs.new_handle(50))
+        runs.run_release(data, job(), ANA, handle_ending_after(runs, 50))
     books.end_run(1, "elsewhere")
     until(lambda: books.read_body(1))
     assert data.runs == 1, "the run went on, and was ours when the other had failed"
@@ -141,7 +152,7 @@ class TestGrid:
         start = self.began(books)
         runs = Runs(self.GRID)
         with pytest.raises(QueryCanceled):
-            runs.join_run(Data(books=books), 1, ANA, runs.new_handle(50))
+            runs.join_run(Data(books=books), 1, ANA, handle_ending_after(runs, 50))
         assert runs.join_run(Data(books=books), 1, ANA, StatementHandle()) is None  # now its claim's body may be used
         assert 0.95 < time.monotonic() - start < 5
         again = time.monotonic()

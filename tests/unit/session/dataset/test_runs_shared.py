@@ -27,7 +27,19 @@ from dpsql.session.dataset import runs as runs_module
 from dpsql.session.dataset.dataset import open_dataset
 from dpsql.session.dataset.runs import DETACHED_HINT, MAX_RUNS, QUEUED_HINT, Clock, Runs, StatementHandle
 from dpsql.session.session import Session
-from tests.support.controlled_runs import ANA, BOB, COUNT, PATIENCE, FakeData, askers, in_thread, job, raises, until
+from tests.support.controlled_runs import (
+    ANA,
+    BOB,
+    COUNT,
+    PATIENCE,
+    FakeData,
+    askers,
+    handle_ending_after,
+    in_thread,
+    job,
+    raises,
+    until,
+)
 from tests.support.shop import Silence, open_shop
 
 # --- one registry for a ledger ---------------------------------------------------------------------------------------
@@ -289,7 +301,7 @@ def crowd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Crowd]:
 
     for release in range(MAX_RUNS):
         with pytest.raises(QueryCanceled):  # who leaves leaves a thread behind
-            runs.run_release(data, job(release), ANA, runs.new_handle(1))
+            runs.run_release(data, job(release), ANA, handle_ending_after(runs, 1))
     yield Crowd(data, end)
     end()
 
@@ -329,7 +341,7 @@ def test_what_was_paid_for_waits_for_room(crowd: Crowd) -> None:
     """Two charges may have been admitted to the last place."""
     runs, data = Runs(), FakeData()
     with pytest.raises(QueryCanceled) as caught:
-        runs.run_release(data, job(), ANA, runs.new_handle(30))
+        runs.run_release(data, job(), ANA, handle_ending_after(runs, 30))
     assert caught.value.hint == QUEUED_HINT and data.runs == 0 and threads() == MAX_RUNS
     thread, got = in_thread(lambda: runs.run_release(data, job(), ANA, StatementHandle()))
     crowd.end()

@@ -33,7 +33,7 @@ from dpsql.interfaces.pgwire.protocol.frontend import (
     Sync,
     Terminate,
 )
-from tests.support.wire_messages import read_all, to_bytes
+from tests.support.wire_messages import encode_query, read_all, to_bytes
 
 NAMES = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=12)
 CODES = st.lists(st.integers(0, 1), max_size=3).map(tuple)
@@ -198,7 +198,7 @@ def test_the_buffer_holds_no_more_than_a_message():
 
 def test_a_message_of_the_largest_size_fits():
     protocol = after_login(1000)
-    data = client_codec.encode_query("x" * (1000 - 5))
+    data = encode_query("x" * (1000 - 5))
     assert len(data) == 1001
     protocol.receive_data(data)
     assert protocol.next_message() == SimpleQuery("x" * 995)
