@@ -202,8 +202,8 @@ def _bound_gaussian_loss(
 ) -> LossBound:
     """For Gaussian noise: z(P) - z(P') <= sqrt(2 rho), by an event near the middle of both."""
     n = len(second[0].ratio)
-    telling = [index for index in range(len(events)) if hits[index][0] > hits[index][1]] or [0]
-    middle = min(telling, key=lambda index: abs(hits[index][0] + hits[index][1] - n))
+    likelier_events = [index for index in range(len(events)) if hits[index][0] > hits[index][1]] or [0]
+    middle = min(likelier_events, key=lambda index: abs(hits[index][0] + hits[index][1] - n))
     low = probability_lower_bound(int(events[middle](second[side]).sum()), n, alpha / 2)
     high = probability_upper_bound(int(events[middle](second[opposite]).sum()), n, alpha / 2)
     bound = -math.inf

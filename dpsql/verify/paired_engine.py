@@ -5,7 +5,8 @@ whatever follows, the next stage's holes included, is the same as if the second 
 release. A session knows nothing of rows but what its engine says: what is compared here is all that there is to
 compare (record and replay: Cebere et al. 2026).
 
-Law: the only file besides `privacy/release.py` that opens exact rows. They are made up: a witness has scratch engines.
+Law: the only file besides `privacy/release.py` that opens exact rows. They are made up: its engines hold generated
+tables only.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from dpsql.verify.invariants import ExactCells, find_violations
 
 @dataclass
 class PairedEngine:
-    """`one` and `other` hold neighbors; `mixed` the first again, in another order and with more threads.
+    """`first` and `second` hold neighbors; `mixed` the first again, in another order and with more threads.
 
     `findings` collects what differs beyond the claim while a statement runs.
     """
 
-    one: InMemoryEngine
-    other: InMemoryEngine
+    first: InMemoryEngine
+    second: InMemoryEngine
     mixed: InMemoryEngine
     findings: list[str] = field(default_factory=list)
     releases: int = 0
@@ -48,7 +49,7 @@ class PairedEngine:
         self._privacy: Privacy | None = None
 
     def load_pair(self, generated: GeneratedSchema, pair: NeighborPair) -> None:
-        for engine, rows in ((self.one, pair.first), (self.other, pair.second), (self.mixed, pair.mixed)):
+        for engine, rows in ((self.first, pair.first), (self.second, pair.second), (self.mixed, pair.mixed)):
             fill_engine(engine, generated, rows)
         self._privacy = generated.schema.privacy
 
@@ -66,7 +67,7 @@ class PairedEngine:
             self.findings.append("another statement runs than was compiled")
             raise EngineFailed(ENGINE_FAILED)
         self.releases += 1
-        engines = (("D", self.one), ("D'", self.other), ("D in another order", self.mixed))
+        engines = (("D", self.first), ("D'", self.second), ("D in another order", self.mixed))
         first, second, third = (self._run_release(name, engine, sql, key_columns, holes) for name, engine in engines)
         if first is None or second is None or third is None:
             raise EngineFailed(ENGINE_FAILED)
@@ -95,16 +96,16 @@ class PairedEngine:
             self.findings.append(f"the noise failed on D' only: {error}")
 
     def execute_public(self, sql: str, holes: Mapping[str, object]) -> list[Row]:
-        rows = [engine.query_rows(sql, holes) for engine in (self.one, self.other)]
+        rows = [engine.query_rows(sql, holes) for engine in (self.first, self.second)]
         if Counter(map(repr, rows[0])) != Counter(map(repr, rows[1])):
             self.findings.append("public rows depend on private ones")
         return rows[0]
 
     def describe(self, source: Source) -> dict[str, str]:
-        return self.one.describe(source)
+        return self.first.describe(source)
 
     def close(self) -> None:
-        for engine in (self.one, self.other, self.mixed):
+        for engine in (self.first, self.second, self.mixed):
             engine.close()
 
 

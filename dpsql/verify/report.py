@@ -205,12 +205,12 @@ def _audit_lines(report: VerifyReport) -> list[str]:
     for result in report.audited:
         worst = max(result.shown, key=lambda bound: bound.shown - bound.claimed)
         planted = max(result.control, key=lambda bound: bound.shown - bound.claimed)
-        verdict = "" if result.holds else "  FAILED"
+        suffix = "" if result.holds else "  FAILED"
         power = (
             f"{_format_loss(planted.shown)}, found" if result.has_power else f"{_format_loss(planted.shown)}, NOT FOUND"
         )
         figures = f"{_format_loss(worst.shown):>8} {worst.claimed:>8.3f}  {worst.measure:<31}"
-        lines.append(f"  {result.template:<42} {figures} {power}{verdict}")
+        lines.append(f"  {result.template:<42} {figures} {power}{suffix}")
     return lines
 
 
@@ -228,10 +228,10 @@ def _format_count(number: int, noun: str) -> str:
 
 def render_case(case: FailingCase) -> str:
     lines = [*(f"-- {finding}" for finding in case.outcome.findings), "", "-- the schema"]
-    lines += [f"-- {line}" for line in render_schema(case.world)]
-    lines += ["", "-- the statement", f"{case.asked};", ""]
-    lines += ["-- D", *_render_script(case.world, case.pair.first), "", "-- D', its neighbor"]
-    lines += [*_render_script(case.world, case.pair.second), ""]
+    lines += [f"-- {line}" for line in render_schema(case.generated)]
+    lines += ["", "-- the statement", f"{case.statement};", ""]
+    lines += ["-- D", *_render_script(case.generated, case.pair.first), "", "-- D', its neighbor"]
+    lines += [*_render_script(case.generated, case.pair.second), ""]
     if case.outcome.compiled is not None:
         for number, step in enumerate(case.outcome.compiled.steps, 1):
             lines += [f"-- what runs for release {number}", f"{step.sql};", ""]

@@ -218,7 +218,7 @@ def _count_trial(statement: TrialStatement, outcome: TrialOutcome) -> TrialCount
 def _build_counterexample(case: FailingCase, harness: TrialHarness, number: int, before: int) -> Counterexample:
     if before == 0:  # of several in one batch the first is enough to look at
         case = shrink_case(case, harness, SHRINK_SECONDS)
-    return Counterexample(number, case.asked.sql, case.outcome.findings, render_case(case))
+    return Counterexample(number, case.statement.sql, case.outcome.findings, render_case(case))
 
 
 # --- statistics ------------------------------------------------------------------------------------------------------

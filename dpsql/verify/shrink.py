@@ -21,20 +21,20 @@ from dpsql.verify.trial import TrialHarness, TrialOutcome, TrialStatement
 class FailingCase:
     """A statement that failed on a pair of databases; `record` is what its text was made from."""
 
-    world: GeneratedSchema
+    generated: GeneratedSchema
     pair: NeighborPair
-    asked: TrialStatement
+    statement: TrialStatement
     record: tuple[int, ...]
     outcome: TrialOutcome
 
 
 def shrink_case(case: FailingCase, harness: TrialHarness, seconds: float) -> FailingCase:
-    """The smallest case found in this time; the bench is left with its pair loaded."""
+    """The smallest case found in this time; the harness is left with its pair loaded."""
     until = time.monotonic() + seconds
-    harness.load_pair(case.world, case.pair)
+    harness.load_pair(case.generated, case.pair)
     case = _simplify_statement(case, harness, (until + time.monotonic()) / 2)
     case = _reduce_rows(case, harness, until)
-    harness.load_pair(case.world, case.pair)
+    harness.load_pair(case.generated, case.pair)
     return case
 
 
@@ -63,19 +63,21 @@ def _simplify_statement(case: FailingCase, harness: TrialHarness, until: float) 
 
 def _try_record(case: FailingCase, record: tuple[int, ...], harness: TrialHarness) -> FailingCase | None:
     choices = ChoiceStream(record=record)
-    sql = random_query(case.world, choices)
+    sql = random_query(case.generated, choices)
     new_record = tuple(choices.record)
-    if sql == case.asked.sql or (len(sql), len(new_record), new_record) >= (
-        len(case.asked.sql),
+    if sql == case.statement.sql or (len(sql), len(new_record), new_record) >= (
+        len(case.statement.sql),
         len(case.record),
         case.record,
     ):
         return None
-    statement = replace(case.asked, sql=sql)
+    statement = replace(case.statement, sql=sql)
     harness.forget_answers()
     outcome = harness.run_trial(statement)
     return (
-        replace(case, asked=statement, record=new_record, outcome=outcome) if _is_same_failure(case, outcome) else None
+        replace(case, statement=statement, record=new_record, outcome=outcome)
+        if _is_same_failure(case, outcome)
+        else None
     )
 
 
@@ -93,18 +95,18 @@ def _simpler_records(record: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 def _reduce_rows(case: FailingCase, harness: TrialHarness, until: float) -> FailingCase:
-    def fails(pair: NeighborPair) -> TrialOutcome | None:
-        harness.load_pair(case.world, pair)
-        outcome = harness.run_trial(case.asked)
+    def find_failure(pair: NeighborPair) -> TrialOutcome | None:
+        harness.load_pair(case.generated, pair)
+        outcome = harness.run_trial(case.statement)
         return outcome if _is_same_failure(case, outcome) else None
 
-    for stored in case.world.tables:
-        case = _reduce_table_rows(case, stored.name, fails, until)
+    for stored in case.generated.tables:
+        case = _reduce_table_rows(case, stored.name, find_failure, until)
     return case
 
 
 def _reduce_table_rows(
-    case: FailingCase, table: str, fails: Callable[[NeighborPair], TrialOutcome | None], until: float
+    case: FailingCase, table: str, find_failure: Callable[[NeighborPair], TrialOutcome | None], until: float
 ) -> FailingCase:
     """Drop rows of one table in halves, quarters, down to single ones."""
     pair = case.pair
@@ -119,7 +121,7 @@ def _reduce_table_rows(
             smaller = NeighborPair(
                 *(_remove_rows(side, table, dropped) for side in (pair.first, pair.second, pair.mixed))
             )
-            outcome = fails(smaller)
+            outcome = find_failure(smaller)
             if outcome is None:
                 start += size
             else:

@@ -98,24 +98,27 @@ class TrialHarness:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._ledgers: dict[tuple[Binding, object], Ledger] = {}
-        self.witness = PairedEngine(InMemoryEngine(1), InMemoryEngine(1), InMemoryEngine(MIXED_THREADS))
+        self.paired_engine = PairedEngine(InMemoryEngine(1), InMemoryEngine(1), InMemoryEngine(MIXED_THREADS))
         self._resolved: Resolved | None = None
         self._ledger: Ledger | None = None
 
     def close(self) -> None:
-        self.witness.close()
+        self.paired_engine.close()
         for ledger in self._ledgers.values():
             ledger.close()
 
     def load_pair(self, generated: GeneratedSchema, pair: NeighborPair) -> None:
         """The pair becomes the next data version: what was answered on others is not found again."""
-        self.witness.load_pair(generated, pair)
+        self.paired_engine.load_pair(generated, pair)
         schema = replace(generated.schema, ledger=f"sqlite://{self._folder / 'ledger'}")
         ledger = self._ledger_for(generated)
         version = self._register_version(schema, ledger)
         facts = {
             stored.name: find_facts(
-                stored.table, stored.table.source, generated.physical_types[stored.name], self.witness.one.query_rows
+                stored.table,
+                stored.table.source,
+                generated.physical_types[stored.name],
+                self.paired_engine.first.query_rows,
             )
             for stored in generated.public_tables
         }
@@ -153,12 +156,12 @@ class TrialHarness:
             compiled = session.compile_statement(statement.sql)
         except Error as error:
             return _refusal_outcome(error)
-        self.witness.expect_statement(compiled)
+        self.paired_engine.expect_statement(compiled)
         before = session.budget()
         outcome = _execute_statement(session, statement.sql)
-        charge_findings = _check_ledger_charge(compiled, self.witness.releases, before, session.budget())
-        findings = [*find_undercharges(compiled), *self.witness.findings, *outcome.findings, *charge_findings]
-        return replace(outcome, findings=tuple(findings), releases=self.witness.releases, compiled=compiled)
+        charge_findings = _check_ledger_charge(compiled, self.paired_engine.releases, before, session.budget())
+        findings = [*find_undercharges(compiled), *self.paired_engine.findings, *outcome.findings, *charge_findings]
+        return replace(outcome, findings=tuple(findings), releases=self.paired_engine.releases, compiled=compiled)
 
     def _open_session(self, statement: TrialStatement) -> Session:
         assert self._resolved is not None and self._ledger is not None
@@ -166,7 +169,7 @@ class TrialHarness:
             ChoiceStream(statement.sql).random_bytes
         )  # the same noise again, so that holes are the same again
         session = Session(
-            Dataset(self._resolved, self.witness, self._ledger), sampler=sampler, clock=lambda: TRIAL_TIME
+            Dataset(self._resolved, self.paired_engine, self._ledger), sampler=sampler, clock=lambda: TRIAL_TIME
         )
         session.set("derive", "off")  # what is derived runs on no database
         session.set("epsilon", str(statement.epsilon))

@@ -139,10 +139,10 @@ def test_what_is_worked_out_within_a_unit_moves_cells_by_at_most_the_claim(
 def used(compiled: Compiled, bench: TrialHarness) -> float:
     """The largest share of a claim that the difference of the databases reaches, of statements with one group."""
     shares = [0.0]
-    witness = bench.witness
+    witness = bench.paired_engine
     for release in explain(compiled, "duckdb", ()).releases:
         if not release.keys and not release.holes:
-            one, other = (e.run_release(release.sql, 0, {}).reveal().cells for e in (witness.one, witness.other))
+            one, other = (e.run_release(release.sql, 0, {}).reveal().cells for e in (witness.first, witness.second))
             places = {column.name: place for place, column in enumerate(release.columns)}
             for bundle in release.bundles:
                 steps = [int(one[places[c]][0]) - int(other[places[c]][0]) for c in bundle.columns]

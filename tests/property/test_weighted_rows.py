@@ -73,7 +73,7 @@ def studied(sql: str, world: GeneratedSchema, bench: TrialHarness, draws: Choice
 
 def compare(found: CompiledStudy, bench: TrialHarness) -> list[str]:
     """What the witness finds when the tally is asked for as a release's rows are."""
-    witness = bench.witness
+    witness = bench.paired_engine
     witness.expect_statement(found.compiled)
     step = found.compiled.steps[0]
     exact = witness.execute(step.sql, len(step.keys), {})

@@ -118,9 +118,11 @@ def _numbers_near_bounds(lower: Fraction, upper: Fraction, type_: Type) -> list[
         near = (lower, upper, middle, lower - step, lower + step, upper - step, upper + step, Fraction(0))
         return [_format_decimal(number, type_) for number in near]
     ends = float(lower), float(upper)
-    beside = [math.nextafter(end, direction) for end in ends for direction in (math.inf, -math.inf)]
+    next_floats = [math.nextafter(end, direction) for end in ends for direction in (math.inf, -math.inf)]
     inside = [ends[0] + (ends[1] - ends[0]) * share for share in (0.3, 0.5, 0.999)]
-    return [repr(x) for x in (*ends, *inside, *beside, ends[0] + 0.005, ends[0] - 1, ends[1] + 1, -ends[0], -ends[1])]
+    return [
+        repr(x) for x in (*ends, *inside, *next_floats, ends[0] + 0.005, ends[0] - 1, ends[1] + 1, -ends[0], -ends[1])
+    ]
 
 
 def _format_decimal(number: Fraction, type_: Type) -> str:
@@ -129,11 +131,11 @@ def _format_decimal(number: Fraction, type_: Type) -> str:
 
 
 def format_timestamp(number: Fraction, type_: Type) -> str:
-    whole = int(number)
+    integer = int(number)
     try:
         if type_ == DATE:
-            return str(dt.date(1970, 1, 1) + dt.timedelta(days=whole))
-        return str(dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=whole))
+            return str(dt.date(1970, 1, 1) + dt.timedelta(days=integer))
+        return str(dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=integer))
     except OverflowError:
         return "1970-01-01"
 

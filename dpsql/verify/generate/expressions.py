@@ -62,7 +62,7 @@ class ExpressionGenerator:
     def __init__(
         self, choices: ChoiceStream, generated: GeneratedSchema, names: Sequence[ScopedColumn], unit: str | None = None
     ) -> None:
-        self._draws, self._world, self._names, self._unit = choices, generated, names, unit
+        self._choices, self._generated, self._names, self._unit = choices, generated, names, unit
 
     def _columns_of_kind(self, kind: str) -> list[ScopedColumn]:
         return [name for name in self._names if name.kind == kind]
@@ -70,7 +70,7 @@ class ExpressionGenerator:
     # --- numbers -----------------------------------------------------------------------------------------------------
 
     def random_number(self, depth: int) -> str:
-        choices, numbers = self._draws, self._columns_of_kind("number")
+        choices, numbers = self._choices, self._columns_of_kind("number")
         if depth <= 0 or not choices.draw_bool(0.8):
             if not numbers or choices.draw_bool(0.1):
                 return choices.choice(NUMBER_LITERALS)
@@ -113,20 +113,20 @@ class ExpressionGenerator:
     def random_clipped(self, depth: int) -> str:
         """A number that is certain to have bounds."""
         bounds = ((0, 1), (-5, 5), (10, 20), (-7, -3), (0, 1000), ("-0.1", "0.1"), (0, "1e-3"))
-        lower, upper = self._draws.choice(bounds)
+        lower, upper = self._choices.choice(bounds)
         return f"CLIP({self.random_number(depth)}, {lower}, {upper})"
 
     def random_bounded(self) -> str:
         """A column as it is, if it has bounds; else something clipped."""
         bounded = [name.sql for name in self._columns_of_kind("number") if name.domain.is_bounded]
-        if bounded and self._draws.draw_bool(0.5):
-            return self._draws.choice(bounded)
-        return self.random_clipped(self._draws.draw_between(0, 2))
+        if bounded and self._choices.draw_bool(0.5):
+            return self._choices.choice(bounded)
+        return self.random_clipped(self._choices.draw_between(0, 2))
 
     # --- texts and times ---------------------------------------------------------------------------------------------
 
     def random_text(self, depth: int) -> str:
-        choices, texts = self._draws, self._columns_of_kind("text")
+        choices, texts = self._choices, self._columns_of_kind("text")
         column = choices.choice(texts).sql if texts else "'7'"
         if depth <= 0:
             return column
@@ -148,7 +148,7 @@ class ExpressionGenerator:
         )
 
     def random_time(self) -> str:
-        choices, times = self._draws, self._columns_of_kind("time")
+        choices, times = self._choices, self._columns_of_kind("time")
         if times and choices.draw_bool(0.85):
             column = choices.choice(times).sql
             return choices.choice(
@@ -167,7 +167,7 @@ class ExpressionGenerator:
     # --- conditions --------------------------------------------------------------------------------------------------
 
     def random_condition(self, depth: int) -> str:
-        choices = self._draws
+        choices = self._choices
         if depth > 0 and choices.draw_bool(0.4):
             first, second = self.random_condition(depth - 1), self.random_condition(depth - 1)
             return choices.choice((f"({first} AND {second})", f"({first} OR {second})", f"NOT ({first})"))
@@ -192,7 +192,7 @@ class ExpressionGenerator:
                 return f"{name.sql} IS NOT NULL"
 
     def _random_comparison(self) -> str:
-        choices = self._draws
+        choices = self._choices
         operand = self.random_number(choices.choice((0, 0, 1, 2)))
         match choices.draw_below(3):
             case 0:
@@ -205,7 +205,7 @@ class ExpressionGenerator:
 
     def _random_subquery(self) -> str:
         """Along the unit; over public rows; or by what another release gave: a hole."""
-        choices, generated = self._draws, self._world
+        choices, generated = self._choices, self._generated
         stored = choices.choice(generated.private_tables)
         inner, column = (
             ExpressionGenerator(choices, generated, columns_in_scope(stored, "z")),
@@ -240,7 +240,7 @@ class ExpressionGenerator:
     # --- keys --------------------------------------------------------------------------------------------------------
 
     def random_key(self) -> str:
-        choices = self._draws
+        choices = self._choices
         name = choices.choice(self._names)
         if not choices.draw_bool(0.55):
             return name.sql

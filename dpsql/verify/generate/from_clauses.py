@@ -28,16 +28,16 @@ class FromClause:
 
 class FromClauseGenerator:
     def __init__(self, choices: ChoiceStream, generated: GeneratedSchema) -> None:
-        self._draws, self._world, self._made = choices, generated, 0
+        self._choices, self._generated, self._alias_count = choices, generated, 0
 
     def next_alias(self) -> str:
-        self._made += 1
-        return f"q{self._made}"
+        self._alias_count += 1
+        return f"q{self._alias_count}"
 
     def random_from(self, depth: int = 2) -> FromClause:
-        choices = self._draws
+        choices = self._choices
         if depth <= 0 or not choices.draw_bool(0.6):
-            return self.from_table(choices.choice(self._world.private_tables))
+            return self.from_table(choices.choice(self._generated.private_tables))
         makers = [
             self.random_derived_table,
             self.random_join,
@@ -48,15 +48,15 @@ class FromClauseGenerator:
             self.random_set_operation,
             self.random_distinct,
         ]
-        if self._world.public_tables:
+        if self._generated.public_tables:
             makers += [self.random_public_join, self.random_public_join]
         return choices.choice(makers)(depth - 1)
 
     def expressions_over(self, source: FromClause) -> ExpressionGenerator:
-        return ExpressionGenerator(self._draws, self._world, source.names, source.unit)
+        return ExpressionGenerator(self._choices, self._generated, source.names, source.unit)
 
     def from_table(self, stored: StoredTable) -> FromClause:
-        alias, column = self.next_alias(), self._world.unit_column(stored)
+        alias, column = self.next_alias(), self._generated.unit_column(stored)
         units = () if column is None else (f"{alias}.{quote_name(column)}",)
         return FromClause(f"{quote_name(stored.name)} AS {alias}", columns_in_scope(stored, alias), units)
 
@@ -64,7 +64,7 @@ class FromClauseGenerator:
 
     def random_derived_table(self, depth: int) -> FromClause:
         """Columns passed on under other names, some computed, some rows filtered."""
-        choices, inner = self._draws, self.random_from(depth)
+        choices, inner = self._choices, self.random_from(depth)
         write, alias = self.expressions_over(inner), self.next_alias()
         items = [(name.sql, name.domain) for name in inner.names]
         items += [(write.random_clipped(1), Domain(DOUBLE)) for _ in range(choices.draw_between(0, 2))]
@@ -84,14 +84,14 @@ class FromClauseGenerator:
         inner = self.random_from(depth)
         if inner.unit is None:
             return inner
-        columns = self._draws.sample([name for name in inner.names if name.sql != inner.unit], 2)
+        columns = self._choices.sample([name for name in inner.names if name.sql != inner.unit], 2)
         unit = next(name for name in inner.names if name.sql == inner.unit)
         items = [(name.sql, name.domain) for name in (unit, *columns)]
         return self._derived_table(self.next_alias(), items, inner, inner.sql, "DISTINCT ")
 
     def random_per_unit(self, depth: int) -> FromClause:
         """GROUP BY the unit, and maybe something else: one row for each."""
-        choices, inner = self._draws, self.random_from(depth)
+        choices, inner = self._choices, self.random_from(depth)
         if inner.unit is None:
             return inner
         write = self.expressions_over(inner)
@@ -109,7 +109,7 @@ class FromClauseGenerator:
         return self._derived_table(self.next_alias(), items, inner, f"{inner.sql} GROUP BY {', '.join(keys)}")
 
     def random_window(self, depth: int) -> FromClause:
-        choices, inner = self._draws, self.random_from(depth)
+        choices, inner = self._choices, self.random_from(depth)
         if inner.unit is None:
             return inner
         write = self.expressions_over(inner)
@@ -123,7 +123,7 @@ class FromClauseGenerator:
 
     def random_set_operation(self, depth: int) -> FromClause:
         """Rows of two relations, one after the other; or as sets, where the unit is among the columns."""
-        choices, left, right = self._draws, self.random_from(depth), self.random_from(0)
+        choices, left, right = self._choices, self.random_from(depth), self.random_from(0)
         word, shared = "UNION ALL", self._common_columns(left, right)
         if shared and choices.draw_bool(0.4):
             word = choices.choice(("UNION", "INTERSECT", "EXCEPT"))
@@ -144,14 +144,14 @@ class FromClauseGenerator:
         free = [[name for name in side.names if name.sql not in side.units] for side in (left, right)]
         pairs = [(a, b) for a in free[0] for b in free[1] if a.domain.type == b.domain.type]
         ids = [next(n for n in side.names if n.sql == side.unit) for side in (left, right)]
-        return [(ids[0], ids[1]), *self._draws.sample(pairs, 2)] if pairs else []
+        return [(ids[0], ids[1]), *self._choices.sample(pairs, 2)] if pairs else []
 
     # --- joins -------------------------------------------------------------------------------------------------------
 
     def random_join(self, depth: int) -> FromClause:
         """Along the unit, or along a foreign key; sometimes neither, which is to be refused."""
-        choices, left = self._draws, self.random_from(depth)
-        target = choices.choice(self._world.private_tables)
+        choices, left = self._choices, self.random_from(depth)
+        target = choices.choice(self._generated.private_tables)
         right = self.from_table(target)
         conditions = self._join_conditions(left, right, target)
         if not conditions or choices.draw_bool(0.04):
@@ -160,7 +160,7 @@ class FromClauseGenerator:
         on = choices.choice(conditions)
         both = left.names + right.names
         if choices.draw_bool(0.25 if kind == "JOIN" else 0.5):
-            on = f"{on} AND {ExpressionGenerator(choices, self._world, both).random_condition(0)}"
+            on = f"{on} AND {ExpressionGenerator(choices, self._generated, both).random_condition(0)}"
         units = {"JOIN": left.units + right.units, "LEFT JOIN": left.units, "RIGHT JOIN": right.units}.get(kind, ())
         return FromClause(
             f"{left.sql} {kind} {right.sql} ON {on}", both, units, right.names if kind == "LEFT JOIN" else ()
@@ -168,7 +168,7 @@ class FromClauseGenerator:
 
     def _join_conditions(self, left: FromClause, right: FromClause, target: StoredTable) -> list[str]:
         conditions = [f"{left.unit} = {right.unit}"] if left.unit is not None and right.unit is not None else []
-        for stored in self._world.private_tables:
+        for stored in self._generated.private_tables:
             hop = stored.table.unit
             if isinstance(hop, ForeignUnit):
                 column, key = quote_name(hop.column), quote_name(hop.key)
@@ -179,12 +179,13 @@ class FromClauseGenerator:
         return conditions
 
     def random_public_join(self, depth: int) -> FromClause:
-        choices, left = self._draws, self.random_from(depth)
-        right = self.from_table(choices.choice(self._world.public_tables))
+        choices, left = self._choices, self.random_from(depth)
+        right = self.from_table(choices.choice(self._generated.public_tables))
         pairs = [f"{a.sql} = {b.sql}" for a in left.names for b in right.names if a.domain.type == b.domain.type]
         on = choices.choice([*pairs[:4], "TRUE"])
         if choices.draw_bool(0.2):
-            on = f"{on} AND {ExpressionGenerator(choices, self._world, left.names + right.names).random_condition(0)}"
+            write = ExpressionGenerator(choices, self._generated, left.names + right.names)
+            on = f"{on} AND {write.random_condition(0)}"
         match choices.draw_below(6):
             case 0 | 1 | 2:
                 return FromClause(f"{left.sql} JOIN {right.sql} ON {on}", left.names + right.names, left.units)
@@ -196,7 +197,11 @@ class FromClauseGenerator:
 
     def random_release_join(self, depth: int) -> FromClause:
         """Joined with what another question gave: rows that a hole holds."""
-        choices, left, stored = self._draws, self.random_from(depth), self._draws.choice(self._world.private_tables)
+        choices, left, stored = (
+            self._choices,
+            self.random_from(depth),
+            self._choices.choice(self._generated.private_tables),
+        )
         inner = self.from_table(stored)
         write, alias = self.expressions_over(inner), self.next_alias()
         texts = [name for name in left.names if name.kind == "text"]

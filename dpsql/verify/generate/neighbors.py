@@ -42,8 +42,8 @@ def random_pair(generated: GeneratedSchema, choices: ChoiceStream) -> NeighborPa
         random_unit_rows(generated, choices, _FIRST_CROWD_UNIT + n, choices.draw_bool(0.15))
         for n in range(choices.draw_between(0, 7))
     ]
-    strays = _stray_rows(generated, choices)
-    first, second = [strays, *crowd], [strays, *crowd]
+    stray_rows = _stray_rows(generated, choices)
+    first, second = [stray_rows, *crowd], [stray_rows, *crowd]
     for number in range(min(privacy.group_size, _FIRST_CROWD_UNIT)):
         unit = random_unit_rows(generated, choices, number, choices.draw_bool(0.8))
         index = choices.choice((0, len(crowd)))  # whose row comes first must not show
@@ -55,10 +55,10 @@ def random_pair(generated: GeneratedSchema, choices: ChoiceStream) -> NeighborPa
             )
         else:
             (first if choices.draw_bool(0.7) else second).insert(index, unit)
-    strayed = [unit for unit in first if unit is not strays] + (
+    units_with_new_strays = [unit for unit in first if unit is not stray_rows] + (
         [_stray_rows(generated, choices)] if choices.draw_bool(0.5) else []
     )
-    mixed = _merge_units(generated, strayed, public)
+    mixed = _merge_units(generated, units_with_new_strays, public)
     return NeighborPair(
         _merge_units(generated, first, public),
         _merge_units(generated, second, public),
@@ -200,36 +200,36 @@ class _RandomValues:
     """Rows of one unit in one table: some repeated as they are, some with keys that no one else has."""
 
     def __init__(self, choices: ChoiceStream, stored: StoredTable, heavy: bool) -> None:
-        self._draws, self._laid, self._heavy = choices, stored, heavy
+        self._choices, self._stored, self._heavy = choices, stored, heavy
         self._focus = {column.name: choices.choice(column.pool) for column in stored.columns}
         self._last: RowLiterals | None = None
 
     def next_row(self) -> RowLiterals:
-        if self._last is None or not self._draws.draw_bool(0.2):
-            self._last = tuple(self._choose_value(column) for column in self._laid.columns)
+        if self._last is None or not self._choices.draw_bool(0.2):
+            self._last = tuple(self._choose_value(column) for column in self._stored.columns)
         return self._last
 
     def _choose_value(self, column: StoredColumn) -> str:
-        if column.own and self._heavy and self._draws.draw_bool(0.5):
-            return self._draws.choice(column.own)
+        if column.own and self._heavy and self._choices.draw_bool(0.5):
+            return self._choices.choice(column.own)
         # The same extreme again and again moves a sum furthest.
-        return self._focus[column.name] if self._draws.draw_bool(0.4) else self._draws.choice(column.pool)
+        return self._focus[column.name] if self._choices.draw_bool(0.4) else self._choices.choice(column.pool)
 
 
 class _ExtremeValues:
     """Rows whose numbers are all at one end."""
 
     def __init__(self, stored: StoredTable, high: bool, spread: bool) -> None:
-        self._laid, self._high, self._spread, self._place = stored, high, spread, 0
+        self._stored, self._high, self._spread, self._row_index = stored, high, spread, 0
 
     def next_row(self) -> RowLiterals:
-        self._place += 1
-        return tuple(self._choose_value(column) for column in self._laid.columns)
+        self._row_index += 1
+        return tuple(self._choose_value(column) for column in self._stored.columns)
 
     def _choose_value(self, column: StoredColumn) -> str:
         if column.far:
             return column.far[self._high]
-        return column.own[self._place % 3] if column.own and self._spread else column.pool[0]
+        return column.own[self._row_index % 3] if column.own and self._spread else column.pool[0]
 
 
 # --- rows of nobody --------------------------------------------------------------------------------------------------

@@ -166,7 +166,7 @@ def random_blockwise_query(generated: GeneratedSchema, choices: ChoiceStream) ->
         choices,
     )
     where = f" FILTER (WHERE {_choose_number_column(stored, choices)} > 0)" if choices.draw_bool(0.2) else ""
-    beside = choices.choice(("", "", ", COUNT(*)"))
+    count_column = choices.choice(("", "", ", COUNT(*)"))
     key = choices.choice(
         (
             None,
@@ -177,7 +177,7 @@ def random_blockwise_query(generated: GeneratedSchema, choices: ChoiceStream) ->
         )
     )
     by = "" if key is None else f" GROUP BY {key}"
-    return f"SELECT {written}{where} AS b{beside} FROM {quote_name(stored.name)}{by}"
+    return f"SELECT {written}{where} AS b{count_column} FROM {quote_name(stored.name)}{by}"
 
 
 def random_synthetic_table(generated: GeneratedSchema, choices: ChoiceStream) -> str:
@@ -293,23 +293,23 @@ def _randomized_response_query(generated: GeneratedSchema, choices: ChoiceStream
 
 class _QueryGenerator:
     def __init__(self, generated: GeneratedSchema, choices: ChoiceStream) -> None:
-        self._world, self._draws = generated, choices
+        self._generated, self._choices = generated, choices
         sources = FromClauseGenerator(choices, generated)
         self._source: FromClause = sources.random_from()
         self._write: ExpressionGenerator = sources.expressions_over(self._source)
 
     def generate_query(self) -> str:
         block = self._random_block()
-        if not self._draws.draw_bool(0.1):
+        if not self._choices.draw_bool(0.1):
             return block
-        return self._draws.choice((
+        return self._choices.choice((
             f"SELECT COUNT(*), MAX(a0) FROM ({block}) AS t",
             f"WITH t AS ({block}) SELECT t.a0 FROM t JOIN t AS u ON TRUE",
             f"SELECT a0 FROM ({block}) AS t UNION ALL SELECT 0", f"{block} ORDER BY a0 DESC LIMIT 2",
         ))  # fmt: skip
 
     def _random_block(self) -> str:
-        choices, source = self._draws, self._source
+        choices, source = self._choices, self._source
         if source.outer and source.unit is not None and choices.draw_bool(0.2):
             # A unit's rows of one side lie in several groups of the other's columns: some have no match.
             key = choices.choice(source.outer).sql
@@ -327,9 +327,9 @@ class _QueryGenerator:
         if not keys:
             return ""
         listed = ", ".join(keys)
-        if not self._draws.draw_bool(0.25):
+        if not self._choices.draw_bool(0.25):
             return f" GROUP BY {listed}"
-        return " GROUP BY " + self._draws.choice((
+        return " GROUP BY " + self._choices.choice((
             f"ROLLUP ({listed})", f"CUBE ({listed})", f"GROUPING SETS (({listed}), ())",
             f"GROUPING SETS ({', '.join(f'({key})' for key in keys)})", f"GROUPING SETS (({keys[0]}), ({keys[0]}), ())",
         ))  # fmt: skip
@@ -338,12 +338,12 @@ class _QueryGenerator:
 
     def _random_aggregate(self) -> str:
         written = self._unfiltered_aggregate()
-        if self._draws.draw_bool(0.2):
+        if self._choices.draw_bool(0.2):
             return f"{written} FILTER (WHERE {self._write.random_condition(1)})"
         return written
 
     def _unfiltered_aggregate(self) -> str:
-        choices, write, source = self._draws, self._write, self._source
+        choices, write, source = self._choices, self._write, self._source
         match choices.draw_below(20):
             case 0 | 1 | 2:
                 return "COUNT(*)"
@@ -378,7 +378,7 @@ class _QueryGenerator:
 
     def _random_selection(self) -> str:
         """Bins, frequent values, the best ones, and draws."""
-        choices, write = self._draws, self._write
+        choices, write = self._choices, self._write
         x, key, fraction = write.random_bounded(), write.random_key(), choices.choice(QUANTILE_FRACTIONS)
         return choices.choice(
             (
@@ -402,7 +402,7 @@ class _QueryGenerator:
         )
 
     def _distinct_argument(self) -> str:
-        choices, names = self._draws, self._source.names
+        choices, names = self._choices, self._source.names
         columns = [choices.choice(names).sql for _ in range(choices.choice((1, 1, 1, 2)))]
         if choices.draw_bool(0.3):
             return self._write.random_number(2)

@@ -160,12 +160,12 @@ def test_a_row_that_fails_the_engine_on_one_side_is_found(bench: TrialHarness, m
     asked = TrialStatement("SELECT COUNT(*) FROM events", Fraction(1), Fraction(1, 10**6), 2, 2, None)
     assert bench.run_trial(asked).findings == ()
     bench.forget_answers()
-    real = bench.witness.other.run_release
+    real = bench.paired_engine.second.run_release
 
     def fails(sql: str, keys: int, holes: dict[str, object]) -> object:
         return real("SELECT CAST(error('row 7') AS BIGINT)", keys, holes)
 
-    monkeypatch.setattr(bench.witness.other, "run_release", fails)
+    monkeypatch.setattr(bench.paired_engine.second, "run_release", fails)
     outcome = bench.run_trial(asked)
     assert outcome.kind == "failed" and any("D'" in finding for finding in outcome.findings)
 
@@ -175,9 +175,9 @@ def test_cells_that_depend_on_the_order_of_rows_are_found(bench: TrialHarness, m
     world = generate_from_schema(random_schema(draws, "own"), draws)
     bench.load_pair(world, random_pair(world, draws))
     asked = TrialStatement("SELECT COUNT(*) FROM events", Fraction(1), Fraction(1, 10**6), 2, 2, None)
-    real = bench.witness.mixed.run_release
+    real = bench.paired_engine.mixed.run_release
     monkeypatch.setattr(
-        bench.witness.mixed, "run_release", lambda sql, keys, holes: real("SELECT 12345::BIGINT", keys, holes)
+        bench.paired_engine.mixed, "run_release", lambda sql, keys, holes: real("SELECT 12345::BIGINT", keys, holes)
     )
     assert any("order of rows" in finding for finding in bench.run_trial(asked).findings)
 
