@@ -35,7 +35,7 @@ def _exit_on_signals() -> Iterator[None]:
     """A signal that would end the process at once is SystemExit instead; a second one does not disturb the first."""
     received: list[int] = []
 
-    def end(number: int, frame: FrameType | None) -> None:
+    def exit_on_signal(number: int, frame: FrameType | None) -> None:
         if not received:
             received.append(number)
             raise SystemExit(128 + number)
@@ -44,7 +44,9 @@ def _exit_on_signals() -> Iterator[None]:
     if threading.current_thread() is threading.main_thread():
         # One that is ignored (nohup) or has a handler keeps it.
         before = {
-            number: signal.signal(number, end) for number in _END_SIGNALS if signal.getsignal(number) == signal.SIG_DFL
+            number: signal.signal(number, exit_on_signal)
+            for number in _END_SIGNALS
+            if signal.getsignal(number) == signal.SIG_DFL
         }
     try:
         yield

@@ -66,18 +66,18 @@ def add_user(path: str | Path, name: str, epsilon: str, delta: str, password: st
     if password is not None:
         entry += f', password: "{_make_verifier(password, entropy)}"'
 
-    def changed(before: Schema, after: Schema) -> bool:
+    def is_expected_change(before: Schema, after: Schema) -> bool:
         *others, new = after.analysts or (None,)
         return new is not None and new.name == name and tuple(others) == before.analysts
 
-    _change_schema(path, lambda text: add_analyst(text, name, entry + "}"), changed)
+    _change_schema(path, lambda text: add_analyst(text, name, entry + "}"), is_expected_change)
 
 
 def set_user_password(path: str | Path, name: str, password: str, entropy: Entropy) -> None:
     """The analyst's password is this one, instead of any other."""
     stored = _make_verifier(password, entropy)
 
-    def changed(before: Schema, after: Schema) -> bool:
+    def is_expected_change(before: Schema, after: Schema) -> bool:
         new = (
             replace(analyst, password=stored, password_env=None) if analyst.name == name else analyst
             for analyst in before.analysts
@@ -85,15 +85,15 @@ def set_user_password(path: str | Path, name: str, password: str, entropy: Entro
         return after.analysts == tuple(new)
 
     _require_user(path, name)
-    _change_schema(path, lambda text: set_password(text, name, stored), changed)
+    _change_schema(path, lambda text: set_password(text, name, stored), is_expected_change)
 
 
 def remove_user(path: str | Path, name: str) -> None:
-    def changed(before: Schema, after: Schema) -> bool:
+    def is_expected_change(before: Schema, after: Schema) -> bool:
         return after.analysts == tuple(analyst for analyst in before.analysts if analyst.name != name)
 
     _require_user(path, name)
-    _change_schema(path, lambda text: remove_analyst(text, name), changed)
+    _change_schema(path, lambda text: remove_analyst(text, name), is_expected_change)
 
 
 def generate_password(entropy: Entropy) -> str:

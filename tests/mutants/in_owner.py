@@ -114,8 +114,8 @@ MUTANTS = (
     mutant(
         "a first row with an odd null becomes names",
         "dpsql.owner.introspect.tables:_has_certain_header",
-        "above + telling >= min(2, len(typed))",
-        "above + telling >= 1",
+        "above + known_headers >= min(2, len(typed))",
+        "above + known_headers >= 1",
         select(ATTACKS_INTERFACES, "odd_null"),
     ),
     mutant(

@@ -232,19 +232,19 @@ class _TableInspector:
 
 
 def _report_column(column: Column, facts: ColumnFacts, rows: int) -> ColumnReport:
-    def share(count: int) -> float:
+    def share_of_rows(count: int) -> float:
         return count / rows if rows else 0.0
 
     return ColumnReport(
         name=column.name,
         type=str(column.type),
         declared=_describe_declared(column),
-        null=share(rows - facts.present),
-        unfit=share(facts.unfit_count),
-        below=share(facts.below),
-        above=share(facts.above),
-        unlisted=share(facts.unlisted),
-        too_long=share(facts.too_long),
+        null=share_of_rows(rows - facts.present),
+        unfit=share_of_rows(facts.unfit_count),
+        below=share_of_rows(facts.below),
+        above=share_of_rows(facts.above),
+        unlisted=share_of_rows(facts.unlisted),
+        too_long=share_of_rows(facts.too_long),
     )
 
 

@@ -186,14 +186,14 @@ def _debias_figures(rows: list[ExactFigures], key: Column | None) -> list[ExactF
     answers = {_to_text(value) for value in how.values}
     randomized = [row for row in rows if _to_text(row.group) in answers]
 
-    def undone(recorded_value: float, every: float) -> float:
+    def debias(recorded_value: float, every: float) -> float:
         return (recorded_value - every * how.other_probability) / how.signal_weight
 
     every = [sum(getattr(row, name) or 0 for row in randomized) for name in ("count", "sum", "present")]
     debiased = [row for row in rows if _to_text(row.group) not in answers]
     for row in randomized:
         recorded = zip((row.count, row.sum or 0.0, row.present), every, strict=True)
-        count, total, present = (undone(recorded_value, all_of_it) for recorded_value, all_of_it in recorded)
+        count, total, present = (debias(recorded_value, all_of_it) for recorded_value, all_of_it in recorded)
         mean = total / present if present > 0 else None
         debiased.append(ExactFigures(row.group, round(count), total, mean, round(present)))
     return debiased

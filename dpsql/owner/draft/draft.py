@@ -91,7 +91,7 @@ class _DraftWriter:
     sources: DataSources
     unit: UnitCandidate | None
     folder: str
-    wishes: DraftOptions
+    options: DraftOptions
     looked: DataProposals | None
     decisions: list[Decision] = field(default_factory=list)
 
@@ -152,7 +152,7 @@ class _DraftWriter:
         lines = ["# Tables of PostgreSQL are not yet read in place. Export them to files beside this schema:"]
         for table in self.sources.tables:
             columns = ", ".join(_quote_identifier(column.name) for column in table.columns if column.type is not None)
-            qualified_name = ".".join(_quote_identifier(part) for part in table.place)
+            qualified_name = ".".join(_quote_identifier(part) for part in table.server_path)
             assert isinstance(table.source, Files)
             text = (
                 f"\\copy (SELECT {columns} FROM {qualified_name}) TO "
@@ -162,7 +162,7 @@ class _DraftWriter:
         return lines
 
     def _write_privacy(self) -> list[str]:
-        options, unit = self.wishes, self.unit
+        options, unit = self.options, self.unit
         why = f"is it whom to protect? {unit.why}" if unit else _ROW_UNIT_QUESTION
         which = self._add_decision("privacy.unit", why)
         budget = self._add_decision("privacy.budget", "the most that all analysts together may learn")
@@ -189,7 +189,7 @@ class _DraftWriter:
         )
 
     def _write_analysts(self) -> list[str]:
-        names = self.wishes.analysts
+        names = self.options.analysts
         if not names:
             return [
                 "",
@@ -197,8 +197,8 @@ class _DraftWriter:
                 "#   ana: {budget: {epsilon: 2, delta: 5e-7}}",
             ]
         each = (
-            f"{{epsilon: {format_rounded_down(self.wishes.epsilon / len(names))}, delta: "
-            f"{format_rounded_down(self.wishes.delta / len(names))}}}"
+            f"{{epsilon: {format_rounded_down(self.options.epsilon / len(names))}, delta: "
+            f"{format_rounded_down(self.options.delta / len(names))}}}"
         )
         decide = self._add_decision("analysts", "who may learn how much; together they share the dataset's budget")
         return ["", f"analysts:  # {decide}", *(f"  {format_scalar(name)}: {{budget: {each}}}" for name in names)]

@@ -59,7 +59,7 @@ class IntrospectedTable:
     references: tuple[ForeignKeyReference, ...] = ()
     checks: tuple[str, ...] = ()  # the expressions of CHECK constraints
     comment: str | None = None
-    place: tuple[str, ...] = ()  # of a table on a server: its schema and name there
+    server_path: tuple[str, ...] = ()  # of a table on a server: its schema and name there
 
     def find_column(self, name: str) -> IntrospectedColumn | None:
         return next((column for column in self.columns if column.name == name), None)
@@ -317,8 +317,8 @@ def _has_certain_header(dialect: _CsvDialect) -> bool:
     above = sum(
         1 for name, is_typed in zip(dialect.names, typed, strict=True) if is_typed and _PLAIN_NAME.fullmatch(name)
     )
-    telling = sum(1 for name in dialect.names if _HEADER_WORDS & set(_split_words(name)))
-    return named and distinct and any(typed) and above + telling >= min(2, len(typed))
+    known_headers = sum(1 for name in dialect.names if _HEADER_WORDS & set(_split_words(name)))
+    return named and distinct and any(typed) and above + known_headers >= min(2, len(typed))
 
 
 def _split_words(name: str) -> list[str]:
