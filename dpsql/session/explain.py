@@ -286,8 +286,8 @@ def _explain_scores(calibrated: CalibratedPlan) -> tuple[ExplainedBundle, ...]:
             )
         case PosteriorDraws():
             name, ends = "posterior draws", f"{scores.first / SHARE_STEPS:g} and {1 - scores.first / SHARE_STEPS:g}"
-            temper = format_rounded_down(scores.likelihood_power)
-            description = f"{name} on {on}: {scores.draws} between {ends}, of the likelihood to the power of {temper}"
+            power = format_rounded_down(scores.likelihood_power)
+            description = f"{name} on {on}: {scores.draws} between {ends}, of the likelihood to the power of {power}"
     moved = counted.sensitivity
     l2 = math.nextafter(math.sqrt(moved.l2_squared), math.inf)
     return (ExplainedBundle(counted.cells, name, scores.scale, moved.l1, l2, moved.linf, within, description),)

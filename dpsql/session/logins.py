@@ -21,7 +21,7 @@ from dpsql.schema.model import Analyst, Schema
 class Logins:
     """The verifiers of one schema's analysts, and those of everyone else, who knows no password to them."""
 
-    known: Mapping[str, Verifier]
+    verifiers: Mapping[str, Verifier]
     secret: bytes = field(repr=False)
     iterations: int = ITERATIONS
     salt: int = SALT_BYTES  # bytes
@@ -31,7 +31,7 @@ class Logins:
     def find_verifier(self, user: str) -> tuple[Verifier, bool]:
         """And whether it is an analyst's. Both are made, whichever is needed: it takes as long."""
         dummy = self._dummy_verifier(user)
-        return self.known.get(user, dummy), user in self.known
+        return self.verifiers.get(user, dummy), user in self.verifiers
 
     def _dummy_verifier(self, user: str) -> Verifier:
         return Verifier(
@@ -46,7 +46,7 @@ def stranger_logins(all_logins: Sequence[Logins]) -> Logins:
     """Those whom no database of a server knows: their verifiers depend on the name alone, not on the database that was
     asked for, which would tell what databases there are and who is known in which."""
     secret = hashlib.sha256(b"".join(sorted(entry.secret for entry in all_logins))).digest()
-    verifiers = [verifier for entry in all_logins for verifier in entry.known.values()]
+    verifiers = [verifier for entry in all_logins for verifier in entry.verifiers.values()]
     return Logins(
         {},
         secret,
@@ -58,7 +58,9 @@ def stranger_logins(all_logins: Sequence[Logins]) -> Logins:
 def find_conspicuous(logins: Logins, strangers: Logins) -> tuple[str, ...]:
     """Analysts whose verifiers are unlike those of strangers: a login tells that they are there."""
     usual = strangers.iterations, strangers.salt
-    return tuple(name for name, verifier in logins.known.items() if (verifier.iterations, len(verifier.salt)) != usual)
+    return tuple(
+        name for name, verifier in logins.verifiers.items() if (verifier.iterations, len(verifier.salt)) != usual
+    )
 
 
 def _most_frequent(numbers: Iterable[int]) -> int:

@@ -61,31 +61,31 @@ class PricingContext:
 class StatementQuote:
     """The statement with one kind of noise, as its caller would get it.
 
-    `quotes` are of all its releases; `own` are those that are stored, `told` has those that are derived.
+    `quotes` are of all its releases; `own` are those that are stored, `reuse` has those that are derived.
     """
 
-    known: PilotedStatement
-    told: ReusePlan
-    asked: Sequence[ReleaseRequest]
+    piloted: PilotedStatement
+    reuse: ReusePlan
+    requests: Sequence[ReleaseRequest]
     quotes: tuple[ReleaseQuote, ...]
     own: Mapping[int, Entitlement]
 
     @property
     def compiled(self) -> Compiled:
-        return self.known.compiled
+        return self.piloted.compiled
 
     @property
     def loss_due(self) -> Loss:
         """The loss that would be charged."""
         unpaid = [index for index, quote in enumerate(self.quotes) if not quote.is_paid]
         return _distinct_loss(
-            self.asked, unpaid, {index: entitlement.release for index, entitlement in self.own.items()}
+            self.requests, unpaid, {index: entitlement.release for index, entitlement in self.own.items()}
         )
 
     @property
     def full_loss(self) -> Loss:
         """What would be charged if nothing were paid for."""
-        return _distinct_loss(self.asked, range(len(self.asked)), {})
+        return _distinct_loss(self.requests, range(len(self.requests)), {})
 
     @property
     def is_paid(self) -> bool:
@@ -94,15 +94,15 @@ class StatementQuote:
     @property
     def stderrs(self) -> tuple[float | None, ...]:
         """The errors of what will be delivered: of stored and derived releases their own."""
-        return expected_errors(self.told.compiled, self._delivered_specs)
+        return expected_errors(self.reuse.compiled, self._delivered_specs)
 
     @property
     def half_widths(self) -> tuple[float | None, ...]:
-        return expected_widths(self.told.compiled, self._delivered_specs)
+        return expected_widths(self.reuse.compiled, self._delivered_specs)
 
     @property
     def _delivered_specs(self) -> Mapping[int, ReleaseSpec]:
-        specs: dict[int, ReleaseSpec] = {index: release.spec for index, release in self.told.releases.items()}
+        specs: dict[int, ReleaseSpec] = {index: release.spec for index, release in self.reuse.releases.items()}
         for index, entitlement in self.own.items():
             if entitlement.body is not None:
                 specs[index] = release_from_bytes(entitlement.body).spec
@@ -161,7 +161,7 @@ def quote_statement(
 def _find_own_releases(paid: Mapping[int, ReleaseRequest], context: PricingContext) -> dict[int, Entitlement]:
     """The stored ones among what was paid for: all at once, or else each with those that fill its holes."""
 
-    def stored(indexes: Sequence[int]) -> dict[int, Entitlement]:
+    def find_stored_releases(indexes: Sequence[int]) -> dict[int, Entitlement]:
         requests = [replace(paid[p], after=tuple(indexes.index(before) for before in paid[p].after)) for p in indexes]
         entitlements = context.find_stored(requests)
         return {} if entitlements is None else dict(zip(indexes, entitlements, strict=True))
@@ -169,9 +169,9 @@ def _find_own_releases(paid: Mapping[int, ReleaseRequest], context: PricingConte
     def with_fillers(index: int) -> list[int]:
         return sorted({index, *(other for before in paid[index].after for other in with_fillers(before))})
 
-    all_stored = stored(list(paid)) if paid else {}
+    all_stored = find_stored_releases(list(paid)) if paid else {}
     return all_stored or {
-        index: entitlement for first in paid for index, entitlement in stored(with_fillers(first)).items()
+        index: entitlement for first in paid for index, entitlement in find_stored_releases(with_fillers(first)).items()
     }
 
 
@@ -183,18 +183,19 @@ def add_prices(explained: Explanation, kinds: Sequence[StatementQuote], context:
     first = kinds[0]
     if not first.compiled.steps:
         return explained
-    balance, shut_out = context.ledger.get_balance(context.account), context.refusal_reason()
+    balance, access_refusal = context.ledger.get_balance(context.account), context.refusal_reason()
     offers = tuple(
-        _build_offer(statement_quote, context, balance, shut_out, statement_quote is first) for statement_quote in kinds
+        _build_offer(statement_quote, context, balance, access_refusal, statement_quote is first)
+        for statement_quote in kinds
     )
     return replace(
         explained,
         offers=offers,
-        undecided=first.known.undecided,
-        expected=explained.expected if first.known.undecided else offers[0].expected or explained.expected,
+        undecided=first.piloted.undecided,
+        expected=explained.expected if first.piloted.undecided else offers[0].expected or explained.expected,
         paid=tuple(quote.is_paid for quote in first.quotes),
-        sources=describe_origins(first.told, first.quotes),
-        notices=explained.notices + _pilot_notices(first.known),
+        sources=describe_origins(first.reuse, first.quotes),
+        notices=explained.notices + _pilot_notices(first.piloted),
     )
 
 
@@ -205,15 +206,15 @@ def _pilot_notices(statement: PilotedStatement) -> tuple[str, ...]:
 
 
 def _build_offer(
-    quote: StatementQuote, context: PricingContext, balance: Balance, shut_out: str | None, chosen: bool
+    quote: StatementQuote, context: PricingContext, balance: Balance, access_refusal: str | None, chosen: bool
 ) -> Offer:
     due = _statement_cost(quote.loss_due, quote.compiled)
-    never = shut_out or quote.known.refused or _policy_violation(quote.compiled, context.payers)
-    short = None if quote.is_paid or balance.admits(due) else NOT_COVERED
-    like_this = _statement_cost(quote.full_loss, quote.compiled)
-    if quote.known.pilot is not None and quote.compiled is not quote.known.pilot:
-        like_this += _statement_cost(quote.known.pilot.loss, quote.known.pilot)
-    before = NO_COST if quote.is_paid else due
+    refusal = access_refusal or quote.piloted.refused or _policy_violation(quote.compiled, context.payers)
+    shortage = None if quote.is_paid or balance.admits(due) else NOT_COVERED
+    cost_of_repeat = _statement_cost(quote.full_loss, quote.compiled)
+    if quote.piloted.pilot is not None and quote.compiled is not quote.piloted.pilot:
+        cost_of_repeat += _statement_cost(quote.piloted.pilot.loss, quote.piloted.pilot)
+    cost_now = NO_COST if quote.is_paid else due
     return Offer(
         noise=quote.compiled.settings.chosen_noise.value,
         chosen=chosen,
@@ -223,12 +224,12 @@ def _build_offer(
         expected=quote.stderrs,
         within=quote.half_widths,
         more=0
-        if never or short
-        else count_admitted(lambda number: balance.admits(before + like_this.scaled_by(number))),
+        if refusal or shortage
+        else count_admitted(lambda number: balance.admits(cost_now + cost_of_repeat.scaled_by(number))),
         paid=quote.is_paid,
-        undecided=quote.known.undecided,
-        refused=bool(shut_out or quote.known.refused or (not quote.is_paid and (never or short))),
-        reason=never or short,
+        undecided=quote.piloted.undecided,
+        refused=bool(access_refusal or quote.piloted.refused or (not quote.is_paid and (refusal or shortage))),
+        reason=refusal or shortage,
     )
 
 

@@ -82,14 +82,14 @@ class Purchase:
     @property
     def charge_so_far(self) -> Charge:
         """What the last statement was charged: also where it failed, ran out of time or was canceled after that."""
-        return total_charge([charge for charge in self._charges if charge.made or self._is_recorded(charge)])
+        return total_charge([charge for charge in self._charges if charge.recorded or self._is_recorded(charge)])
 
     def _is_recorded(self, charge: PendingCharge) -> bool:
-        """As the ledger has it. A charge of which it cannot tell now, or that is found no more, is told as made."""
-        if any(request.once for request in charge.asked):
+        """Whether the ledger has the charge. Where that cannot be looked up, the charge counts as made."""
+        if any(request.once for request in charge.requests):
             return True
         try:
-            return all(quote.is_paid for quote in self._dataset.ledger.quote_releases(self._account, charge.asked))
+            return all(quote.is_paid for quote in self._dataset.ledger.quote_releases(self._account, charge.requests))
         except Error:
             return True
 
@@ -200,17 +200,17 @@ class Purchase:
         (entitlement,) = self._charge_account([request], statement, settings)
         return entitlement
 
-    def submit(self, asking: InteractiveJob) -> bytes:
-        """The answer to a question that a mechanism which was paid for is asked, as it is stored."""
-        return self._dataset.runs.run_release(self._dataset, asking, self._account, self.context.cancel)
+    def submit(self, job: InteractiveJob) -> bytes:
+        """Ask a question of a mechanism that was paid for; its answer as it is stored."""
+        return self._dataset.runs.run_release(self._dataset, job, self._account, self.context.cancel)
 
     def pending_answer(self, release: int, number: int) -> bytes | None:
-        """The answer to a question that was left by a cancel, once it is there; None: it has none."""
+        """The answer to a question that was canceled while it ran, once it is stored; None if it has none."""
         body = self._dataset.runs.join_run(self._dataset, release, self._account, self.context.cancel)
         return self._dataset.ledger.read_answer(release, number) if body is None else body
 
     def require_account_active(self) -> None:
-        """A mechanism that was paid for answers as long as the account may ask: of the registered data."""
+        """Refuse a question to a mechanism if the account may ask no more, or the data is not the registered one."""
         with self._dataset.ledger.read_snapshot():
             self._dataset.check_unchanged()
             self._dataset.ledger.find_entitlements(self._account, (), self.context.clock())
@@ -225,13 +225,13 @@ class Purchase:
         admit = admit or partial(self._admit_charge, settings, requests)
         entitlements = self._dataset.ledger.purchase(self._account, requests, statement, self.context.clock(), admit)
         for charge in self._charges:  # told also if what follows fails
-            charge.made = True
+            charge.recorded = True
         return entitlements
 
     def _admit_charge(
         self, settings: Settings, requests: Sequence[ReleaseRequest], entitlements: Sequence[Entitlement]
     ) -> None:
-        """The last word before the charge is made, in its transaction: so no version is registered in between."""
+        """The last checks, in the transaction of the charge: so no data version is registered in between."""
         self.context.check_cancellation()
         self._dataset.check_current()
         loss = charged_loss(entitlements)

@@ -59,17 +59,17 @@ MAX_COMPILING = 2
 
 
 class SessionCache:
-    """What was worked out lately. Sessions on one dataset may share it: what an account paid for is kept under its
+    """Recent work, to be reused. Sessions on one dataset may share it: what an account paid for is kept under its
     name."""
 
     def __init__(self, max_size: int = MAX_CACHED) -> None:
         self.compiled: LruCache[Compiled] = LruCache(max_size)
-        self.described: LruCache[tuple[OutputColumn, ...]] = LruCache(max_size)
-        self.answered: LruCache[StatementResult] = LruCache(max_size)
-        self.about_catalog: LruCache[CatalogQuery | Literal["no"]] = LruCache(max_size)
-        self.made = NamespaceCache()
+        self.output_columns: LruCache[tuple[OutputColumn, ...]] = LruCache(max_size)
+        self.results: LruCache[StatementResult] = LruCache(max_size)
+        self.catalog_queries: LruCache[CatalogQuery | Literal["no"]] = LruCache(max_size)
+        self.namespace = NamespaceCache()
         self.tokens: LruCache[Tokens] = LruCache(MAX_CACHED_TEXTS)
-        self.turns = FairSemaphore(MAX_COMPILING)
+        self.compile_slots = FairSemaphore(MAX_COMPILING)
 
     def tokenize(self, sql: str) -> Tokens:
         """The tokens of a text: a statement is read before its values are known and again with them."""
@@ -88,14 +88,14 @@ class QueryExecutor:
 
     context: StatementContext
     purchase: Purchase
-    memory: SessionCache
+    cache: SessionCache
     visible_schema: Callable[[], Schema]
 
     @cached_property
     def namespace(self) -> ObjectNamespace:
         """The models and synthetic tables of the account."""
         dataset = self.context.dataset
-        return ObjectNamespace(dataset.ledger, self.context.account.name, dataset.resolved, self.memory.made)
+        return ObjectNamespace(dataset.ledger, self.context.account.name, dataset.resolved, self.cache.namespace)
 
     def with_settings(self, statement: Settings) -> QueryExecutor:
         """For a part of the statement, which is charged with the whole."""
@@ -117,8 +117,8 @@ class QueryExecutor:
         parameters = to_literals(parameters)
         key = (sql, parameters, settings, self.context.identity.for_statement(sql), now if timed else None, aims)
 
-        def work() -> Compiled:
-            cached = self.memory.compiled.get((*key, self.namespace.cache_key))
+        def compile_or_recall() -> Compiled:
+            cached = self.cache.compiled.get((*key, self.namespace.cache_key))
             if cached is not None:
                 return cached
             with self._compile_slot():
@@ -130,32 +130,32 @@ class QueryExecutor:
                     now,
                     self.context.identity,
                     aims,
-                    self.memory.tokenize,
+                    self.cache.tokenize,
                 )
-            return self.memory.compiled.put((*key, self.namespace.cache_key), compiled)
+            return self.cache.compiled.put((*key, self.namespace.cache_key), compiled)
 
-        return self.namespace.with_refresh(work)
+        return self.namespace.with_refresh(compile_or_recall)
 
     def _compile_slot(self) -> AbstractContextManager[None]:
-        """To work in Python alone, where all sessions take turns anyway: one account's many are as two of another's."""
-        return self.memory.turns.acquire(self.context.account.name, cancellation.check_now)
+        """Compiling holds Python's interpreter lock: an account with many sessions gets at most two slots."""
+        return self.cache.compile_slots.acquire(self.context.account.name, cancellation.check_now)
 
     def find_catalog_query(self, sql: str, parameters: Sequence[Parameter] = ()) -> CatalogQuery | None:
-        """The statement, where it reads the catalog alone. Free, and asks the engine nothing."""
+        """The statement, if it reads nothing but the catalog. Free, and asks the engine nothing."""
         now = self.context.clock()
         bound = to_literals(parameters)
         identity, timed = self.context.identity.for_statement(sql), _uses_current_time(sql)
         key = (sql, bound, identity, now if timed else None, self.namespace.cache_key)
-        cached = self.memory.about_catalog.get(key)
+        cached = self.cache.catalog_queries.get(key)
         if cached is None:
             with self._compile_slot():
-                schema, tokenizer = self.namespace.schema.schema, self.memory.tokenize
+                schema, tokenizer = self.namespace.schema.schema, self.cache.tokenize
                 read = read_catalog_query(sql, bound, schema, self.context.identity, now, tokenizer)
-            cached = self.memory.about_catalog.put(key, read or "no")
+            cached = self.cache.catalog_queries.put(key, read or "no")
         return None if cached == "no" else cached
 
     def execute_nested(self, sql: str, parameters: Sequence[Parameter]) -> StatementResult:
-        """A query that another statement holds."""
+        """Run a query that stands within another statement."""
         if read_command(sql, parameters) is not None:
             raise Unsupported("a query is expected here", hint="SELECT …, WITH … or VALUES ….")
         catalog = self.find_catalog_query(sql, parameters)
@@ -164,7 +164,7 @@ class QueryExecutor:
         return self.execute_query(sql, to_literals(parameters))
 
     def execute_query(self, sql: str, parameters: Sequence[Parameter]) -> StatementResult:
-        """What ends because the statement was canceled, or its time is over, says that."""
+        """Run a query. If it fails since it was canceled or its time is over, the error says so."""
         try:
             with locate_error(sql):
                 answer = self._execute(sql, parameters)
@@ -203,12 +203,10 @@ class QueryExecutor:
         return self._build_result(compiled, stored)
 
     def _build_result(self, compiled: Compiled, stored: StoredReleases) -> StatementResult:
-        """The answer, made of releases that are bought; or of those that are served, and then nothing is charged."""
+        """The answer: from new releases, which are charged; or from stored ones that serve all of it, for free."""
         served = stored.served
         if served:
-            cached = self.memory.answered.get(
-                self._result_key(compiled, [entitlement.release for entitlement in served])
-            )
+            cached = self.cache.results.get(self._result_key(compiled, [entitlement.release for entitlement in served]))
             if cached is not None:  # of the same releases, which never change
                 return replace(cached.copy_uncharged(), settings=compiled.settings)
         public = [self._load_public_table(read) for read in compiled.reads]
@@ -218,15 +216,15 @@ class QueryExecutor:
         result = sandbox.run_query(compiled.post_sql, tables, self.context.seconds_left())
         answer = build_query_result(compiled, reuse.notices, result, bought.loss, bought.receipts)
         if bought.numbers and not compiled.reads and not reuse.sources and _is_cacheable(answer):
-            self.memory.answered.put(self._result_key(compiled, bought.numbers), answer.copy_uncharged())
+            self.cache.results.put(self._result_key(compiled, bought.numbers), answer.copy_uncharged())
         return answer
 
     def _result_key(self, compiled: Compiled, releases: Sequence[int]) -> Hashable:
-        """An account's answer, made in one way of releases that it has paid for."""
+        """Identifies an account's answer: the releases that it has paid for, and the post-processing of them."""
         return (self.context.account.name, self._postprocessing_key(compiled), *releases)
 
     def _postprocessing_key(self, compiled: Compiled) -> Hashable:
-        """What a statement makes of its releases and public tables."""
+        """Identifies what a statement computes from its releases and public tables."""
         return compiled.postprocessing, self.context.settings.nonnegative
 
     def _load_public_table(self, read: PublicStep) -> SandboxTable:
@@ -254,7 +252,9 @@ class QueryExecutor:
 
     def _output_columns(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
         key = self._postprocessing_key(compiled)
-        return self.memory.described.get(key) or self.memory.described.put(key, self._describe_outputs(compiled))
+        return self.cache.output_columns.get(key) or self.cache.output_columns.put(
+            key, self._describe_outputs(compiled)
+        )
 
     def _describe_outputs(self, compiled: Compiled) -> tuple[OutputColumn, ...]:
         described = sandbox.describe_query(compiled.post_sql, build_empty_tables(compiled))

@@ -94,9 +94,9 @@ class PendingCharge:
     """A charge from before it is made: who is interrupted between the two asks the ledger whether it was."""
 
     settings: Settings
-    asked: Sequence[ReleaseRequest]
+    requests: Sequence[ReleaseRequest]
     loss: Loss
-    made: bool = False
+    recorded: bool = False
 
 
 def charged_loss(entitlements: Sequence[Entitlement]) -> Loss:

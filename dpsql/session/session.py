@@ -115,7 +115,7 @@ class Session:
     clock: Callable[[], dt.datetime] = now_utc
     timeout: float = POSTPROCESS_TIMEOUT
     opened_with: Mapping[str, str] = field(default_factory=dict)  # settings, to which RESET goes back
-    memory: SessionCache = field(default_factory=SessionCache)
+    cache: SessionCache = field(default_factory=SessionCache)
     process: int = 0  # the number of a connection to a server: what pg_backend_pid() says
 
     def __post_init__(self) -> None:
@@ -136,7 +136,7 @@ class Session:
 
     @property
     def queries(self) -> QueryExecutor:
-        """For what is asked beside statements, and is free."""
+        """For free questions outside of statements, such as `budget` and `tables`."""
         return self._new_queries(self._new_context(StatementHandle()))
 
     def _new_context(self, cancel: StatementHandle, settings: Mapping[str, str] | None = None) -> StatementContext:
@@ -144,12 +144,12 @@ class Session:
         values = self._state.for_statement(settings or {}).now
         role = self._roles.get_role(values.role)
         cancel.deadline = self.dataset.runs.deadline_after(values.variables.statement_timeout)
-        identity = self._identity(role, values)
+        identity = self._build_identity(role, values)
         return StatementContext(self.dataset, role, values, identity, cancel, self.clock, self.timeout)
 
     def _new_queries(self, context: StatementContext) -> QueryExecutor:
         purchase = Purchase(context, self.sampler)
-        return QueryExecutor(context, purchase, self.memory, lambda: self._visible_schema)
+        return QueryExecutor(context, purchase, self.cache, lambda: self._visible_schema)
 
     # --- statements --------------------------------------------------------------------------------------------------
 
@@ -229,7 +229,7 @@ class Session:
 
     @contextmanager
     def _free_statement(self, settings: Mapping[str, str] | None) -> Iterator[_Statement]:
-        """One that charges nothing; a cancel and the deadline end what is asked within."""
+        """A statement that charges nothing; a cancel and the deadline end it."""
         self._preparing = StatementHandle()
         queries = self._new_queries(self._new_context(self._preparing, settings))
         with queries.context.scope():
@@ -241,7 +241,7 @@ class Session:
 
     @property
     def variables(self) -> tuple[tuple[str, str], ...]:
-        """PostgreSQL's settings, as SHOW ALL tells them, and who asks."""
+        """PostgreSQL's settings, as SHOW ALL lists them, with the login and its role."""
         login = self._roles.get_role(NO_ROLE).account.name
         return (*self._state.now.variables.items(), ("session_authorization", login), ("role", self._state.now.role))
 
@@ -255,19 +255,19 @@ class Session:
 
     @property
     def database(self) -> str:
-        """As `current_database()` tells it."""
+        """The name that `current_database()` returns."""
         return self.dataset.schema.database
 
     @property
     def lost(self) -> bool:
-        """Never: it is here. A session on a server can be."""
+        """Whether the connection was lost: never in process; a session on a server can be."""
         return False
 
     def close(self) -> None:
         """Free the engine: for who opened the dataset for this session alone."""
         self.dataset.close()
 
-    def _identity(self, role: Role, values: SettingValues) -> Identity:
+    def _build_identity(self, role: Role, values: SettingValues) -> Identity:
         opened = self._roles.initial_values(values.role).own_items
         variables = (*values.own_items, *values.variables.items())
         login = self._roles.get_role(NO_ROLE).account.name
@@ -328,7 +328,7 @@ class Session:
 
     @property
     def _namespace(self) -> ObjectNamespace:
-        return ObjectNamespace(self.dataset.ledger, self._account.name, self.dataset.resolved, self.memory.made)
+        return ObjectNamespace(self.dataset.ledger, self._account.name, self.dataset.resolved, self.cache.namespace)
 
     @property
     def _visible_schema(self) -> Schema:
@@ -389,7 +389,7 @@ class _Statement:
                 return session._named_statements.execute_command(command, sql, parameters, self)
 
     def _show_json(self, name: str) -> object:
-        """What SHOW … (FORMAT JSON) tells: the values that programs have here."""
+        """The result of SHOW … (FORMAT JSON): the same values that the methods of a session return."""
         session = self.session
         readers = {"budget": session.budget, "tables": session.tables, "functions": session.functions}
         return readers.get(name, session.named_settings)()
@@ -412,7 +412,7 @@ class _Statement:
 
     @property
     def tokenize(self) -> Tokenizer:
-        return self.queries.memory.tokenize
+        return self.queries.cache.tokenize
 
     def describe_command(self, command: Command) -> StatementResult:
         """What a command tells that asks for no rows."""

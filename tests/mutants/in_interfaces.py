@@ -152,7 +152,7 @@ MUTANTS = (
     mutant(
         "wire: a message of any length is waited for",
         "dpsql.interfaces.pgwire.protocol.frontend:FrontendDecoder.next_message",
-        "not 4 <= length <= self._most",
+        "not 4 <= length <= self._max_message_bytes",
         "not 4 <= length",
         PROTOCOL_FRONTEND,
     ),
@@ -201,8 +201,8 @@ MUTANTS = (
     mutant(
         "server: analysts share what was worked out",
         "dpsql.interfaces.pgwire.server.databases:ServedDatabase.get_session_cache",
-        "self._memories.setdefault((user, acting_role), SessionCache())",
-        'self._memories.setdefault(("", ""), SessionCache())',
+        "self._session_caches.setdefault((user, acting_role), SessionCache())",
+        'self._session_caches.setdefault(("", ""), SessionCache())',
         SERVER_DATABASES,
     ),
     mutant(
@@ -243,7 +243,7 @@ MUTANTS = (
     mutant(
         "server: whoever logs in is told all databases",
         "dpsql.interfaces.pgwire.server.login:_no_database_error",
-        "[database.name for database in databases if request.user in database.logins.known]",
+        "[database.name for database in databases if request.user in database.logins.verifiers]",
         "[database.name for database in databases]",
         SERVER_DATABASES,
     ),
@@ -297,7 +297,7 @@ MUTANTS = (
         "server: one account takes all threads",
         "dpsql.interfaces.pgwire.server.scheduler:FairScheduler.can_acquire",
         "return self.used_slots < self.slots and self.slots_by_account[account] < (free_of_others + 1) // 2",
-        "return self.used_slots < self.places",
+        "return self.used_slots < self.slots",
         SERVER_SCHEDULER,
     ),
     mutant(

@@ -61,8 +61,8 @@ MUTANTS = (
     mutant(
         "each connection has runs of its own",
         "dpsql.session.dataset.dataset:open_dataset",
-        "Runs(schema.limits.min_latency, ledger=ledger.identity, most_of_one=schema.limits.running)",
-        "Runs(schema.limits.min_latency, most_of_one=schema.limits.running)",
+        "Runs(schema.limits.min_latency, ledger=ledger.identity, max_runs_per_account=schema.limits.running)",
+        "Runs(schema.limits.min_latency, max_runs_per_account=schema.limits.running)",
         DATASET_RUNS_SHARED,
     ),
     mutant(
@@ -155,7 +155,7 @@ MUTANTS = (
     mutant(
         "an account takes all runs",
         "dpsql.session.dataset.runs:Runs._is_full",
-        "len(_registry.runs) >= MAX_RUNS or own >= self._most_of_one",
+        "len(_registry.runs) >= MAX_RUNS or own >= self._max_runs_per_account",
         "len(_registry.runs) >= MAX_RUNS",
         (*DATASET_RUNS, *DATASET_RUNS_ERRORS),
     ),
@@ -170,7 +170,7 @@ MUTANTS = (
         "a failure is counted for each time that it was asked for",
         "dpsql.session.dataset.runs:Runs._follow_run",
         "account.name",
-        "str(len(run.asked))",
+        "str(len(run.requesters))",
         (*DATASET_RUNS, *DATASET_RUNS_ERRORS),
     ),
     Mutant(
@@ -238,8 +238,8 @@ MUTANTS = (
     mutant(
         "an id's labels are told with its type",
         "dpsql.session.dataset.versions:_check_id_type",
-        "there = spelling if parse_type(spelling) else outer_type_name(spelling)",
-        "there = spelling",
+        "stored_type = spelling if parse_type(spelling) else outer_type_name(spelling)",
+        "stored_type = spelling",
         select(ATTACKS_INTERFACES, "labels"),
     ),
     mutant(
@@ -287,7 +287,7 @@ MUTANTS = (
     mutant(
         "sparse: an answer that was not stored is asked again",
         "dpsql.session.mechanisms.interaction:Interaction._record_failure",
-        "self._watch.queries_evaluated >= number",
+        "self._sparse_vector.queries_evaluated >= number",
         "False",
         select(MECHANISMS_INTERACTION, "could_not_be_stored"),
     ),
@@ -315,7 +315,7 @@ MUTANTS = (
     mutant(
         "mechanisms: a question is the same whatever it is held against",
         "dpsql.session.mechanisms.interaction:_identify_question",
-        "repr((statement, beside))",
+        "repr((statement, comparison_value))",
         "repr(statement)",
         select(MECHANISMS_REGISTRY, "another_mean"),
     ),
@@ -427,7 +427,7 @@ MUTANTS = (
     ),
     mutant(
         "a posterior's counts are what the noise made of them",
-        "dpsql.session.postprocess.posteriors:infer_proportion.many",
+        "dpsql.session.postprocess.posteriors:infer_proportion.evaluate_with_quadrature",
         "gauss_legendre_nodes(n, noise, low, high, _PROPORTION_NODES)",
         "three_point_nodes(n, noise)",
         POSTPROCESS_POSTERIORS,
@@ -513,7 +513,7 @@ MUTANTS = (
     mutant(
         "the error told is that of a fresh release",
         "dpsql.session.pricing:StatementQuote.stderrs",
-        "return expected_errors(self.told.compiled, self._delivered_specs)",
+        "return expected_errors(self.reuse.compiled, self._delivered_specs)",
         "return expected_errors(self.compiled)",
         SESSION_PRICING,
     ),
@@ -568,8 +568,8 @@ MUTANTS = (
     mutant(
         "a charge that was interrupted is not told",
         "dpsql.session.purchase:Purchase.charge_so_far",
-        "charge.made or self._is_recorded(charge)",
-        "charge.made",
+        "charge.recorded or self._is_recorded(charge)",
+        "charge.recorded",
         ATTACKS_PYTHON_INTERFACE,
     ),
     mutant(
@@ -611,7 +611,7 @@ MUTANTS = (
         "a remembered answer is given out without a look at the ledger",
         "dpsql.session.query:QueryExecutor._charge_and_build",
         "self.purchase.find_stored(compiled, self._may_derive(compiled))",
-        "self.purchase.find_stored(compiled) if not len(self.memory.answered) else StoredReleases(())",
+        "self.purchase.find_stored(compiled) if not len(self.cache.results) else StoredReleases(())",
         select(SESSION, "remembered or asked_again"),
     ),
     mutant(

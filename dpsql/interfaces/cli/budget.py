@@ -61,8 +61,8 @@ def run(args: argparse.Namespace, screen: Screen) -> None:
     else:
         _print_accounts(summaries, gone, args.schema, screen)
     if not args.json:
-        for summary, verdicts in zip(summaries, reports, strict=bool(reports)):
-            _print_report(summary, verdicts, screen)
+        for summary, accountant_reports in zip(summaries, reports, strict=bool(reports)):
+            _print_report(summary, accountant_reports, screen)
 
 
 def _print_own_budget(args: argparse.Namespace, screen: Screen) -> None:
@@ -164,7 +164,7 @@ def _child_accounts(
 # --- the report ------------------------------------------------------------------------------------------------------
 
 
-def _print_report(summary: AccountSummary, verdicts: Sequence[AccountantReport], screen: Screen) -> None:
+def _print_report(summary: AccountSummary, accountant_reports: Sequence[AccountantReport], screen: Screen) -> None:
     screen.print()
     title = f'REPORT, not the rule, on "{summary.account.name}": what accountants say of its history at its delta'
     screen.print(screen.style_output(f"{title} {format_rounded_up(summary.account.delta)}", DIM))
@@ -175,7 +175,7 @@ def _print_report(summary: AccountSummary, verdicts: Sequence[AccountantReport],
             "yes" if v.adaptive else "no",
             v.note,
         )
-        for v in verdicts
+        for v in accountant_reports
     ]
     print_table(screen, ("accountant", "epsilon", "for adaptive questions", "not computed, because"), rows)
     rule = f"{summary.account.composition.value} or pure, whichever still holds"

@@ -80,7 +80,7 @@ def _print_addresses(server: Server, screen: Screen) -> None:
     more = "?sslmode=require" if server.options.require_tls else ""
     host = _format_host(server.options.hosts[0])
     for database in server.databases:
-        for user in list(database.logins.known)[:_MAX_ANALYSTS]:
+        for user in list(database.logins.verifiers)[:_MAX_ANALYSTS]:
             screen.print(
                 f"{database.name}  postgresql://{quote(user)}@{host}:{server.port}/{quote(database.name)}{more}"
             )
@@ -89,8 +89,8 @@ def _print_addresses(server: Server, screen: Screen) -> None:
                 screen.print(
                     f"{database.name}  postgresql://{quote(user)}@{folder}:{server.port}/{quote(database.name)}"
                 )
-        if len(database.logins.known) > _MAX_ANALYSTS:
-            screen.print(f"{database.name}  and {len(database.logins.known) - _MAX_ANALYSTS} more analysts")
+        if len(database.logins.verifiers) > _MAX_ANALYSTS:
+            screen.print(f"{database.name}  and {len(database.logins.verifiers) - _MAX_ANALYSTS} more analysts")
     screen.print("ready")
     sys.stdout.flush()
 

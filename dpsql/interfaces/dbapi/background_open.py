@@ -68,15 +68,15 @@ def _log_in_to_server(address: ServerAddress, ask: PasswordPrompt | None) -> Ser
 class BackgroundConnection:
     """A connection that is opened on a thread of its own; what opening raises, `wait_for_connection` raises."""
 
-    def __init__(self, where: SchemaAddress | ServerConnection, outlook: StatusPreview | None) -> None:
-        self.user = where.user
-        self.outlook = outlook
+    def __init__(self, address: SchemaAddress | ServerConnection, status_preview: StatusPreview | None) -> None:
+        self.user = address.user
+        self.status_preview = status_preview
         """What is known beforehand; None where the connection was opened at once."""
-        self._where = where
+        self._address = address
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()  # a join that Ctrl-C interrupts takes the thread for one that has ended
-        self._left = False
+        self._abandoned = False
         self._connection: Connection | None = None
         self._error: BaseException | None = None
 
@@ -106,24 +106,24 @@ class BackgroundConnection:
 
     def close(self) -> None:
         """Leave: what is being opened is left as soon as that can be done, what is open is closed."""
-        self._left = True
+        self._abandoned = True
         if self._thread is not None:
             self._ended.wait()  # Python ends badly while the driver is at work
         if self._connection is not None:
             self._connection.close()
-        elif not isinstance(self._where, SchemaAddress):
-            self._where.close()
+        elif not isinstance(self._address, SchemaAddress):
+            self._address.close()
 
     def _run_opening(self, failed: Callable[[BaseException], None] | None) -> None:
         try:
             for _ in preload_modules():
-                if self._left:
+                if self._abandoned:
                     return
-            where, connection_module = self._where, import_module("dpsql.interfaces.dbapi.connection")
-            if isinstance(where, SchemaAddress):
-                self._connection = connection_module.connect(where.path, where.user, **where.settings)
+            address, connection_module = self._address, import_module("dpsql.interfaces.dbapi.connection")
+            if isinstance(address, SchemaAddress):
+                self._connection = connection_module.connect(address.path, address.user, **address.settings)
             else:
-                self._connection = connection_module.connect_to_server(where)
+                self._connection = connection_module.connect_to_server(address)
         except BaseException as error:
             self._error = error
             if failed is not None:

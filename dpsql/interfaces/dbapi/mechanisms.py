@@ -69,7 +69,7 @@ class InteractiveMechanism:
     ) -> None:
         self._connection, self._kind = connection, kind
         self._transcript: list[MechanismAnswer] = []
-        self._left, self._loss = answers_left, NO_CHARGE
+        self._answers_left, self._loss = answers_left, NO_CHARGE
         self._receipt: Receipt | None = None
         names = connection._names
         while names.gone:  # not where an object ends: its connection may be at work then
@@ -104,7 +104,7 @@ class InteractiveMechanism:
             raise
         entry = replace(reply.told, question=sql)  # all of it, which a server does not keep
         self._transcript += [*reply.before, entry]
-        self._left = reply.left
+        self._answers_left = reply.left
         return entry
 
     def _get_forecast(
@@ -131,7 +131,7 @@ class InteractiveMechanism:
         """After an error: it may have ended by that."""
         with suppress(Error):
             rows = self._execute_command(f"SHOW {self._kind.upper()}S").fetchall()
-            self._left = next(
+            self._answers_left = next(
                 (answers_left for name, _, answers_left, *_ in rows if quote_name(name, always=True) == self._name), 0
             )
 
@@ -143,7 +143,7 @@ class InteractiveMechanism:
     @property
     def left(self) -> int:
         """How many answers above the threshold there may still be; with none, it has ended."""
-        return self._left
+        return self._answers_left
 
     @property
     def loss(self) -> Charge:
@@ -176,7 +176,7 @@ class AboveThreshold(InteractiveMechanism):
         sensitivity: Number | None,
     ) -> None:
         statements = [_split_statement(query) for query in queries] if isinstance(queries, Sequence) else []
-        self._known = statements if sensitivity is None else []
+        self._statements = statements if sensitivity is None else []
         self._queries: Iterator[StatementInput] = iter(queries or ())
         super().__init__(connection, "threshold", f" {_quote_number('threshold', threshold)}", answers, epsilon=epsilon,
                          answers=answers, sensitivity=sensitivity)  # fmt: skip
@@ -215,10 +215,14 @@ class AboveThreshold(InteractiveMechanism):
         forecast = self._get_forecast(sql, to_literals(parameters), questions, confidence)
         return forecast if forecast.paid else self._largest_forecast(questions, confidence, forecast) or forecast
 
-    def _largest_forecast(self, questions: int, confidence: float, beside: Forecast | None = None) -> Forecast | None:
-        """By the statement of the list that one unit moves furthest, if none of them `beside` is moved further."""
-        forecasts = [self._get_forecast(*statement, questions, confidence) for statement in self._known]
-        return max([*forecasts, *([] if beside is None else [beside])], key=_sensitivity_of, default=None)
+    def _largest_forecast(
+        self, questions: int, confidence: float, other_forecast: Forecast | None = None
+    ) -> Forecast | None:
+        """By the statement of the list that one unit moves furthest, or `other_forecast` if it is moved further."""
+        forecasts = [self._get_forecast(*statement, questions, confidence) for statement in self._statements]
+        return max(
+            [*forecasts, *([] if other_forecast is None else [other_forecast])], key=_sensitivity_of, default=None
+        )
 
 
 @dataclass(frozen=True)

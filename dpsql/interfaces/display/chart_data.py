@@ -266,7 +266,7 @@ class ChartPoint:
         return min(self.bar.low, self.y), max(self.bar.high, self.y)
 
     @property
-    def reach(self) -> list[float]:
+    def scale_values(self) -> list[float]:
         """All that a scale must hold."""
         if self.y is None:
             return []

@@ -25,7 +25,7 @@ def render_html_table(
     names: Sequence[str],
     rows: Sequence[Sequence[Any]],
     bars: Sequence[Sequence[CellError | None]],
-    beneath: Sequence[str] = (),
+    footer_lines: Sequence[str] = (),
 ) -> str:
     """A table, each noisy number with its error bar, and lines of text beneath it."""
     parts = [f'<div class="{_CLASSES}">']
@@ -36,8 +36,8 @@ def render_html_table(
         parts += ["</tr></thead>", "<tbody>"]
         parts += [_render_row(row, errors, numbers) for row, errors in zip(rows, bars, strict=True)]
         parts += ["</tbody>", "</table>"]
-    if beneath:
-        lines = "\n".join(_escape_text(line) for line in beneath)
+    if footer_lines:
+        lines = "\n".join(_escape_text(line) for line in footer_lines)
         parts.append(f'<pre style="{_MUTED_STYLE if names else ""}">{lines}</pre>')
     return "\n".join([*parts, "</div>"])
 

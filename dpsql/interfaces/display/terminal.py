@@ -49,10 +49,10 @@ def escape_text(text: str, plain: bool = False) -> str:
             continue
         zero = _character_width(character) == 0
         marks = marks + 1 if zero else 0
-        steers = not character.isprintable() or character in _FILLERS or _is_hidden(character)
-        if steers or marks > MAX_MARKS or (plain and not character.isascii()):
+        is_control = not character.isprintable() or character in _FILLERS or _is_hidden(character)
+        if is_control or marks > MAX_MARKS or (plain and not character.isascii()):
             pieces.append(_escape_character(character))
-            marks = MAX_MARKS if steers else marks
+            marks = MAX_MARKS if is_control else marks
         else:
             pieces.append(character)
     joined = "".join(pieces)

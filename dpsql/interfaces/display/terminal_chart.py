@@ -40,7 +40,7 @@ _PLAIN_WHISKER = ("|", "-", "+", "|")
 
 def render_bar_chart(points: list[ChartPoint], title: str, width: int, plain: bool, colour: bool) -> list[str]:
     visible = points[:MAX_BARS]
-    values = [reach for point in visible for reach in point.reach]
+    values = [value for point in visible for value in point.scale_values]
     low, high = widen_range(values or [0.0], zero=True)
     texts = [_format_bar_label(point, plain) for point in visible]
     labels, plot_width = _fit_labels(visible, texts, width, plain)
@@ -265,7 +265,7 @@ def _render_heading(series: list[Series], title: str, width: int, plain: bool, c
 
 def _value_range(series: list[Series]) -> tuple[float, float]:
     """All whiskers; and 0, where it is not far."""
-    values = [reach for each in series for point in each.points for reach in point.reach]
+    values = [value for each in series for point in each.points for value in point.scale_values]
     low, high = widen_range(values or [0.0], zero=False)
     if 0 < low < 0.5 * high or 0 > high > 0.5 * low:
         low, high = widen_range([low, high], zero=True)

@@ -43,7 +43,7 @@ class ServerConnection:
         self._replies = BackendDecoder()
         self._closing = threading.Lock()
         self._closed = False
-        self._asked = False
+        self._statement_sent = False
         self._end = monotonic() + address.timeout if address.timeout else None
         channel = ClientChannelBinding(opened.end_point, address.channel_binding)
         self.login: LoginResult = log_in_to_server(address, channel, self._send_data, self._next_reply)
@@ -83,7 +83,7 @@ class ServerConnection:
         """
         if self.broken or self._closed:
             raise connection_lost_error(under_way=False)
-        self._asked = True
+        self._statement_sent = True
         try:
             self._send_data(data)
             while not isinstance(reply := self._next_reply(), client_codec.ReadyForQuery):
@@ -140,7 +140,7 @@ class ServerConnection:
             except (OSError, ValueError):
                 data = b""
             if not data:
-                raise connection_lost_error(under_way=self._asked)
+                raise connection_lost_error(under_way=self._statement_sent)
             self._replies.receive_data(data)
         return reply
 

@@ -56,13 +56,13 @@ CellReader = Callable[[bytes], Any]
 
 
 def make_row_reader(columns: Sequence[SpelledColumn]) -> Callable[[Row], tuple[Any, ...]]:
-    """Makes a row of an answer of the bytes of a row."""
+    """A function that decodes the cells of a row as they were received."""
     reads = [_make_cell_reader(column) for column in columns]
 
-    def row(cells: Row) -> tuple[Any, ...]:
+    def decode_row(cells: Row) -> tuple[Any, ...]:
         return tuple([None if cell is None else read(cell) for read, cell in zip(reads, cells, strict=True)])
 
-    return row
+    return decode_row
 
 
 _FAST_READERS: dict[str, CellReader] = {"int2": int, "int4": int, "int8": int, "float8": float, "text": bytes.decode}

@@ -68,7 +68,7 @@ def _run_inputs(shell: Shell, args: argparse.Namespace) -> None:
 def _run_prompt_loop(shell: Shell, opening: BackgroundConnection, keep: bool) -> int:
     """Until the person leaves; 1 where the data could not be opened."""
     history = open_history(keep)
-    preview = opening.outlook
+    preview = opening.status_preview
     balance_text = None if preview is None else format_balance(preview.balance)
     status_line = StatusLine(opening.wait_for_connection, balance_text, lambda: redraw_prompt(session))
     names = cache(lambda: read_names(shell.connection))

@@ -187,10 +187,10 @@ def read_entry(session: PromptSession[str], name: str, default: str = "") -> str
     """One entry: many lines, up to a semicolon."""
     start = f"{name}=> "
 
-    def more(width: int, line: int, wrapped: int | bool) -> str:
+    def continuation_prompt(width: int, line: int, wrapped: int | bool) -> str:
         return " " * width if wrapped else f"{name}-> "
 
-    return session.prompt([("class:prompt", start)], prompt_continuation=more, default=default)
+    return session.prompt([("class:prompt", start)], prompt_continuation=continuation_prompt, default=default)
 
 
 def redraw_prompt(session: PromptSession[str]) -> None:

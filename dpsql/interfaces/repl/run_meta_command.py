@@ -285,11 +285,11 @@ def set_format(shell: Shell, argument: str) -> None:
 
 
 def _make_switch(name: str, label: str) -> Callable[[Shell, str], None]:
-    def do(shell: Shell, argument: str) -> None:
+    def toggle_option(shell: Shell, argument: str) -> None:
         setattr(shell.view, name, parse_switch(name, argument, getattr(shell.view, name)))
         shell.print_note(f"{label} {'on' if getattr(shell.view, name) else 'off'}.")
 
-    return do
+    return toggle_option
 
 
 # --- names -----------------------------------------------------------------------------------------------------------

@@ -230,9 +230,9 @@ class Shell:
         to_table = self.view.format == "table"
         lines = format_answer(answer, self.view, self.screen if self.file is None else None, expanded)
         charges = [] if self.quiet else format_charge_lines(answer)
-        beside = not to_table or self.file is not None
-        self.print_lines(lines + ([] if beside else charges))
-        if beside:
+        charges_as_notes = not to_table or self.file is not None
+        self.print_lines(lines + ([] if charges_as_notes else charges))
+        if charges_as_notes:
             for line in charges:
                 self.print_note(line)
 

@@ -56,5 +56,5 @@ def _make_statement(waiting: list[Token], complete: bool) -> list[StatementText]
 
 def is_complete(text: str) -> bool:
     """Whether Enter asks: the last statement has its semicolon, or a command stands last, or nothing is there."""
-    found = split_input(text)
-    return not found or isinstance(found[-1], MetaCommandText) or found[-1].complete
+    parts = split_input(text)
+    return not parts or isinstance(parts[-1], MetaCommandText) or parts[-1].complete

@@ -35,11 +35,11 @@ class StatusLine:
     ) -> None:
         self._connection = connection
         self._changed = changed
-        self._left = balance_text  # in full, and short
+        self._balance = balance_text  # in full, and short
         self._next = ""
-        self._wanted: str | None = None
+        self._requested_text: str | None = None
         self._typed_at = 0.0
-        self._news = threading.Condition()
+        self._changed_condition = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._run_worker, name="dpsql-beneath", daemon=True)
 
@@ -47,27 +47,27 @@ class StatusLine:
         self._thread.start()
 
     def close(self) -> None:
-        with self._news:
+        with self._changed_condition:
             self._closed = True
-            self._news.notify()
+            self._changed_condition.notify()
         if self._thread.is_alive():
             self._thread.join()
 
     def update_text(self, text: str) -> None:
-        with self._news:
-            self._wanted, self._typed_at = text, time.monotonic()
-            self._news.notify()
+        with self._changed_condition:
+            self._requested_text, self._typed_at = text, time.monotonic()
+            self._changed_condition.notify()
 
     def refresh_balance(self) -> None:
         """A statement was asked: what is left may be less."""
-        with self._news:
-            self._left = None
-            self._wanted = ""
-            self._news.notify()
+        with self._changed_condition:
+            self._balance = None
+            self._requested_text = ""
+            self._changed_condition.notify()
 
     def render(self, width: int = 10**6) -> str:
         """What fits in so many columns, whole: no figure is cut, and what comes next goes last."""
-        full, short = self._left or ("", "")
+        full, short = self._balance or ("", "")
         for parts in ((full, self._next), (short, self._next), (self._next,), (short,)):
             line = " · ".join(part for part in parts if part)
             if line and display_width(line) <= width:
@@ -76,20 +76,22 @@ class StatusLine:
 
     def _run_worker(self) -> None:
         while True:
-            with self._news:
-                while not self._closed and self._left and not self._is_due():
-                    wait = None if self._wanted is None else DEBOUNCE_SECONDS - (time.monotonic() - self._typed_at)
-                    self._news.wait(wait)
+            with self._changed_condition:
+                while not self._closed and self._balance and not self._is_due():
+                    wait = (
+                        None if self._requested_text is None else DEBOUNCE_SECONDS - (time.monotonic() - self._typed_at)
+                    )
+                    self._changed_condition.wait(wait)
                 if self._closed:
                     return
-                text, self._wanted = self._wanted or "", None
-            if not self._left:
-                self._left = self._read_balance()
+                text, self._requested_text = self._requested_text or "", None
+            if not self._balance:
+                self._balance = self._read_balance()
             self._next = self._explain_text(text)
             self._changed()
 
     def _is_due(self) -> bool:
-        return self._wanted is not None and time.monotonic() - self._typed_at >= DEBOUNCE_SECONDS
+        return self._requested_text is not None and time.monotonic() - self._typed_at >= DEBOUNCE_SECONDS
 
     def _read_balance(self) -> tuple[str, str]:
         try:

@@ -27,22 +27,22 @@ from dpsql.session.result import StatementResult
 
 @dataclass(frozen=True)
 class CreateRequest:
-    """A CREATE, on behalf of an account; `given` are the parameters of all of it."""
+    """A CREATE, on behalf of an account; `all_parameters` are those of the whole statement, not only of its query."""
 
     queries: QueryExecutor
     command: CreateCommand
     sql: str
-    given: Sequence[Parameter]
+    all_parameters: Sequence[Parameter]
 
     @property
     def parameters(self) -> Sequence[Parameter]:
         """The parameters of its query."""
-        return self.command.query_parameters(self.given)
+        return self.command.query_parameters(self.all_parameters)
 
     @property
     def statement(self) -> str:
         """As it is told again: with the values that were bound to it."""
-        return inline_parameters(self.sql, tokenize(self.sql), self.given).strip()
+        return inline_parameters(self.sql, tokenize(self.sql), self.all_parameters).strip()
 
 
 @dataclass(frozen=True)

@@ -50,13 +50,13 @@ _MODEL_OPTIONS = list_option_names(MODEL_OPTIONS)
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """A model's own; `given` says where each stands."""
+    """A model's own; `option_spans` says where each stands in the statement."""
 
     method: str | None
     strength: Fraction | None
     rows: int | None
     bins: int
-    given: Mapping[str, Span]
+    option_spans: Mapping[str, Span]
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ class _ModelStudyFactory:
             raise Unsupported(
                 "objective perturbation needs one row for each privacy unit",
                 hint="Aggregate per unit in FROM first (GROUP BY the unit), or use method = 'output'.",
-                span=self.options.given.get("method"),
+                span=self.options.option_spans.get("method"),
             )
         strength = self.options.strength or Fraction(1, 100)
         if method == OBJECTIVE:

@@ -123,7 +123,7 @@ class SyntheticTableBuilder:
         undeclared = [UndeclaredValues(request, chosen.settings, name, len(unknown)) for name in unknown]
         draft, released = self._check_draft(request, rows, chosen, undeclared)
         if unknown and not released:
-            released = [one.release_values() for one in undeclared]
+            released = [values.release_values() for values in undeclared]
             draft = _compile_draft(rows, chosen, _list_values(unknown, released))
         bought = request.queries.charge_releases(draft.studied.compiled)
         (release,), (number,) = bought.releases.values(), bought.numbers
@@ -135,7 +135,7 @@ class SyntheticTableBuilder:
             *_norm_notices(draft),
             *answer.notices,
         )
-        receipts = (*(one for _, answered in released for one in answered.receipts), *bought.receipts)
+        receipts = (*(receipt for _, answered in released for receipt in answered.receipts), *bought.receipts)
         loss = sum_losses([*(answered.loss for _, answered in released), bought.loss])
         answer = replace(answer, loss=loss, settings=chosen.settings, receipts=receipts, notices=notices)
         return CreatedArtifact(number, draft.to_definition(request.statement), answer)
@@ -243,7 +243,7 @@ def _study_settings(settings: Settings, unknown: tuple[str, ...]) -> Settings:
 class UndeclaredValues:
     """The values of one of `columns` columns that nothing public tells: those that enough units have."""
 
-    asked: CreateRequest
+    request: CreateRequest
     settings: Settings  # of the whole statement
     column: str
     columns: int
@@ -252,11 +252,11 @@ class UndeclaredValues:
     def _queries(self) -> QueryExecutor:
         epsilon, delta = self.settings.epsilon * VALUES_SHARE / self.columns, self.settings.delta / 2 / self.columns
         part = replace(self.settings, epsilon=epsilon, delta=delta)
-        return self.asked.queries.with_settings(part)
+        return self.request.queries.with_settings(part)
 
     @property
     def _sql(self) -> str:
-        return distinct_values_query(self.asked.command.query, self.asked.parameters, self.column)
+        return distinct_values_query(self.request.command.query, self.request.parameters, self.column)
 
     def compile_release(self) -> Compiled:
         """As they would be asked for. Free."""
@@ -310,7 +310,9 @@ def _compile_draft(
     rows = replace(rows, settings=_study_settings(rows.settings, tuple(listed)))
     samplers: list[BinSampler | None] = []
 
-    def design(axes: tuple[Axis, ...], ranges: Axes, mass: UnitMass, share: LossShare) -> WeightedRowsMechanism:
+    def design_synthesis(
+        axes: tuple[Axis, ...], ranges: Axes, mass: UnitMass, share: LossShare
+    ) -> WeightedRowsMechanism:
         samplers.extend(_bin_sampler_of(rows, index, axis) for index, axis in enumerate(axes))
         max_sizes = tuple(MAX_VALUES + axis.null if guessed and axis.name in listed else axis.size for axis in axes)
         _check_size(chosen.method, max_sizes, guessed and bool(listed))
@@ -322,7 +324,7 @@ def _compile_draft(
             raise InvalidParameter("gaussian noise needs a delta above 0", hint="SET delta = 1e-9.")
         return calibrate_synthesis_by_rho(synthesis_request, share.rho)
 
-    studied = compile_study(rows, ColumnCoding(chosen.bins, listed, nulls=True), design)
+    studied = compile_study(rows, ColumnCoding(chosen.bins, listed, nulls=True), design_synthesis)
     return SyntheticTableDraft(studied, tuple(samplers))
 
 

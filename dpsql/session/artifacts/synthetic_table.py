@@ -247,7 +247,7 @@ def build_arrays(stored: CreatedObject, body: bytes) -> TableArrays:
 def decode_values(axis: Axis, codes: Sequence[int]) -> list[Any]:
     """The values that codes from 0 on stand for."""
 
-    def value(code: int) -> Any:
+    def decode_value(code: int) -> Any:
         if is_null_code(axis, code):
             return None
         if axis.values is not None:
@@ -255,7 +255,7 @@ def decode_values(axis: Axis, codes: Sequence[int]) -> list[Any]:
         assert axis.bins is not None
         return bin_to_value(code + axis.bins.lower, axis.bins)
 
-    return [value(code) for code in codes]
+    return [decode_value(code) for code in codes]
 
 
 def is_null_code(axis: Axis, code: int) -> bool:

@@ -1,7 +1,8 @@
 """Data versions: which files are served, and what was checked about them.
 
 Law (SOUNDNESS 1.3): a fact about the data is checked when the owner registers a version, never while an analyst
-waits, and counts only as long as the data cannot have changed, which `pins` watches.
+waits, and counts only as long as the data cannot have changed, which
+`file_identity.py` watches.
 
 Opening a schema for the first time registers version 1. Later ones are the owner's act: `dpsql data changed`.
 """
@@ -49,8 +50,8 @@ _IDENTITY_FILE = "identity.sha256"
 
 def snapshot_folder(schema: Schema) -> Path:
     """Beside the ledger's file; where the ledger is on a server, beside the schema."""
-    beside = database_path(schema.ledger) or schema.path
-    return beside.with_name(beside.name + ".snapshots")
+    base_path = database_path(schema.ledger) or schema.path
+    return base_path.with_name(base_path.name + ".snapshots")
 
 
 def list_text_tables(schema: Schema, sources: Mapping[str, Source]) -> list[tuple[Table, Files, str]]:
@@ -255,9 +256,9 @@ def _check_id_type(table: Table, name: str, spelling: str) -> None:
     if column is None:
         raise InternalError("a unit path names a column that is not declared")
     if parse_type(spelling) != column.type:
-        there = spelling if parse_type(spelling) else outer_type_name(spelling)
+        stored_type = spelling if parse_type(spelling) else outer_type_name(spelling)
         raise OperationalError(
-            f'the id "{name}" of "{table.name}" is {there} in the data and {column.type} in the schema',
+            f'the id "{name}" of "{table.name}" is {stored_type} in the data and {column.type} in the schema',
             hint="Declare the type that the data has: an id is never cast, since a cast can make one unit of two.",
         )
 

@@ -1,13 +1,13 @@
 """Interactive mechanisms, as one account asks them: threshold queries and the reusable holdout.
 
-The order is the law, as of a statement: compile; charge, once, for all that will be asked; run, judge, store (these
-three in `runs`); deliver. What is charged and how sensitive a question may be are fixed before the first one runs, from
-what the analyst declares and from compiled statements, never from rows.
+The order is the law, as of a statement: compile; charge, once, for all that will be asked; run, compare with the
+threshold, store (these three in `runs`); deliver. What is charged and how sensitive a question may be are fixed before
+the first one runs, from what the analyst declares and from compiled statements, never from rows.
 
 Privacy: the mechanism is one process's, of one data version. It ends with its last answer above the threshold, with the
 connection and its process, with its role and its data version, and where an answer could not be stored; its charge
 stands and is never redeemed (SOUNDNESS 7). What was left by a cancel is waited for before the next question, so that
-answers come in turn; and the same question again is answered with the verdict that is stored.
+answers come in turn; and the same question again gets the answer that is stored.
 
 It holds no transcript: what it answered is in the ledger, and memory does not grow with questions.
 """
@@ -60,15 +60,15 @@ BoundStatement = tuple[str, tuple[Parameter, ...]]
 
 @dataclass(frozen=True)
 class MeasuredQuestion:
-    """A statement of one number: what the engine runs, what a step of its cell is worth, how far a unit moves it."""
+    """A statement of one number: the engine's SQL, the value of one step of its cell, and how far a unit moves it."""
 
     sql: str
-    worth: Fraction
+    cell_step: Fraction
     l1: int
 
     @property
     def sensitivity(self) -> Fraction:
-        return ThresholdQuery(self.worth, self.l1).sensitivity
+        return ThresholdQuery(self.cell_step, self.l1).sensitivity
 
 
 def measure_question(compiled: Compiled) -> MeasuredQuestion | None:
@@ -101,7 +101,7 @@ def not_single_number_error(sql: str) -> Unsupported:
 
 
 MAX_UNDELIVERED, MAX_QUESTION_CHARACTERS = 16, 2_000
-"""Answers to questions that were left, until they are told with a later one; and of the text of each."""
+"""Answers to canceled questions that are kept for a later delivery; and characters of a question that are kept."""
 RESTART_HINT = "Begin a new one, which is charged anew."
 
 
@@ -124,14 +124,14 @@ class MechanismTerms:
 
 @dataclass(frozen=True)
 class _QuestionId:
-    """Which question it is, values and the number that it is held against among it; and what is told of it."""
+    """`digest` identifies a question: statement, values and the number that it is compared with. `text` is shown."""
 
     digest: str
     text: str
 
 
-def _identify_question(statement: BoundStatement, beside: Fraction | None) -> _QuestionId:
-    digest = hashlib.sha256(repr((statement, beside)).encode()).hexdigest()
+def _identify_question(statement: BoundStatement, comparison_value: Fraction | None) -> _QuestionId:
+    digest = hashlib.sha256(repr((statement, comparison_value)).encode()).hexdigest()
     return _QuestionId(digest, statement[0][:MAX_QUESTION_CHARACTERS])
 
 
@@ -142,7 +142,7 @@ class Interaction:
         statement = queries.context.settings.statement
         self.terms = terms
         self.account = queries.context.account
-        self.asked = 0
+        self.questions_asked = 0
         self.charged: Charge = NO_CHARGE
         self.receipt: Receipt | None = None
         self.ended: str | None = None
@@ -152,10 +152,10 @@ class Interaction:
             max_relative_error=None,
         )  # fmt: skip
         self._above = 0
-        self._untold: deque[MechanismAnswer] = deque(maxlen=MAX_UNDELIVERED)
+        self._undelivered: deque[MechanismAnswer] = deque(maxlen=MAX_UNDELIVERED)
         self._spec: SparseVector | None = None
         self._entitlement: Entitlement | None = None
-        self._watch: SparseVectorState | None = None
+        self._sparse_vector: SparseVectorState | None = None
         self._pending: tuple[int, _QuestionId] | None = None
         self._last: tuple[_QuestionId, MechanismAnswer, StatementHandle] | None = None
 
@@ -172,8 +172,8 @@ class Interaction:
     def end(self, why: str) -> None:
         """Nothing is answered any more, and the noise is gone; a question that is under way is stored all the same."""
         self.ended = self.ended or why
-        self._watch = self._pending = self._last = None
-        self._untold.clear()
+        self._sparse_vector = self._pending = self._last = None
+        self._undelivered.clear()
 
     # --- before anything is charged ----------------------------------------------------------------------------------
 
@@ -237,14 +237,14 @@ class Interaction:
         queries: QueryExecutor,
         sql: str,
         parameters: Sequence[Parameter],
-        beside: Fraction | None = None,
+        comparison_value: Fraction | None = None,
         min_sensitivity: Fraction | None = None,
     ) -> MechanismReply:
         """The answer to one question; the first one has all of them charged, and fixes how sensitive others may be:
         as itself, or as `min_sensitivity`."""
         self.require_account(queries)
         statement = (sql, to_literals(parameters))
-        question_id = _identify_question(statement, beside)
+        question_id = _identify_question(statement, comparison_value)
         answer = self._recall_answer(queries, question_id)
         if answer is None:
             self._require_open()
@@ -254,10 +254,10 @@ class Interaction:
             if question.sensitivity / self.terms.divisor > spec.sensitivity:
                 raise self._too_sensitive_error(question, spec, sql)
             self._charge_mechanism(queries, spec)
-            answer = self._run_question(queries, question_id, question, beside)
+            answer = self._run_question(queries, question_id, question, comparison_value)
         self._last = question_id, answer, queries.context.cancel
-        before = tuple(earlier for earlier in self._untold if earlier is not answer)
-        self._untold.clear()
+        before = tuple(earlier for earlier in self._undelivered if earlier is not answer)
+        self._undelivered.clear()
         return MechanismReply(answer, before, self.answers_left)
 
     def require_account(self, queries: QueryExecutor) -> None:
@@ -265,7 +265,7 @@ class Interaction:
             raise AccessDenied("the mechanism is another account's", hint="Begin one of your own.")
 
     def _recall_answer(self, queries: QueryExecutor, question_id: _QuestionId) -> MechanismAnswer | None:
-        """What the question was answered, if it was asked before and who asked left before she was told."""
+        """The answer to the last question, if it is this one and was canceled before its answer was delivered."""
         pending = self._collect_pending(queries)
         if pending is not None:
             self._last = *pending, StatementHandle(canceled=True)
@@ -293,16 +293,20 @@ class Interaction:
             self.ended = "the data has another version than it was begun on" if self._entitlement else None
             raise
         self._spec, self._entitlement, self.receipt = spec, entitlement, entitlement.receipt
-        self._watch = SparseVectorState(spec, queries.purchase.sampler)
+        self._sparse_vector = SparseVectorState(spec, queries.purchase.sampler)
         self.charged = queries.purchase.charge_so_far
 
     def _run_question(
-        self, queries: QueryExecutor, question_id: _QuestionId, question: MeasuredQuestion, beside: Fraction | None
+        self,
+        queries: QueryExecutor,
+        question_id: _QuestionId,
+        question: MeasuredQuestion,
+        comparison_value: Fraction | None,
     ) -> MechanismAnswer:
-        entitlement, sparse_vector = self._entitlement, self._watch
+        entitlement, sparse_vector = self._entitlement, self._sparse_vector
         assert entitlement is not None and sparse_vector is not None
         number = sparse_vector.queries_evaluated + 1
-        threshold_question = ThresholdQuery(question.worth / self.terms.divisor, question.l1, beside)
+        threshold_question = ThresholdQuery(question.cell_step / self.terms.divisor, question.l1, comparison_value)
         self._pending = (number, question_id)
         try:
             body = queries.purchase.submit(
@@ -316,7 +320,7 @@ class Interaction:
         return self._record_answer(question_id, body)
 
     def _collect_pending(self, queries: QueryExecutor) -> tuple[_QuestionId, MechanismAnswer] | None:
-        """What the last question was answered, if who asked it left before."""
+        """The answer to the last question, if it was canceled while the engine ran."""
         if self._pending is None or self._entitlement is None:
             return None
         number, question_id = self._pending
@@ -333,18 +337,18 @@ class Interaction:
         return question_id, self._record_answer(question_id, body)
 
     def _record_answer(self, question_id: _QuestionId, body: bytes) -> MechanismAnswer:
-        verdict = threshold_answer_from_bytes(body)
-        answer = MechanismAnswer(question_id.text, verdict.above, verdict.value)
-        self._untold.append(answer)
-        self.asked += 1
+        stored_answer = threshold_answer_from_bytes(body)
+        answer = MechanismAnswer(question_id.text, stored_answer.above, stored_answer.value)
+        self._undelivered.append(answer)
+        self.questions_asked += 1
         self._above += answer.above
         self._pending = None
         return answer
 
     def _record_failure(self, number: int) -> None:
-        """A question that the engine failed at was not judged, and may be asked again; one that was, not."""
+        """Where the engine failed, the question may be asked again; where only storing failed, the mechanism ends."""
         self._pending = None
-        if self._watch is not None and self._watch.queries_evaluated >= number:
+        if self._sparse_vector is not None and self._sparse_vector.queries_evaluated >= number:
             self.ended = "an answer could not be stored"
 
     def _require_open(self) -> None:

@@ -195,7 +195,7 @@ class MechanismRegistry:
             for name, mechanism in self._mechanisms.items()
             if mechanism.account == queries.context.account
         }
-        rows = [(name, mechanism.asked, mechanism.answers_left, str(mechanism.charged), mechanism.ended)
+        rows = [(name, mechanism.questions_asked, mechanism.answers_left, str(mechanism.charged), mechanism.ended)
                 for name, mechanism in mechanisms.items() if mechanism.terms.kind == kind]  # fmt: skip
         return build_rows_result(columns, rows, "SHOW")
 

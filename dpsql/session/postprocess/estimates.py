@@ -127,10 +127,10 @@ class Estimates:
 
 @dataclass(frozen=True)
 class _GroupEstimate:
-    """A recipe's result: `known` where there is one, within [lower, upper] whatever the noise."""
+    """A recipe's result: `has_value` where there is one, within [lower, upper] whatever the noise."""
 
     dual: Dual
-    known: Mask
+    has_value: Mask
     lower: Floats | float = -np.inf
     upper: Floats | float = np.inf
 
@@ -161,7 +161,7 @@ def estimate_measure(
             low, high = _interval_around(clipped, half)
         return Estimates(typed, answer.dual.stderr(cells.noise).tolist(), low.tolist(), high.tolist())
     bounded = (np.clip(bound, answer.lower, answer.upper) for bound in (low, high))
-    return Estimates(*(_mask_to_none(c, answer.known)
+    return Estimates(*(_mask_to_none(c, answer.has_value)
                        for c in (answer.dual.value, answer.dual.stderr(cells.noise), *bounded)))  # fmt: skip
 
 
@@ -190,7 +190,7 @@ def estimate_covariance(
         return [None if error is None else error**2 for error in errors]
     cells = noisy_cells_of(release, columns)
     first, second = _evaluate_estimator(first_estimator, cells), _evaluate_estimator(second_estimator, cells)
-    return _mask_to_none(first.dual.covariance_with(second.dual, cells.noise), first.known & second.known)
+    return _mask_to_none(first.dual.covariance_with(second.dual, cells.noise), first.has_value & second.has_value)
 
 
 def widest_interval_factor(release: Release) -> float:
@@ -271,7 +271,7 @@ def _estimate_deviation(recipe: Variance, answer: _GroupEstimate, cells: NoisyCe
         ends = (square.dual.value - half, square.dual.value + half)
         low, high = (np.sqrt(np.clip(end, square.lower, square.upper)) for end in ends)
     columns = (answer.dual.value, answer.dual.stderr(cells.noise), low, high)
-    return Estimates(*(_mask_to_none(column, answer.known) for column in columns))
+    return Estimates(*(_mask_to_none(column, answer.has_value) for column in columns))
 
 
 def _evaluate_pair(recipe: Paired, cells: NoisyCells) -> _GroupEstimate:
@@ -348,13 +348,13 @@ def _estimate_debiased(recipe: Debiased, cells: NoisyCells, nonnegative: bool) -
     spread = np.sqrt(undo.propagate_variance(np.ones(len(cells.release.keys))))
     noise: dict[str, float | Floats] = {cell: error * spread for cell, error in cells.noise.items()}
 
-    def undone(terms: Terms) -> Dual:
+    def debias_terms(terms: Terms) -> Dual:
         dual = cells.to_dual(terms)
         return Dual(undo.debias_sums(dual.value), dual.gradient)
 
     match recipe.recipe:
         case Linear(terms, type_):
-            dual, chance = undone(terms), undo.response_variance(cells.to_dual(terms).value)
+            dual, chance = debias_terms(terms), undo.response_variance(cells.to_dual(terms).value)
             if nonnegative:
                 dual = dual.clip_value(0.0, np.inf)
             stderr = np.sqrt(dual.covariance_with(dual, noise) + chance)
@@ -362,10 +362,10 @@ def _estimate_debiased(recipe: Debiased, cells: NoisyCells, nonnegative: bool) -
             values = [_cast_value(Fraction(value), type_) for value in dual.value.tolist()]
             return Estimates(values, stderr.tolist(), *(end.tolist() for end in ends))
         case Mean() as mean:
-            count, lower, upper = undone(mean.count), float(mean.lower), float(mean.upper)
+            count, lower, upper = debias_terms(mean.count), float(mean.lower), float(mean.upper)
             chance = undo.response_variance(cells.to_dual(mean.count).value)
             with np.errstate(all="ignore"):
-                dual = (undone(mean.first) / count).add_constant(float(mean.center)).clip_value(lower, upper)
+                dual = (debias_terms(mean.first) / count).add_constant(float(mean.center)).clip_value(lower, upper)
                 # A row that comes or goes moves the mean by its distance from it: at most that to the further bound.
                 reach = np.maximum(upper - dual.value, dual.value - lower) / count.value
                 variance = dual.covariance_with(dual, noise) + chance * reach**2
@@ -400,4 +400,4 @@ def _estimate_with_variance(answer: _GroupEstimate, variance: Floats, cells: Noi
         stderr = np.sqrt(variance)
         ends = _interval_around(answer.dual.value, cells.widest_factor(answer.dual) * stderr)
         bounded = (np.clip(end, answer.lower, answer.upper) for end in ends)
-    return Estimates(*(_mask_to_none(column, answer.known) for column in (answer.dual.value, stderr, *bounded)))
+    return Estimates(*(_mask_to_none(column, answer.has_value) for column in (answer.dual.value, stderr, *bounded)))

@@ -21,7 +21,7 @@ class NoisyCells:
     """A release's columns by name, with the standard error of each in the units of its values."""
 
     release: Release
-    places: Mapping[str, int]
+    cell_indexes: Mapping[str, int]
     mechanisms: dict[str, Mechanism] = field(default_factory=dict)
     noise: dict[str, float | Floats] = field(default_factory=dict)
     factors: dict[str, float] = field(default_factory=dict)  # half of the 95 % interval, in standard errors
@@ -29,7 +29,7 @@ class NoisyCells:
     def __post_init__(self) -> None:
         spec = self.release.spec
         mechanisms = {index: bundle.mechanism for bundle in spec.bundles for index in bundle.columns}
-        for cell, index in self.places.items():
+        for cell, index in self.cell_indexes.items():
             if index in mechanisms:
                 self.mechanisms[cell] = mechanisms[index]
                 self.noise[cell] = standard_error(mechanisms[index]) * float(spec.grids[index])
@@ -39,13 +39,13 @@ class NoisyCells:
         groups = len(self.release.keys)
         value, gradient = np.zeros(groups), {}
         for cell, coefficient in terms:
-            index = self.places[cell]
+            index = self.cell_indexes[cell]
             value = value + self.release.cells[index] * float(coefficient * self.release.spec.grids[index])
             gradient[cell] = np.full(groups, float(coefficient))
         return Dual(value, gradient)
 
     def exact_sums(self, terms: Terms) -> list[Fraction]:
-        indexes = [self.places[cell] for cell, _ in terms]
+        indexes = [self.cell_indexes[cell] for cell, _ in terms]
         grids = self.release.spec.grids
         weights = [coefficient * grids[p] for (_, coefficient), p in zip(terms, indexes, strict=True)]
         rows = zip(*(self.release.cells[index].tolist() for index in indexes), strict=True) if indexes else None
@@ -60,10 +60,10 @@ class NoisyCells:
         """That of the only cell; of several, a Gaussian of the same variance."""
         if len(terms) == 1:
             cell, coefficient = terms[0]
-            mechanism, grid = self.mechanisms[cell], self.release.spec.grids[self.places[cell]]
+            mechanism, grid = self.mechanisms[cell], self.release.spec.grids[self.cell_indexes[cell]]
             return SumNoise(isinstance(mechanism, Laplace), float(abs(coefficient) * grid * scale_of(mechanism)))
         grids = self.release.spec.grids
-        parts = (float(coefficient * grids[self.places[c]]) * standard_error(self.mechanisms[c])
+        parts = (float(coefficient * grids[self.cell_indexes[c]]) * standard_error(self.mechanisms[c])
                  for c, coefficient in terms)  # fmt: skip
         return SumNoise(False, math.hypot(*parts))
 

@@ -95,19 +95,23 @@ def infer_proportion(
     light = (wide < 0.25 * spread) & (np.minimum(ones, zeros) > 6.0 * wide)
     columns = (ones, zeros, alpha, beta)
 
-    def few(count_ones: Floats, zero: Floats, a: Floats, b: Floats) -> tuple[Floats, ...]:
+    def evaluate_with_three_points(count_ones: Floats, zero: Floats, a: Floats, b: Floats) -> tuple[Floats, ...]:
         return _mix_proportions(
             three_point_nodes(count_ones, noises[0]), three_point_nodes(zero, noises[1]), a, b, confidence
         )
 
-    def many(count_ones: Floats, zero: Floats, a: Floats, b: Floats) -> tuple[Floats, ...]:
+    def evaluate_with_quadrature(count_ones: Floats, zero: Floats, a: Floats, b: Floats) -> tuple[Floats, ...]:
         # A sum over whole numbers from 0 is an integral from -1/2.
         low, high = np.full_like(count_ones, -0.5), np.full_like(count_ones, np.inf)
         first, second = (gauss_legendre_nodes(n, noise, low, high, _PROPORTION_NODES)
                          for n, noise in zip((count_ones, zero), noises, strict=True))  # fmt: skip
         return _mix_proportions(first, second, a, b, confidence)
 
-    return ProportionPosterior(*_evaluate_in_batches(columns, light, few, many, 9, (2 * _PROPORTION_NODES) ** 2, 5))
+    return ProportionPosterior(
+        *_evaluate_in_batches(
+            columns, light, evaluate_with_three_points, evaluate_with_quadrature, 9, (2 * _PROPORTION_NODES) ** 2, 5
+        )
+    )
 
 
 def _mix_proportions(
@@ -180,14 +184,14 @@ def infer_mean(
     light = (wide < 0.02 * n) & (wide < 0.25 * deviation * np.sqrt(n)) & (wide < 0.1 * variance * n) & (rest > 4 * wide)
     light &= square > 4 * wide
 
-    def few(r: Floats, q: Floats, s: Floats) -> tuple[Floats, ...]:
+    def evaluate_with_three_points(r: Floats, q: Floats, s: Floats) -> tuple[Floats, ...]:
         first, second, third = (three_point_nodes(noisy, noise) for noisy, noise in zip((r, q, s), noises, strict=True))
         logs = (first.log_weights[:, :, None] + second.log_weights[:, None, :])[..., None]
         logs = logs + third.log_weights[:, None, None, :]
         return _mix_means(first.values[:, :, None, None], second.values[:, None, :, None],
                              third.values[:, None, None, :], logs, np.zeros_like(logs), prior, confidence)  # fmt: skip
 
-    def many(r: Floats, q: Floats, s: Floats) -> tuple[Floats, ...]:
+    def evaluate_with_quadrature(r: Floats, q: Floats, s: Floats) -> tuple[Floats, ...]:
         lower, upper = np.full_like(r, 1e-9), np.full_like(r, np.inf)
         first = gauss_legendre_nodes(r, noises[0], lower, upper, _REST_NODES)
         second = gauss_legendre_nodes(q, noises[1], lower, upper, _MEAN_NODES)
@@ -204,7 +208,15 @@ def infer_mean(
                              prior, confidence)  # fmt: skip
 
     return MeanPosterior(
-        *_evaluate_in_batches((rest, square, linear), light, few, many, 27, 8 * _REST_NODES * _MEAN_NODES**2, 6)
+        *_evaluate_in_batches(
+            (rest, square, linear),
+            light,
+            evaluate_with_three_points,
+            evaluate_with_quadrature,
+            27,
+            8 * _REST_NODES * _MEAN_NODES**2,
+            6,
+        )
     )
 
 
@@ -283,17 +295,20 @@ MixtureFunction = Callable[..., tuple[Floats, ...]]
 def _evaluate_in_batches(
     columns: Sequence[Floats],
     light: Mask,
-    few: MixtureFunction,
-    many: MixtureFunction,
-    few_size: int,
-    many_size: int,
+    evaluate_with_three_points: MixtureFunction,
+    evaluate_with_quadrature: MixtureFunction,
+    three_points_size: int,
+    quadrature_size: int,
     results: int,
 ) -> list[Floats]:
-    """What `few` says of the groups with little noise and `many` of the others; NaN where it is no number."""
+    """Three points for the groups with little noise, quadrature for the others; NaN where a result is no number."""
     answers = [np.full(len(columns[0]), np.nan) for _ in range(results)]
     finite = np.all([np.isfinite(column) for column in columns], axis=0)
     with np.errstate(all="ignore"):
-        for chosen, work, size in ((light & finite, few, few_size), (~light & finite, many, many_size)):
+        for chosen, work, size in (
+            (light & finite, evaluate_with_three_points, three_points_size),
+            (~light & finite, evaluate_with_quadrature, quadrature_size),
+        ):
             indexes, length = np.flatnonzero(chosen), max(1, _MAX_BATCH_CELLS // (size * GRID_POINTS))
             for start in range(0, len(indexes), length):
                 batch = indexes[start : start + length]

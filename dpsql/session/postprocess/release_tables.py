@@ -108,12 +108,12 @@ def _build_released_table(
     if not table.columns:
         return ReleasedTable(table.name, _ROW_NUMBER_COLUMN, [list(range(len(groups)))])
     estimates_by_measure: dict[int, Estimates] = {}
-    worked: PosteriorCache = {}
+    posterior_cache: PosteriorCache = {}
 
-    def estimates(index: int) -> Estimates:
+    def estimates_of(index: int) -> Estimates:
         if index not in estimates_by_measure:
             estimates_by_measure[index] = _estimate_answer(
-                table.measures[index], names, groups, steps, releases, nonnegative, worked
+                table.measures[index], names, groups, steps, releases, nonnegative, posterior_cache
             )
         return estimates_by_measure[index]
 
@@ -128,7 +128,7 @@ def _build_released_table(
             # A bar is of any of the measures, and some steps have no noise that is added: the widest of all holds.
             values.append([max(widest_interval_factor(releases[step]) for step in table.steps)] * len(groups))
         else:
-            measure = estimates(column.place)
+            measure = estimates_of(column.place)
             parts = {"value": measure.values, "stderr": measure.stderr, "low": measure.low, "high": measure.high}
             values.append(parts[column.kind])
     return ReleasedTable(table.name, _table_columns(table), values)
@@ -161,7 +161,7 @@ def _estimate_answer(
     steps: Sequence[ReleaseStep],
     releases: Mapping[int, Release],
     nonnegative: bool,
-    worked: PosteriorCache,
+    posterior_cache: PosteriorCache,
 ) -> Estimates:
     step, release = steps[answer.step], releases[answer.step]
     match answer.recipe:
@@ -172,12 +172,12 @@ def _estimate_answer(
         case RankedValues():
             values = _best_values(answer.recipe, names, groups, step, release)
         case CountedValues():
-            values = _share_values(answer.recipe, names, groups, step, release, worked)
+            values = _share_values(answer.recipe, names, groups, step, release, posterior_cache)
         case BetaPosterior() | NormalPosterior():
             cache_key = (answer.step, replace(answer.recipe, part=""))  # its columns are worked out together
-            if cache_key not in worked:
-                worked[cache_key] = infer_posterior(answer.recipe, release, step.calibrated.columns)
-            values = list(posterior_column(answer.recipe, worked[cache_key]))
+            if cache_key not in posterior_cache:
+                posterior_cache[cache_key] = infer_posterior(answer.recipe, release, step.calibrated.columns)
+            values = list(posterior_column(answer.recipe, posterior_cache[cache_key]))
         case RandomizedResponses(axis, counts):
             answers: ColumnValues = [*(axis.values or ()), *([None] if axis.null else [])]
             values = release.cells[0].tolist() if counts else answers
@@ -278,7 +278,7 @@ def _share_values(
     groups: Sequence[Row],
     step: ReleaseStep,
     release: Release,
-    worked: PosteriorCache,
+    posterior_cache: PosteriorCache,
 ) -> ColumnValues:
     """The values of each group with one of the columns of their shares."""
     measure = counted.asked
@@ -289,14 +289,14 @@ def _share_values(
     row_groups = [tuple(release.keys[row][p] for p in order) for row in rows]
     group_numbers = {group: number for number, group in enumerate(dict.fromkeys(row_groups))}
     cache_key = (step.name, measure.prior, measure.confidence, counted.recipe)
-    if cache_key not in worked:
+    if cache_key not in posterior_cache:
         valued = Release(tuple(row_groups), tuple(cells[rows] for cells in release.cells), release.spec)
         among = np.array([group_numbers[group] for group in row_groups], np.int64)
         concentration = float(dict(measure.prior).get("concentration", 1))
-        worked[cache_key] = infer_proportions(
+        posterior_cache[cache_key] = infer_proportions(
             counted.recipe.terms, valued, step.calibrated.columns, among, concentration, float(measure.confidence)
         )
-    column = getattr(worked[cache_key], measure.part).tolist()
+    column = getattr(posterior_cache[cache_key], measure.part).tolist()
     shares_by_group: dict[Row, dict[Any, float | None]] = {}
     for row, group, number in zip(rows, row_groups, column, strict=True):
         shares_by_group.setdefault(group, {})[release.keys[row][value_index]] = (

@@ -235,11 +235,11 @@ class _Worker:
     def _kill_after(self, seconds: float, late: threading.Event) -> Iterator[None]:
         """Whatever it does meanwhile: one that reads or answers byte by byte is ended too."""
 
-        def end() -> None:
+        def kill_late() -> None:
             late.set()
             self.kill()
 
-        timer = threading.Timer(max(seconds, 0), end)
+        timer = threading.Timer(max(seconds, 0), kill_late)
         timer.daemon = True
         timer.start()
         try:

@@ -74,7 +74,7 @@ def test_what_is_remembered_is_small(session: Session) -> None:
     released = "(SELECT COUNT(*) AS n FROM orders) t, generate_series(1, 50) s(g)"
     counted = "SELECT t.n, repeat('x', {}) || g AS x FROM " + released
     for size, kept in ((100, 1), (100_000, 0)):
-        session.memory.answered._values.clear()
+        session.cache.results._values.clear()
         session.execute(counted.format(size))
         session.execute(counted.format(size))
-        assert len(session.memory.answered) == kept
+        assert len(session.cache.results) == kept

@@ -77,8 +77,8 @@ def test_a_cancel_ends_it(session: Session) -> None:
             ended.append(error)
 
     held = threading.Event()
-    with session.memory.turns.acquire(session._account.name, lambda: None), \
-            session.memory.turns.acquire(session._account.name, lambda: None):  # fmt: skip
+    with session.cache.compile_slots.acquire(session._account.name, lambda: None), \
+            session.cache.compile_slots.acquire(session._account.name, lambda: None):  # fmt: skip
         thread = threading.Thread(target=ask)
         thread.start()
         held.wait(0.1)

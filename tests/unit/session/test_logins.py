@@ -27,15 +27,15 @@ def schema(**passwords: str | None) -> Schema:
 
 def test_verifiers_come_from_the_schema_and_the_environment() -> None:
     logins = load_logins(schema(ana=make_verifier_text("pencil", SALT)), "id", {"DPSQL_BI_PASSWORD": "s3cret"})
-    assert logins.known.keys() == {"ana", "bi"} and logins.without == ()
-    assert str(logins.known["ana"]) == make_verifier_text("pencil", SALT)
-    assert str(logins.known["bi"]) == make_verifier_text("s3cret", logins.known["bi"].salt)
+    assert logins.verifiers.keys() == {"ana", "bi"} and logins.without == ()
+    assert str(logins.verifiers["ana"]) == make_verifier_text("pencil", SALT)
+    assert str(logins.verifiers["bi"]) == make_verifier_text("s3cret", logins.verifiers["bi"].salt)
     assert "s3cret" not in repr(logins) and "pencil" not in repr(logins)
 
 
 def test_who_has_no_password_cannot_log_in_and_the_owner_is_told() -> None:
     logins = load_logins(schema(ana=make_verifier_text("pencil", SALT)), "id", {})
-    assert logins.known.keys() == {"ana"}
+    assert logins.verifiers.keys() == {"ana"}
     assert "DPSQL_BI_PASSWORD" in logins.without[0]
     assert not logins.find_verifier("bi")[1]
 

@@ -111,7 +111,7 @@ def test_a_statement_is_compiled_anew_where_anything_differs_that_it_was_compile
         return compile_query(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(query, "compile_query", counting)
-    sql, memory, account = f"{COUNT} WHERE amount < ?", session.memory, session._account.name
+    sql, cache, account = f"{COUNT} WHERE amount < ?", session.cache, session._account.name
 
     def compiles_of(asking: Session, *parameters: int) -> int:
         before = len(compiled)
@@ -123,27 +123,27 @@ def test_a_statement_is_compiled_anew_where_anything_differs_that_it_was_compile
     assert [compiles_of(session, 5), compiles_of(session, 5)] == [1, 0]
     resolved = session.dataset.resolved
     for changed in (replace(resolved, version=2), replace(resolved, hash="other")):
-        other = Session(replace(session.dataset, resolved=changed), memory=memory)
+        other = Session(replace(session.dataset, resolved=changed), cache=cache)
         other.set("epsilon", "0.5")
         assert [compiles_of(other, 5), compiles_of(other, 5)] == [1, 0]
     table = CreatedObject("synthetic table", "made", 1, '{"columns": []}', session.clock())
     keys = set()
     for stored in ((), (table,), (replace(table, definition="{}"),), (replace(table, release=2),)):
-        memory.made.objects.put(account, stored)
+        cache.namespace.objects.put(account, stored)
         keys.add(session.queries.namespace.cache_key)
     assert len(keys) == 4
 
 
 def test_long_texts_are_not_kept(session: Session) -> None:
-    memory = session.memory
+    cache = session.cache
     session.compile_statement(COUNT)
-    kept = len(memory.tokens)
+    kept = len(cache.tokens)
     session.compile_statement(f"{COUNT} -- {'x' * query.MAX_CACHED_CHARACTERS}")
-    assert kept == len(memory.tokens) == 1
+    assert kept == len(cache.tokens) == 1
 
 
 def test_tokens_that_are_kept_are_given_out_as_copies(session: Session) -> None:
     sql = "SELECT 1 /* one */ AS x"
-    first, second = session.memory.tokenize(sql), session.memory.tokenize(sql)
+    first, second = session.cache.tokenize(sql), session.cache.tokenize(sql)
     first[1].comments.append("changed")
-    assert second[1].comments == session.memory.tokenize(sql)[1].comments == [" one "]
+    assert second[1].comments == session.cache.tokenize(sql)[1].comments == [" one "]

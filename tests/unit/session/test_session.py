@@ -568,10 +568,10 @@ def test_parameters_of_equal_value_and_other_type_are_compiled_apart(world: Worl
 
 
 def test_a_session_remembers_a_bounded_number_of_statements(world: World) -> None:
-    session = Session(world.session.dataset, memory=SessionCache(3))
+    session = Session(world.session.dataset, cache=SessionCache(3))
     for number in range(6):
         session.describe(f"SELECT COUNT(*) AS n{number} FROM patients")
-    assert len(session.memory.compiled) == 3
+    assert len(session.cache.compiled) == 3
 
 
 def test_now_is_read_anew_for_each_statement(world: World) -> None:

@@ -36,7 +36,7 @@ def encode_copy_rows(
     columns: Sequence[SpelledColumn], rows: Sequence[Sequence[Any]], format_: CopyFormat
 ) -> Iterator[bytes]:
     """CopyData, one for each line; and before them, what is to come."""
-    line = make_line_writer(columns, format_)
+    write_line = make_line_writer(columns, format_)
     yield backend.copy_out_response(len(columns))
     if format_.header:
         names = (
@@ -46,7 +46,7 @@ def encode_copy_rows(
         )
         yield _encode_line(names([column.name for column in columns]))
     for row in rows:
-        yield _encode_line(line(row))
+        yield _encode_line(write_line(row))
     yield backend.COPY_DONE
 
 
@@ -60,11 +60,11 @@ def make_line_writer(columns: Sequence[SpelledColumn], format_: CopyFormat) -> C
         _make_csv_line_writer(columns, format_, force=True) if format_.csv else _make_text_line_writer(columns, format_)
     )
 
-    def line(row: Sequence[Any]) -> str:
+    def write_line(row: Sequence[Any]) -> str:
         values = zip(row, writers, strict=True)
         return write([None if value is None else text(value) for value, text in values])
 
-    return line
+    return write_line
 
 
 def _make_text_line_writer(
@@ -73,10 +73,10 @@ def _make_text_line_writer(
     delimiter, null = format_.delimiter, format_.null
     escapes = str.maketrans({delimiter: "\\" + delimiter, **_ESCAPES} if delimiter not in _ESCAPES else _ESCAPES)
 
-    def line(texts: Sequence[str | None]) -> str:
+    def write_line(texts: Sequence[str | None]) -> str:
         return delimiter.join(null if text is None else text.translate(escapes) for text in texts)
 
-    return line
+    return write_line
 
 
 def _make_csv_line_writer(
@@ -87,7 +87,7 @@ def _make_csv_line_writer(
     special = {format_.delimiter, format_.quote, "\n", "\r"}
     alone = len(columns) == 1
 
-    def cell(text: str | None, quoted: bool) -> str:
+    def write_cell(text: str | None, quoted: bool) -> str:
         if text is None:
             return format_.null
         ends_copy = alone and text == "\\."
@@ -103,7 +103,7 @@ def _make_csv_line_writer(
             escaped = escaped.replace(format_.quote, format_.escape + format_.quote)
         return format_.quote + escaped + format_.quote
 
-    return lambda texts: format_.delimiter.join(map(cell, texts, forced))
+    return lambda texts: format_.delimiter.join(map(write_cell, texts, forced))
 
 
 def _find_forced_quotes(columns: Sequence[SpelledColumn], named: tuple[str, ...]) -> list[bool]:

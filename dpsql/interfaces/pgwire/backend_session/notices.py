@@ -81,7 +81,7 @@ class ReportedSettings:
 
     def __init__(self, session: SessionProtocol) -> None:
         self._session = session
-        self._told: dict[str, str] = {}
+        self._reported_values: dict[str, str] = {}
         self._seen: Sequence[tuple[str, str]] | None = None
 
     def report_changes(self) -> Iterator[bytes]:
@@ -93,8 +93,8 @@ class ReportedSettings:
         values.update(variables)
         for name in REPORTED_SETTINGS:
             value = values.get(name)
-            if value is not None and self._told.get(name) != value:
-                self._told[name] = value
+            if value is not None and self._reported_values.get(name) != value:
+                self._reported_values[name] = value
                 yield backend.parameter_status(name, value)
 
 

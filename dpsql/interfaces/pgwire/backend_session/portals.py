@@ -29,7 +29,7 @@ _WIRE_COMMAND = re.compile(_BLANK + r"(?:copy|deallocate)\b", re.IGNORECASE)
 
 
 def read_wire_command(sql: str) -> CopyCommand | DeallocateCommand | None:
-    """The commands that are carried out here and not by the session: both are about the wire."""
+    """The commands that are carried out here and not by the session: both concern the protocol only."""
     command = read_command(sql) if _WIRE_COMMAND.match(sql) else None
     return command if isinstance(command, CopyCommand | DeallocateCommand) else None
 
@@ -66,13 +66,13 @@ class WireStatement:
 
 @dataclass(eq=False)
 class Portal:
-    """`rows` are there once it was executed; those before `at` were given out."""
+    """`rows` is set once it was executed; those before `at` were sent."""
 
     statement: WireStatement
     parameters: tuple[Parameter, ...]
     columns: ResultColumns
     size: int
-    wishes: StatementOptions = field(default_factory=StatementOptions)
+    options: StatementOptions = field(default_factory=StatementOptions)
     rows: Sequence[Sequence[Any]] | None = None
     at: int = 0
     command: str = ""
@@ -113,7 +113,7 @@ class PortalStore:
         return statement
 
     def close_statement(self, name: str) -> None:
-        """And the portals that were made of it."""
+        """Close a statement, and the portals that were bound from it."""
         statement = self.statements.pop(name, None)
         if statement is not None:
             self.portals = {
@@ -147,7 +147,7 @@ class PortalStore:
             )
 
     def close_portals(self) -> None:
-        """A transaction has ended, and takes them along."""
+        """Close all portals: their transaction has ended."""
         self.portals.clear()
 
     def drop_unnamed(self) -> None:

@@ -1,14 +1,14 @@
 """From messages to replies, over one session. No I/O: a server gives messages in and sends bytes out.
 
-    conversation = Conversation(session)
-    send(conversation.greeting())                  # then BackendKeyData and ReadyForQuery
-    for chunk in conversation.answer(message):     # waits: on a thread, one chunk at a time
+    protocol_session = ProtocolSession(session)
+    send(protocol_session.make_greeting())                   # then BackendKeyData and ReadyForQuery
+    for chunk in protocol_session.handle_message(message):   # blocks: on a thread, one chunk at a time
         send(chunk)
-    conversation.cancel()                          # from another thread
+    protocol_session.cancel()                                # from another thread
 
-Laws: Parse, Bind and Describe are free and run nothing; only Query and Execute do, a portal once. What a client is told
-of an exception that is not one of ours is one fixed text. A message that breaks the protocol raises ProtocolViolation,
-and the connection is to be closed.
+Laws: Parse, Bind and Describe are free and run nothing; only Query and Execute do, a portal once. An exception that is
+not one of ours reaches the client as one fixed text. A message that breaks the protocol raises ProtocolViolation, and
+the connection must be closed.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class ProtocolSession:
         self._skipping = False  # after an error in the extended protocol, until Sync
 
     def make_greeting(self) -> bytes:
-        """After the login: what is set. The key for cancels and ReadyForQuery are to follow."""
+        """After the login: the settings. BackendKeyData and ReadyForQuery are to follow."""
         return b"".join([*self._notices.write_server_info(), *self._reported.report_changes()])
 
     @property
@@ -100,7 +100,7 @@ class ProtocolSession:
         self._transaction.cancel()
 
     def handle_message(self, message: FrontendMessage) -> Iterator[bytes]:
-        """The replies, in chunks; each is made when it is asked for."""
+        """The replies, in chunks; each is made when the iterator gets to it."""
         return join_into_chunks(self._dispatch_message(message))
 
     def _dispatch_message(self, message: FrontendMessage) -> Iterator[bytes]:
@@ -177,7 +177,7 @@ class ProtocolSession:
     def _run_statement(
         self, sql: str, parameters: tuple[Parameter, ...], options: StatementOptions, handle: StatementHandle
     ) -> tuple[StatementResult, Iterator[bytes]]:
-        """The answer, and what is to be told of it behind its rows."""
+        """The answer, and the notices to be sent after its rows."""
         command = read_wire_command(sql)
         if isinstance(command, DeallocateCommand):
             answer = self._deallocate_statements(sql, command, handle)
@@ -195,7 +195,7 @@ class ProtocolSession:
         return answer, self._notices.write_answer_notices(answer, self._session.charged)
 
     def _deallocate_statements(self, sql: str, command: DeallocateCommand, handle: StatementHandle) -> StatementResult:
-        """Statements that were prepared by a message and by PREPARE have their names in common."""
+        """Statements prepared by a Parse message and by PREPARE share their names."""
         if command.name is None:
             for name in [name for name in self._portal_store.statements if name]:
                 self._portal_store.close_statement(name)
@@ -305,8 +305,8 @@ class ProtocolSession:
         return portal
 
     def _columns_for_values(self, portal: Portal) -> ResultColumns:
-        """What the values say that the columns are."""
-        sql, settings = portal.statement.sql, dict(portal.wishes.settings)
+        """The columns that the statement has with these values."""
+        sql, settings = portal.statement.sql, dict(portal.options.settings)
         described = self._session.describe(sql, portal.parameters, settings=settings)
         return result_columns_of(described, portal.formats, digits_vary=True)
 
@@ -342,7 +342,7 @@ class ProtocolSession:
             yield backend.EMPTY_QUERY
         elif statement.copy is not None:
             self._start_copy_once(portal)
-            yield from self._copy_out(statement.sql, statement.copy, portal.parameters, portal.wishes)
+            yield from self._copy_out(statement.sql, statement.copy, portal.parameters, portal.options)
         else:
             yield from self._send_portal_rows(portal, limit)
 
@@ -354,7 +354,7 @@ class ProtocolSession:
     def _send_portal_rows(self, portal: Portal, limit: int) -> Iterator[bytes]:
         """The portal's next rows. It runs once: what it has given out is not given again, and nothing is paid twice."""
         statement = portal.statement
-        with self._transaction.statement_scope(portal.wishes.free) as handle:
+        with self._transaction.statement_scope(portal.options.free) as handle:
             notices: Iterator[bytes] = iter(())
             if portal.rows is None:
                 notices = self._start_portal(portal, handle)
@@ -382,7 +382,7 @@ class ProtocolSession:
             self._transaction.begin_implicit()  # what is set is undone if what comes with it fails
         if statement.has_varying_columns and not self._transaction.failed:
             self._check_column_types(portal)
-        answer, notices = self._run_statement(statement.sql, portal.parameters, portal.wishes, handle)
+        answer, notices = self._run_statement(statement.sql, portal.parameters, portal.options, handle)
         if len(answer.columns) != len(portal.columns.names):
             raise Unsupported("cached plan must not change result type")
         portal.rows, portal.command, portal.answered = answer.rows, answer.command, answer.columns
@@ -390,8 +390,8 @@ class ProtocolSession:
         return notices
 
     def _check_column_types(self, portal: Portal) -> None:
-        """Before anything is charged: a client that was told of whole numbers cannot be given others."""
-        settings = dict(portal.wishes.settings)
+        """Before anything is charged: a client that was promised integers cannot be sent other numbers."""
+        settings = dict(portal.options.settings)
         actual_columns = self._session.describe(portal.statement.sql, portal.parameters, settings=settings)
         if len(actual_columns) == len(portal.columns.names) and not portal.columns.can_represent(actual_columns):
             hint = "Say of which type the parameter is: $1::double precision."

@@ -60,11 +60,11 @@ def _encoding_type(described: WireType, actual: WireType) -> WireType:
 
 
 def _make_data_row_encoder(encoders: Sequence[Encoder]) -> Callable[[Sequence[Any]], bytes]:
-    def row(values: Sequence[Any]) -> bytes:
+    def encode_row(values: Sequence[Any]) -> bytes:
         pairs = zip(encoders, values, strict=True)
         return backend.data_row([None if value is None else encode(value) for encode, value in pairs])
 
-    return row
+    return encode_row
 
 
 def result_columns_of(

@@ -277,13 +277,13 @@ class FrontendDecoder:
     """
 
     def __init__(self, max_bytes: int = MAX_MESSAGE_BYTES) -> None:
-        self._most_after_login = max_bytes
-        self._most = MAX_LOGIN_BYTES
+        self._max_bytes_after_login = max_bytes
+        self._max_message_bytes = MAX_LOGIN_BYTES
         self._buffer = bytearray()
 
     def allow_long_messages(self) -> None:
         """From here on messages may be as long as statements are."""
-        self._most = self._most_after_login
+        self._max_message_bytes = self._max_bytes_after_login
 
     @property
     def buffered_bytes(self) -> int:
@@ -292,7 +292,7 @@ class FrontendDecoder:
 
     @property
     def free_bytes(self) -> int:
-        return self._most + _HEADER_BYTES - len(self._buffer)
+        return self._max_message_bytes + _HEADER_BYTES - len(self._buffer)
 
     def receive_data(self, data: bytes) -> None:
         if len(data) > self.free_bytes:
@@ -319,8 +319,10 @@ class FrontendDecoder:
         if len(self._buffer) < _HEADER_BYTES:
             return None
         length = int.from_bytes(self._buffer[1:_HEADER_BYTES], "big")
-        if not 4 <= length <= self._most:
-            raise ProtocolViolation("invalid message length", detail=f"A message may have {self._most} bytes.")
+        if not 4 <= length <= self._max_message_bytes:
+            raise ProtocolViolation(
+                "invalid message length", detail=f"A message may have {self._max_message_bytes} bytes."
+            )
         body = self._take_body(1, length)
         return None if body is None else read_message(kind, body)
 

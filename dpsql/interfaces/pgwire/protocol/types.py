@@ -75,12 +75,14 @@ _BASE_TYPES = (
     (WireType(4089, "regnamespace", 4, "regnamespace"), 4090),
 )
 _ARRAY_TYPES = tuple(
-    WireType(oid, f"_{one.name}", -1, f"{one.spelled}[]", None, one) for one, oid in _BASE_TYPES if oid
+    WireType(oid, f"_{base_type.name}", -1, f"{base_type.spelled}[]", None, base_type)
+    for base_type, oid in _BASE_TYPES
+    if oid
 )
-TYPES_BY_OID = {one.oid: one for one in (*(base for base, _ in _BASE_TYPES), *_ARRAY_TYPES)}
+TYPES_BY_OID = {wire_type.oid: wire_type for wire_type in (*(base for base, _ in _BASE_TYPES), *_ARRAY_TYPES)}
 TYPES_BY_OID[22] = WireType(22, "int2vector", -1, "int2vector", None, TYPES_BY_OID[21])
 TYPES_BY_OID[30] = WireType(30, "oidvector", -1, "oidvector", None, TYPES_BY_OID[26])
-TYPES_BY_NAME = {one.name: one for one in TYPES_BY_OID.values()}
+TYPES_BY_NAME = {wire_type.name: wire_type for wire_type in TYPES_BY_OID.values()}
 VECTOR_NAMES = frozenset({"int2vector", "oidvector"})
 
 TEXT_TYPE, JSON_TYPE = TYPES_BY_NAME["text"], TYPES_BY_NAME["json"]

@@ -1,8 +1,8 @@
 """One client connection: login, then statements in turn, until the client or the server ends it.
 
-Law: no statement runs on the event loop, and no client is waited for on a thread: a statement runs on one of the
-pool's, what it gives is written and drained here. A client who leaves while a statement runs is detached from it, and
-the run goes on. What goes wrong unforeseen is told as one fixed text.
+Law: no statement runs on the event loop, and no thread waits for a client: a statement runs on a thread of the pool,
+and its bytes are written and drained on the event loop. A client who leaves while a statement runs is detached from
+it, and the run goes on. An unforeseen error reaches the client as one fixed text.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ServerLimits:
-    """What clients may use. Seconds that are 0 have no end."""
+    """What clients may use. 0 seconds means: no limit."""
 
     connections: int = 500
     connections_of_user: int = 200
@@ -143,7 +143,7 @@ class ClientConnection:
         return self._task
 
     def detach_statement(self) -> None:
-        """From a statement that is under way, if one is, or that waits for its turn."""
+        """Cancel the statement that runs or waits for its turn, if there is one; its run on the engine goes on."""
         if self._session is not None and not self._idle:
             self._session.cancel(self._waiting)
 
@@ -209,7 +209,7 @@ class ClientConnection:
             self.context.log.info("disconnected", user=self.user, database=self.database, address=address)
 
     async def _log_in_client(self) -> ServedDatabase | None:
-        """None: it was no connection but a request to cancel one."""
+        """The database that was logged in to; None for a request to cancel another connection's statement."""
         start_time, outcome = monotonic(), "refused"
         try:
             async with asyncio.timeout(self.context.limits.login_seconds):
@@ -238,7 +238,7 @@ class ClientConnection:
                 self.context.metrics.record_login(outcome, monotonic() - start_time)
 
     def _handle_cancel_request(self, message: CancelRequest) -> None:
-        """Never answered: who asks learns nothing of whether there was something to cancel."""
+        """A cancel request is never answered: the sender does not learn whether there was something to cancel."""
         self.context.metrics.cancels += 1
         connection = self.context.connections.get(message.process)
         key = connection.key if connection is not None else self.key
@@ -302,8 +302,8 @@ class ClientConnection:
                 return
 
     async def _run_with_progress(self, session: ClientSession, work: Callable[[], T]) -> T:
-        """On a thread; who wants it is told meanwhile how far it is. What was written before are whole messages."""
-        reporter = self._loop.create_task(self._report_progress(session)) if session.tells_progress else None
+        """Run on a thread; meanwhile send progress to clients that want it. Only whole messages were sent before."""
+        reporter = self._loop.create_task(self._report_progress(session)) if session.reports_progress else None
         try:
             return await self._run_on_thread(work)
         finally:
@@ -318,7 +318,7 @@ class ClientConnection:
 
     @staticmethod
     def _answer_messages(session: ClientSession, messages: Sequence[FrontendMessage]) -> Iterator[tuple[bytes, bool]]:
-        """Bytes, and whether the client waits for them."""
+        """The replies as bytes, and whether the client waits for them."""
         for message in messages:
             if isinstance(message, Terminate):
                 return
@@ -327,7 +327,7 @@ class ClientConnection:
             yield b"", isinstance(message, SimpleQuery | Sync | Flush)
 
     async def _next_messages(self) -> list[FrontendMessage]:
-        """Those that are here, at least one; none stands behind the end."""
+        """The messages that were received, at least one; Terminate is the last."""
         messages: list[FrontendMessage] = []
         while True:
             while len(messages) < MAX_BATCH_MESSAGES and (message := self._protocol.next_message()) is not None:
@@ -367,7 +367,7 @@ class ClientConnection:
             raise OperationalError("out of memory", detail="Too many long messages at once.", sqlstate="53200")
 
     async def _run_on_thread(self, work: Callable[[], T]) -> T:
-        """In this account's turn. Never left before the thread has: two threads in one session would mix it up."""
+        """Run when it is this account's turn. Waits for the thread always: a session is for one thread at a time."""
         self._waiting = True
         try:
             async with self.context.scheduler.hold_slot(f"{self.database} {self.user}"):
@@ -385,7 +385,7 @@ class ClientConnection:
             loop.call_soon_threadsafe(context.record_statement, self, report)
 
     def _log_bug(self, error: BaseException) -> None:
-        """Where it happened, and no word of what it says: that may hold rows."""
+        """Log where it happened, and not its message, which may hold rows."""
         self.context.log.error(
             "internal error", error=type(error).__name__, where=_error_location(error), user=self.user
         )

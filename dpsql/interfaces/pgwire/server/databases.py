@@ -27,13 +27,13 @@ class ServedDatabase:
     logins: Logins
     clients: int = 0
     retired: bool = False
-    _memories: dict[tuple[str, str], SessionCache] = field(default_factory=dict)
+    _session_caches: dict[tuple[str, str], SessionCache] = field(default_factory=dict)
 
     def get_session_cache(self, user: str, role: str = "") -> SessionCache:
-        """What the connections of one analyst share. Of one, not of all: that something was worked out before, and so
-        is answered sooner, tells that someone has asked it. Who is acted for from the start has her own."""
+        """The cache that the connections of one analyst share. It is not shared by all analysts: an answer that comes
+        sooner, since it is cached, would show that someone else has asked. A role has a cache of its own."""
         acting_role = role if self.dataset.schema.analyst(role) is not None else ""
-        return self._memories.setdefault((user, acting_role), SessionCache())
+        return self._session_caches.setdefault((user, acting_role), SessionCache())
 
     @property
     def name(self) -> str:
@@ -42,15 +42,15 @@ class ServedDatabase:
 
 @dataclass(frozen=True)
 class LoginTarget:
-    """Whom a proof must come from; `served` is None where it opens nothing, which is told after it."""
+    """Whose password must be proven. `served` is None where the login opens nothing, which is said after the proof."""
 
     verifier: Verifier
-    known: bool
+    is_analyst: bool
     served: ServedDatabase | None
 
 
 def open_served_database(path: str, environment: Mapping[str, str]) -> ServedDatabase:
-    """Takes a while: data may be registered."""
+    """Open a schema to serve it. Takes a while: data may be registered."""
     dataset = open_dataset(path)
     try:
         check_settings(dataset.schema)
@@ -63,11 +63,11 @@ def open_served_database(path: str, environment: Mapping[str, str]) -> ServedDat
 def warm_up_database(served: ServedDatabase) -> None:
     """Ask something that is free, so that the first client does not wait for what is opened once."""
     with suppress(Error):
-        Session(served.dataset, next(iter(served.logins.known))).execute("SELECT 1")
+        Session(served.dataset, next(iter(served.logins.verifiers))).execute("SELECT 1")
 
 
 class ServedDatabases:
-    """By name. All but `open_served_database` is for the event loop alone."""
+    """The served databases, by name; used on the event loop only."""
 
     def __init__(self, served: Sequence[ServedDatabase]) -> None:
         self._now = list(served)
@@ -88,10 +88,10 @@ class ServedDatabases:
         return tuple(database.name for database in self._now)
 
     def find_login(self, database: str, user: str) -> LoginTarget:
-        """Whoever is asked for: known or not, the same is done. A user of one database who names another that is not
-        hers proves first who she is, and is told then.
+        """The verifier of a user; for an unknown user, a dummy one, by the same steps and so in the same time.
 
-        Who has another password in each of two databases is seen to be known in both: her salts are two.
+        A user of one database who names another learns that it is not open to them after the proof. A user with
+        different passwords in two databases can be seen to exist in both, since there are two salts.
         """
         dummy_verifier, _ = stranger_logins([served.logins for served in self._now]).find_verifier(user)
         requested_database = next((served for served in self._now if served.name == database), None)

@@ -146,7 +146,7 @@ class ServerMonitor:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._states: dict[str, str] = {}
-        self._looked = float("-inf")
+        self._refreshed_at = float("-inf")
         self._lock = asyncio.Lock()
         self._has_metrics = has_prometheus()  # imported now, and not while clients wait
 
@@ -155,12 +155,12 @@ class ServerMonitor:
 
     async def _health_page(self, owner: bool) -> HttpResponse:
         async with self._lock:
-            if monotonic() - self._looked > STATE_CACHE_SECONDS:
+            if monotonic() - self._refreshed_at > STATE_CACHE_SECONDS:
                 served = list(self._server.databases)
                 self._states = await asyncio.to_thread(
                     lambda: {database.name: _database_state(database) for database in served}
                 )
-                self._looked = monotonic()
+                self._refreshed_at = monotonic()
         is_healthy = not self._server.stopping and all(state == "ok" for state in self._states.values())
         return make_health_response(is_healthy, self._states)
 

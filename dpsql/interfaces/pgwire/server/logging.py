@@ -28,7 +28,7 @@ FieldValue = str | int | float | bool | None
 
 class EventLog:
     def __init__(self, level: str = "info", form: str = "text", stream: TextIO | None = None) -> None:
-        self._least = LEVELS.index(level)
+        self._min_level = LEVELS.index(level)
         self._json = form == "json"
         self._stream = stream
         self._lock = threading.Lock()
@@ -47,7 +47,7 @@ class EventLog:
 
     def _write_event(self, level: str, event: str, fields: dict[str, FieldValue]) -> None:
         assert fields.keys() <= FIELDS, "a field that is not listed"
-        if LEVELS.index(level) < self._least:
+        if LEVELS.index(level) < self._min_level:
             return
         written_fields = {name: _shorten_value(value) for name, value in fields.items() if value is not None}
         timestamp = datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -153,7 +153,7 @@ async def authenticate_client(
     try:
         mechanism, first = _read_sasl_initial(await _read_password_message(stream, protocol), channel)
         challenge = scram.create_challenge(
-            mechanism, first, channel, login.verifier, login.known, generate_login_nonce()
+            mechanism, first, channel, login.verifier, login.is_analyst, generate_login_nonce()
         )
         stream.write(backend.authentication_sasl_continue(challenge.text.encode()))
         final = _decode_scram_text(await _read_password_message(stream, protocol))
@@ -173,7 +173,7 @@ async def authenticate_client(
 
 def _no_database_error(request: StartupRequest, databases: ServedDatabases) -> Error:
     """Told to whom it concerns alone: who has proven to be an analyst of these."""
-    names = [database.name for database in databases if request.user in database.logins.known]
+    names = [database.name for database in databases if request.user in database.logins.verifiers]
     return OperationalError(
         f'database "{request.database}" does not exist', hint=f"Databases: {', '.join(names)}.", sqlstate="3D000"
     )

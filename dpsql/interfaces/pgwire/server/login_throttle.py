@@ -40,8 +40,8 @@ class _FailureEntry:
 class _FailureTable:
     """Failures by name or by address."""
 
-    def __init__(self, longest: float) -> None:
-        self._longest = longest
+    def __init__(self, max_delay: float) -> None:
+        self._max_delay = max_delay
         self._entries: OrderedDict[str, _FailureEntry] = OrderedDict()
 
     def __len__(self) -> int:
@@ -67,7 +67,7 @@ class _FailureTable:
         """A try that begins at `start`: the next one begins a step after it, however many come at once."""
         entry = self._current_entry(key, now)
         if entry is not None and entry.failures >= FREE_FAILURES:
-            step = min(FIRST_DELAY_SECONDS * 2 ** min(entry.failures - FREE_FAILURES, 30), self._longest)
+            step = min(FIRST_DELAY_SECONDS * 2 ** min(entry.failures - FREE_FAILURES, 30), self._max_delay)
             entry.free_at = max(entry.free_at, start) + step
 
     def _current_entry(self, key: str, now: float) -> _FailureEntry | None:
@@ -83,11 +83,11 @@ class LoginThrottle:
         self._clock = clock
         self._users = _FailureTable(MAX_USER_DELAY_SECONDS)
         self._addresses = _FailureTable(MAX_ADDRESS_DELAY_SECONDS)
-        self._good: OrderedDict[tuple[str, str], float] = OrderedDict()
+        self._known_networks: OrderedDict[tuple[str, str], float] = OrderedDict()
 
     def __len__(self) -> int:
         """How many entries of users and addresses are remembered."""
-        return len(self._users) + len(self._addresses) + len(self._good)
+        return len(self._users) + len(self._addresses) + len(self._known_networks)
 
     def reserve_login(self, user: str, address: str) -> float | None:
         """Seconds to wait before this login's proof is looked at; None: send it away."""
@@ -104,7 +104,7 @@ class LoginThrottle:
 
     def record_failure(self, user: str, address: str) -> None:
         now, network = self._clock(), network_of(address)
-        self._good.pop((user, network), None)
+        self._known_networks.pop((user, network), None)
         self._users.record_failure(user, now)
         self._addresses.record_failure(network, now)
 
@@ -112,13 +112,13 @@ class LoginThrottle:
         """The address's failures are forgotten. The name's are not, but do not slow it from this address any more."""
         now, network = self._clock(), network_of(address)
         self._addresses.forget_failures(network)
-        self._good[user, network] = now
-        self._good.move_to_end((user, network))
-        while len(self._good) > MAX_ENTRIES:
-            self._good.popitem(last=False)
+        self._known_networks[user, network] = now
+        self._known_networks.move_to_end((user, network))
+        while len(self._known_networks) > MAX_ENTRIES:
+            self._known_networks.popitem(last=False)
 
     def _has_succeeded(self, user: str, network: str, now: float) -> bool:
-        return now - self._good.get((user, network), float("-inf")) <= FORGET_AFTER_SECONDS
+        return now - self._known_networks.get((user, network), float("-inf")) <= FORGET_AFTER_SECONDS
 
 
 def network_of(address: str) -> str:

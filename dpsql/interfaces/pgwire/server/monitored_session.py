@@ -41,7 +41,7 @@ class MonitoredSession:
     """The session, whose `execute` is told of."""
 
     def __init__(self, session: Session, report: StatementReporter) -> None:
-        self._session, self._tell = session, report
+        self._session, self._report_statement = session, report
         self.cancel_next = False
         """Whether a cancel has come before the statement had its turn: it is not begun then, and nothing is charged."""
 
@@ -89,7 +89,7 @@ class MonitoredSession:
             outcome, sqlstate, charge = outcome_of(error), error.sqlstate, error.charge
             raise
         finally:
-            self._tell(StatementReport(kind, outcome, sqlstate, charge, monotonic() - start_time, account))
+            self._report_statement(StatementReport(kind, outcome, sqlstate, charge, monotonic() - start_time, account))
 
     def prepare(
         self, sql: str, types: Sequence[Type | None] = (), *, settings: Mapping[str, str] | None = None
@@ -119,15 +119,15 @@ def outcome_of(error: Error) -> str:
 
 
 class ClientSession:
-    """One client's session and her conversation with it."""
+    """One client's session, and the protocol session that the client talks to it by."""
 
     def __init__(
         self, session: Session, report: StatementReporter, log_error: Callable[[BaseException], None], structured: bool
     ) -> None:
-        self._watched = MonitoredSession(session, report)
-        self._conversation = ProtocolSession(self._watched, structured=structured, log=log_error)
-        self._told_progress = (0, 0)
-        self.tells_progress = structured
+        self._monitored_session = MonitoredSession(session, report)
+        self._protocol_session = ProtocolSession(self._monitored_session, structured=structured, log=log_error)
+        self._reported_progress = (0, 0)
+        self.reports_progress = structured
         """Whether the client wants to be told, while a statement runs, how far it is."""
 
     def next_progress_notice(self) -> bytes:
@@ -135,28 +135,28 @@ class ClientSession:
 
         Privacy: a release is there when its run is seen to have ended, which is on the grid of `min_latency`.
         """
-        progress = self._conversation.progress
-        if progress in ((0, 0), self._told_progress):
+        progress = self._protocol_session.progress
+        if progress in ((0, 0), self._reported_progress):
             return b""
-        self._told_progress = progress
+        self._reported_progress = progress
         return encode_structured_notice(extension.encode_progress_notice(*progress))
 
     def make_greeting(self) -> bytes:
-        return self._conversation.make_greeting()
+        return self._protocol_session.make_greeting()
 
     def handle_message(self, message: FrontendMessage) -> Iterator[bytes]:
-        return self._conversation.handle_message(message)
+        return self._protocol_session.handle_message(message)
 
     def cancel(self, waiting: bool) -> None:
         """From any thread. `waiting`: what the client has sent last has not had its turn."""
         if waiting:
-            self._watched.cancel_next = True
+            self._monitored_session.cancel_next = True
         else:
-            self._conversation.cancel()
+            self._protocol_session.cancel()
 
     def end_turn(self) -> None:
-        self._watched.cancel_next = False
-        self._told_progress = (0, 0)
+        self._monitored_session.cancel_next = False
+        self._reported_progress = (0, 0)
 
 
 def open_client_session(
@@ -170,5 +170,5 @@ def open_client_session(
 ) -> ClientSession:
     """A session on the data that all share. Raises what is wrong with the settings that the client connects with."""
     cache = served.get_session_cache(user, settings.get("role", ""))
-    session = Session(served.dataset, user, opened_with=settings, memory=cache, process=process)
+    session = Session(served.dataset, user, opened_with=settings, cache=cache, process=process)
     return ClientSession(session, report, log_error, parameters.get(extension.STARTUP_PARAMETER, "").lower() == "on")

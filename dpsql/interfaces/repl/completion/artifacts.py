@@ -29,9 +29,9 @@ def words_before_cursor(statement: Sequence[Token], cursor: int) -> list[str]:
     return words[1:] if words[:1] == ["explain"] else words
 
 
-def options_at_cursor(around: CursorContext, words: Sequence[str]) -> tuple[OptionName, ...] | None:
+def options_at_cursor(context: CursorContext, words: Sequence[str]) -> tuple[OptionName, ...] | None:
     """Those of the parenthesis that the cursor is in; None where it is in none of options."""
-    opener = around.opener
+    opener = context.opener
     if opener == "options":
         return QUERY_OPTIONS
     if opener != "with" or words[:1] != ["create"]:
@@ -45,30 +45,30 @@ def options_at_cursor(around: CursorContext, words: Sequence[str]) -> tuple[Opti
     return (*STATEMENT_OPTIONS, *model_options)
 
 
-def complete_options(menu: CandidateMenu, around: CursorContext, options: tuple[OptionName, ...]) -> None:
-    if around.last in ("(", ","):
-        set_names = {option for option, sign in zip(around.words, around.words[1:], strict=False) if sign == "="}
+def complete_options(menu: CandidateMenu, context: CursorContext, options: tuple[OptionName, ...]) -> None:
+    if context.last in ("(", ","):
+        set_names = {option for option, sign in zip(context.words, context.words[1:], strict=False) if sign == "="}
         for option in options:
             if option.name not in set_names:
                 menu.add("setting", option.name, f"{option.name} = ", ", ".join(option.choices), option.name)
-    elif around.last == "=":
-        for choice in list_option_choices(around.before_last, options):
+    elif context.last == "=":
+        for choice in list_option_choices(context.before_last, options):
             menu.add("value", choice, choice)
 
 
 def complete_option_text(
-    menu: CandidateMenu, around: CursorContext, options: tuple[OptionName, ...], typed_text: str, next_: str
+    menu: CandidateMenu, context: CursorContext, options: tuple[OptionName, ...], typed_text: str, next_: str
 ) -> None:
     """Complete the value of an option within quotes."""
     menu.typed = typed_text[1:]
-    for choice in list_option_choices(around.before_last, options) if around.last == "=" else ():
+    for choice in list_option_choices(context.before_last, options) if context.last == "=" else ():
         text = quote_literal(choice)
         menu.add("value", choice, text[:-1] if next_ == "'" else text, "", text)
 
 
-def is_after_create_options(around: CursorContext, words: Sequence[str]) -> bool:
+def is_after_create_options(context: CursorContext, words: Sequence[str]) -> bool:
     """Whether the options of a CREATE stand there, behind which nothing can."""
-    return words[:1] == ["create"] and around.words[-2:] == ["with", ")"]
+    return words[:1] == ["create"] and context.words[-2:] == ["with", ")"]
 
 
 def add_models(menu: CandidateMenu, names: CompletionNames) -> None:

@@ -28,16 +28,20 @@ def rank_match(typed: str, name: str, loosely: bool = True) -> int | None:
     >>> [rank_match(typed, "patient_id") for typed in ("pat", "id", "tien", "ptd", "xyz")]
     [0, 1, 2, 3, None]
     """
-    sought, lower = typed.lower(), name.lower()
-    if lower.startswith(sought):
+    typed_lower, lower = typed.lower(), name.lower()
+    if lower.startswith(typed_lower):
         return MATCH_PREFIX
     if not loosely:
         return None
-    if any(word.startswith(sought) for word in _WORD_SEPARATOR.split(lower)[1:]):
+    if any(word.startswith(typed_lower) for word in _WORD_SEPARATOR.split(lower)[1:]):
         return MATCH_WORD
-    if sought in lower:
-        return MATCH_SUBSTRING if len(sought) > 1 else None
-    return MATCH_LETTERS if len(sought) > 1 and lower[0] == sought[0] and _has_letters_in_order(sought, lower) else None
+    if typed_lower in lower:
+        return MATCH_SUBSTRING if len(typed_lower) > 1 else None
+    return (
+        MATCH_LETTERS
+        if len(typed_lower) > 1 and lower[0] == typed_lower[0] and _has_letters_in_order(typed_lower, lower)
+        else None
+    )
 
 
 def _has_letters_in_order(letters: str, name: str) -> bool:
@@ -73,14 +77,14 @@ class CandidateMenu:
     start: int
     quotes: bool = False
     upper: bool = True
-    found: dict[tuple[str, str], tuple[tuple[int, int, int, int], CompletionCandidate]] = field(default_factory=dict)
+    matches: dict[tuple[str, str], tuple[tuple[int, int, int, int], CompletionCandidate]] = field(default_factory=dict)
 
-    def add(self, kind: str, sought: str, text: str, meta: str = "", display: str = "", loosely: bool = True) -> None:
-        """`sought` is what the typed letters are held against, `text` what is inserted."""
-        matched = rank_match(self.typed, sought, loosely)
-        if matched is not None and (kind, text) not in self.found:
-            order = (matched, CANDIDATE_KINDS.index(kind), len(sought) != len(self.typed), len(self.found))
-            self.found[kind, text] = (order, CompletionCandidate(text, self.start, display or text, kind, meta))
+    def add(self, kind: str, name: str, text: str, meta: str = "", display: str = "", loosely: bool = True) -> None:
+        """`name` is compared with the typed letters, `text` is what is inserted."""
+        matched = rank_match(self.typed, name, loosely)
+        if matched is not None and (kind, text) not in self.matches:
+            order = (matched, CANDIDATE_KINDS.index(kind), len(name) != len(self.typed), len(self.matches))
+            self.matches[kind, text] = (order, CompletionCandidate(text, self.start, display or text, kind, meta))
 
     def add_name(self, kind: str, name: str, meta: str = "", before: str = "") -> None:
         """A table or column, quoted where it must be; `before` is its qualifier with a dot."""
@@ -92,7 +96,9 @@ class CandidateMenu:
             self.add("keyword", phrase, phrase.upper() if self.upper else phrase.lower(), loosely=False)
 
     def list_candidates(self) -> list[CompletionCandidate]:
-        return [candidate for _, candidate in sorted(self.found.values(), key=lambda entry: entry[0])][:MAX_CANDIDATES]
+        return [candidate for _, candidate in sorted(self.matches.values(), key=lambda entry: entry[0])][
+            :MAX_CANDIDATES
+        ]
 
 
 # What can be named at the prompt: read once from the connection, found again by any spelling.

@@ -152,7 +152,7 @@ def select_branch(group: TokenGroup, cursor: int) -> TokenGroup:
 def read_from_items(
     query: TokenGroup, names: CompletionNames, ctes: dict[str, FromItem], depth: int = 0
 ) -> list[FromItem]:
-    """The tables of a block's FROM, wherever it stands; `known` are the CTEs."""
+    """The tables of a block's FROM, wherever it stands."""
     sources: list[FromItem] = []
     index, listing = 0, False
     while index < len(query.items):
@@ -367,7 +367,7 @@ class CursorContext:
     nested: tuple[int, ...]
     sources: tuple[FromItem, ...]
     outer: tuple[FromItem, ...]
-    known: dict[str, FromItem]
+    ctes: dict[str, FromItem]
 
     @cached_property
     def words(self) -> list[str]:

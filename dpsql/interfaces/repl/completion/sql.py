@@ -125,29 +125,29 @@ def complete_sql(
     grows = under if under is not None and under.kind in (TokenKind.WORD, TokenKind.QUOTED, TokenKind.STRING) else None
     start = cursor if grows is None else grows.start
     typed_text = text[start:cursor]
-    around = read_cursor_context([token for token in statement if token is not grows], start, names)
+    context = read_cursor_context([token for token in statement if token is not grows], start, names)
     menu = CandidateMenu(unquote_name(typed_text), start, typed_text.startswith('"'), _is_upper(typed_text, statement))
     words = words_before_cursor(statement, start)
-    options = options_at_cursor(around, words)
+    options = options_at_cursor(context, words)
     if options is not None and grows is not None and grows.kind is TokenKind.STRING:
-        complete_option_text(menu, around, options, typed_text, text[cursor : cursor + 1])
+        complete_option_text(menu, context, options, typed_text, text[cursor : cursor + 1])
     elif options is not None:
-        complete_options(menu, around, options)
-    elif is_after_create_options(around, words):
+        complete_options(menu, context, options)
+    elif is_after_create_options(context, words):
         return []
     elif grows is not None and grows.kind is TokenKind.STRING:
-        _complete_string(menu, around, typed_text, text[cursor : cursor + 1])
-    elif around.first in _COMMAND_COMPLETERS and not around.is_query:
-        _COMMAND_COMPLETERS[around.first](menu, around, names)
-    elif not around.trail:
-        menu.add_keywords(*_statement_beginnings(around, statement))
+        _complete_string(menu, context, typed_text, text[cursor : cursor + 1])
+    elif context.first in _COMMAND_COMPLETERS and not context.is_query:
+        _COMMAND_COMPLETERS[context.first](menu, context, names)
+    elif not context.trail:
+        menu.add_keywords(*_statement_beginnings(context, statement))
     else:
-        _complete_query(menu, around, names)
+        _complete_query(menu, context, names)
     return menu.list_candidates()
 
 
-def _statement_beginnings(around: CursorContext, statement: Sequence[Token]) -> Sequence[str]:
-    if around.first:
+def _statement_beginnings(context: CursorContext, statement: Sequence[Token]) -> Sequence[str]:
+    if context.first:
         return ("SELECT", "ALL")  # after UNION
     explained = any(token.text.lower() == "explain" for token in statement)
     return ("SELECT", "WITH", "CREATE", "ASK") if explained else STATEMENT_KEYWORDS
@@ -164,8 +164,8 @@ def _is_upper(typed_text: str, statement: Sequence[Token]) -> bool:
 # --- SET, SHOW, DESCRIBE ---------------------------------------------------------------------------------------------
 
 
-def _complete_set(menu: CandidateMenu, around: CursorContext, names: CompletionNames) -> None:
-    words = [token.text.lower() for token in around.trail[1:] if token.text.lower() not in ("local", "session")]
+def _complete_set(menu: CandidateMenu, context: CursorContext, names: CompletionNames) -> None:
+    words = [token.text.lower() for token in context.trail[1:] if token.text.lower() not in ("local", "session")]
     name = "".join(words[: next((at for at, word in enumerate(words) if word in ("=", "to")), len(words))])
     if not words or words[-1] == ".":
         _add_settings(menu, names, name)
@@ -185,10 +185,10 @@ def _add_settings(menu: CandidateMenu, names: CompletionNames, prefix: str = "")
             menu.add("setting", setting.name[len(prefix) :], setting.name[len(prefix) :], ", ".join(setting.choices))
 
 
-def _complete_show(menu: CandidateMenu, around: CursorContext, names: CompletionNames) -> None:
-    words = [token.text.lower() for token in around.trail[1:]]
+def _complete_show(menu: CandidateMenu, context: CursorContext, names: CompletionNames) -> None:
+    words = [token.text.lower() for token in context.trail[1:]]
     if not words:
-        for word in _SHOW_TARGETS if around.first == "show" else ("ALL",):
+        for word in _SHOW_TARGETS if context.first == "show" else ("ALL",):
             menu.add("setting", word, word if menu.upper else word.lower())
         _add_settings(menu, names)
     elif complete_object_names(menu, words, names):
@@ -199,25 +199,25 @@ def _complete_show(menu: CandidateMenu, around: CursorContext, names: Completion
         _add_tables(menu, names, {})
 
 
-def _complete_describe(menu: CandidateMenu, around: CursorContext, names: CompletionNames) -> None:
-    if len(around.trail) == 1:
+def _complete_describe(menu: CandidateMenu, context: CursorContext, names: CompletionNames) -> None:
+    if len(context.trail) == 1:
         _add_tables(menu, names, {})
         menu.add_keywords("SELECT", "WITH")
 
 
-def _complete_create(menu: CandidateMenu, around: CursorContext, names: CompletionNames) -> None:
+def _complete_create(menu: CandidateMenu, context: CursorContext, names: CompletionNames) -> None:
     """CREATE and DROP of synthetic tables and models, up to the query within."""
-    words = [token.text.lower() for token in around.trail[1:]]
+    words = [token.text.lower() for token in context.trail[1:]]
     prefix = " ".join(words)
     if prefix in ("", "or replace"):
         menu.add_keywords(
-            "SYNTHETIC TABLE", "MODEL", *(("OR REPLACE",) if around.first == "create" and not words else ())
+            "SYNTHETIC TABLE", "MODEL", *(("OR REPLACE",) if context.first == "create" and not words else ())
         )
     elif words[-1] == "as":
         menu.add_keywords(
             *(("SELECT", "WITH") if "table" in words else ("LOGISTIC REGRESSION ON", "LINEAR REGRESSION ON"))
         )
-    elif around.first == "drop":
+    elif context.first == "drop":
         complete_object_names(menu, words, names)
         menu.add_keywords(*(("IF EXISTS",) if words[-1] in ("table", "model") else ()))
     elif words[-1] == "synthetic":
@@ -245,9 +245,9 @@ def _complete_model(menu: CandidateMenu, words: Sequence[str], names: Completion
         menu.add_keywords("AS", "FROM" if "using" in words else "USING")
 
 
-def _complete_declare(menu: CandidateMenu, around: CursorContext, names: CompletionNames) -> None:
+def _complete_declare(menu: CandidateMenu, context: CursorContext, names: CompletionNames) -> None:
     """DECLARE of a mechanism, or of a cursor up to the query within."""
-    words = [token.text.lower() for token in around.trail[1:]]
+    words = [token.text.lower() for token in context.trail[1:]]
     if len(words) == 1:
         menu.add_keywords("THRESHOLD", "HOLDOUT", "CURSOR FOR")
     elif words[1:] == ["holdout"] or (words[1:2] == ["threshold"] and len(words) == 3):
@@ -256,13 +256,13 @@ def _complete_declare(menu: CandidateMenu, around: CursorContext, names: Complet
         menu.add_keywords("SELECT", "WITH")
 
 
-def _complete_ask(menu: CandidateMenu, around: CursorContext, names: CompletionNames) -> None:
+def _complete_ask(menu: CandidateMenu, context: CursorContext, names: CompletionNames) -> None:
     """Behind the mechanism's name, which the prompt does not know, a query."""
-    if len(around.trail) == 2:
+    if len(context.trail) == 2:
         menu.add_keywords("SELECT")
 
 
-def _complete_nothing(menu: CandidateMenu, around: CursorContext, names: CompletionNames) -> None:
+def _complete_nothing(menu: CandidateMenu, context: CursorContext, names: CompletionNames) -> None:
     """Nothing is offered: commands of transactions take no names."""
 
 
@@ -296,31 +296,31 @@ _COMMAND_COMPLETERS = {
 # --- queries ---------------------------------------------------------------------------------------------------------
 
 
-def _complete_query(menu: CandidateMenu, around: CursorContext, names: CompletionNames) -> None:
-    last = around.last
+def _complete_query(menu: CandidateMenu, context: CursorContext, names: CompletionNames) -> None:
+    last = context.last
     if last == ".":
-        _complete_qualified_name(menu, around, names)
-    elif around.expects_table:
-        _add_tables(menu, names, around.known)
+        _complete_qualified_name(menu, context, names)
+    elif context.expects_table:
+        _add_tables(menu, names, context.ctes)
         if last == "(":
             menu.add_keywords("SELECT")
     elif last in _NEXT_KEYWORDS:
         menu.add_keywords(*_NEXT_KEYWORDS[last])
-    elif last == "as" or (around.clause in ("limit", "offset") and around.expects_operand):
+    elif last == "as" or (context.clause in ("limit", "offset") and context.expects_operand):
         return
-    elif around.opener in ("predict", "accuracy") and last == "(":
+    elif context.opener in ("predict", "accuracy") and last == "(":
         add_models(menu, names)
-    elif around.clause == "using" and last in ("(", ","):
-        for name in shared_columns(around.sources):
+    elif context.clause == "using" and last in ("(", ","):
+        for name in shared_columns(context.sources):
             menu.add_name("column", name)
-    elif around.clause == "with":
+    elif context.clause == "with":
         menu.add_keywords(*{"with": ("RECURSIVE",), "(": ("SELECT",), ")": ("SELECT",), ",": ()}.get(last, ("AS",)))
-    elif not around.clause:
+    elif not context.clause:
         menu.add_keywords("SELECT")
-    elif around.expects_operand:
-        _complete_operand(menu, around, names)
+    elif context.expects_operand:
+        _complete_operand(menu, context, names)
     else:
-        _complete_operator(menu, around)
+        _complete_operator(menu, context)
 
 
 def _add_tables(menu: CandidateMenu, names: CompletionNames, ctes: dict[str, FromItem]) -> None:
@@ -330,9 +330,9 @@ def _add_tables(menu: CandidateMenu, names: CompletionNames, ctes: dict[str, Fro
         menu.add_name("table", table.name, "view" if table.kind == "view" else f"{table.kind} table")
 
 
-def _complete_qualified_name(menu: CandidateMenu, around: CursorContext, names: CompletionNames) -> None:
-    qualifier = unquote_name(around.qualifier).lower()
-    for source in (*around.sources, *around.outer):
+def _complete_qualified_name(menu: CandidateMenu, context: CursorContext, names: CompletionNames) -> None:
+    qualifier = unquote_name(context.qualifier).lower()
+    for source in (*context.sources, *context.outer):
         if source.name.lower() == qualifier and source.columns:
             _add_columns(menu, source.columns)
             return
@@ -356,29 +356,29 @@ def _describe_column(column: ScopeColumn) -> str:
     return f"{declared.type} {about}".strip() + (" (privacy unit)" if declared.is_unit else "")
 
 
-def _complete_operand(menu: CandidateMenu, around: CursorContext, names: CompletionNames) -> None:
-    compared = around.compared_column
+def _complete_operand(menu: CandidateMenu, context: CursorContext, names: CompletionNames) -> None:
+    compared = context.compared_column
     if compared is not None:
         _add_values(menu, compared)
-    if around.last == "on":
-        for text in join_conditions(around.sources):
+    if context.last == "on":
+        for text in join_conditions(context.sources):
             menu.add("join", text, text, "declared key")
-    if around.last == "(" and around.before_last in ("in", "exists", "from", "any", "all", "as", "lateral"):
+    if context.last == "(" and context.before_last in ("in", "exists", "from", "any", "all", "as", "lateral"):
         menu.add_keywords("SELECT")
-    _add_names_in_scope(menu, around, names)
-    released = around.clause in ("select", "having", "order", "qualify")
+    _add_names_in_scope(menu, context, names)
+    released = context.clause in ("select", "having", "order", "qualify")
     for function in sorted(
         names.functions, key=lambda candidate: candidate.kind != "statistic"
     ):  # where they are offered, first
-        if function.kind == "model" or (function.kind == "statistic" and not around.in_blockwise):
+        if function.kind == "model" or (function.kind == "statistic" and not context.in_blockwise):
             continue
         if (released or function.kind == "function") and not menu.quotes:
             call = f"{function.name}("
             menu.add("function", function.name, call, function.example, call + ")", loosely=len(menu.typed) > 2)
-    menu.add_keywords(*(("DISTINCT", "ALL") if around.last == "select" else ()), *_OPERAND_KEYWORDS)
-    if around.clause == "group":
+    menu.add_keywords(*(("DISTINCT", "ALL") if context.last == "select" else ()), *_OPERAND_KEYWORDS)
+    if context.clause == "group":
         menu.add_keywords("ROLLUP", "CUBE", "GROUPING SETS", "ALL")
-    if around.last == "(" and around.in_window:
+    if context.last == "(" and context.in_window:
         menu.add_keywords("PARTITION BY", "ORDER BY")
 
 
@@ -394,59 +394,59 @@ def _add_values(menu: CandidateMenu, column: ScopeColumn) -> None:
         menu.add("value", value, text, "declared value")
 
 
-def _add_names_in_scope(menu: CandidateMenu, around: CursorContext, names: CompletionNames) -> None:
+def _add_names_in_scope(menu: CandidateMenu, context: CursorContext, names: CompletionNames) -> None:
     """Columns of FROM, qualified where two tables have them; the names of tables; names that SELECT gives."""
     count: dict[str, int] = {}
-    for source in around.sources:
+    for source in context.sources:
         for column in source.columns:
             count[column.name.lower()] = count.get(column.name.lower(), 0) + 1
-    for source in around.sources:
+    for source in context.sources:
         for column in source.columns:
             twice = count[column.name.lower()] > 1 and source.name
             _add_columns(menu, [column], f"{quote_name(source.name)}." if twice else "")
-    for source in around.outer:
+    for source in context.outer:
         _add_columns(menu, source.columns, f"{quote_name(source.name)}." if source.name else "")
-    if around.clause in ("group", "having", "order", "qualify"):
-        _add_columns(menu, output_columns(around.query, names, around.known))
-    for source in (*around.sources, *around.outer) if len(around.sources) + len(around.outer) > 1 else ():
+    if context.clause in ("group", "having", "order", "qualify"):
+        _add_columns(menu, output_columns(context.query, names, context.ctes))
+    for source in (*context.sources, *context.outer) if len(context.sources) + len(context.outer) > 1 else ():
         if source.name:
             menu.add_name("alias", source.name, "" if source.table is None else source.table.name)
-    if not around.sources and menu.typed:
+    if not context.sources and menu.typed:
         _add_matching_columns(menu, names)
 
 
 def _add_matching_columns(menu: CandidateMenu, names: CompletionNames) -> None:
     """Before there is a FROM, the columns of all tables that answer to what is typed: as many as are shown."""
-    sought = menu.typed.lower()
-    matches = [entry for entry in names.all_columns if entry[0].startswith(sought)][:MAX_CANDIDATES]
-    matches += [entry for entry in names.all_columns if sought in entry[0]][: MAX_CANDIDATES - len(matches)]
+    typed = menu.typed.lower()
+    matches = [entry for entry in names.all_columns if entry[0].startswith(typed)][:MAX_CANDIDATES]
+    matches += [entry for entry in names.all_columns if typed in entry[0]][: MAX_CANDIDATES - len(matches)]
     for _, table, column in matches:
         menu.add_name("column", column.name, f"{table.name}: {column.type}")
 
 
-def _complete_operator(menu: CandidateMenu, around: CursorContext) -> None:
-    if around.in_case:
+def _complete_operator(menu: CandidateMenu, context: CursorContext) -> None:
+    if context.in_case:
         menu.add_keywords("WHEN", "THEN", "ELSE", "END")
-    if around.last == ")":
+    if context.last == ")":
         menu.add_keywords("FILTER", "OVER", "WITHIN GROUP")
-    if around.is_nested:
+    if context.is_nested:
         menu.add_keywords(
-            *_OPERATOR_KEYWORDS, *(("ORDER BY", "PARTITION BY", "ASC", "DESC") if around.in_window else ())
+            *_OPERATOR_KEYWORDS, *(("ORDER BY", "PARTITION BY", "ASC", "DESC") if context.in_window else ())
         )
     else:
         menu.add_keywords(
-            *(("ON", "USING") if around.needs_join_condition else ()), *_KEYWORDS_AFTER_CLAUSE.get(around.clause, ())
+            *(("ON", "USING") if context.needs_join_condition else ()), *_KEYWORDS_AFTER_CLAUSE.get(context.clause, ())
         )
-        if around.first == "create" and around.clause in ("from", "on", "using", "where"):
+        if context.first == "create" and context.clause in ("from", "on", "using", "where"):
             menu.add_keywords("WITH")
 
 
 # --- strings ---------------------------------------------------------------------------------------------------------
 
 
-def _complete_string(menu: CandidateMenu, around: CursorContext, typed_text: str, next_: str) -> None:
+def _complete_string(menu: CandidateMenu, context: CursorContext, typed_text: str, next_: str) -> None:
     """Declared values, if the string is compared with a column that has some; a quote that stands there is kept."""
-    column = around.compared_column
+    column = context.compared_column
     if column is None or column.declared is None or not typed_text.startswith("'"):
         return
     menu.typed = typed_text[1:].replace("''", "'")

@@ -44,10 +44,10 @@ def _stamps(folder: Path) -> dict[str, tuple[int, int]]:
 def test_what_a_prompt_shows_is_what_the_connection_says(path: Path) -> None:
     soon = open_in_background(path, "ana")
     try:
-        assert soon.outlook is not None and not soon.is_done
+        assert soon.status_preview is not None and not soon.is_done
         connection = soon.wait_for_connection()
-        assert soon.outlook.balance == connection.budget() and soon.outlook.balance.charges == 1
-        assert soon.outlook.database == connection.database
+        assert soon.status_preview.balance == connection.budget() and soon.status_preview.balance.charges == 1
+        assert soon.status_preview.database == connection.database
         assert connection.cursor().execute(COUNT).fetchall()
     finally:
         soon.close()
@@ -63,7 +63,7 @@ def test_looking_ahead_writes_nothing(path: Path) -> None:
 def test_looking_ahead_imports_no_engine_and_no_sql(path: Path) -> None:
     code = (
         "import sys\nfrom dpsql.interfaces.dbapi.background_open import open_in_background\n"
-        f"assert open_in_background({str(path)!r}, 'ana').outlook\n"
+        f"assert open_in_background({str(path)!r}, 'ana').status_preview\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules])\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -72,7 +72,7 @@ def test_looking_ahead_imports_no_engine_and_no_sql(path: Path) -> None:
 
 def test_data_that_must_be_registered_is_opened_at_once(folder: Path) -> None:
     soon = open_in_background(folder / "clinic.yaml", "ana")
-    assert soon.outlook is None and soon.is_done
+    assert soon.status_preview is None and soon.is_done
     assert soon.wait_for_connection().cursor().execute(COUNT).fetchall()
     soon.close()
 

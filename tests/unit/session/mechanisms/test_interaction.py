@@ -268,9 +268,9 @@ def test_a_copy_of_the_process_gets_no_second_answer(shop: Connection) -> None:
     asked = shop.above_threshold(10**6, epsilon=1)
     asked.ask(COUNT)
     state = held_by(shop, asked)
-    assert state._entitlement is not None and state._watch is not None
+    assert state._entitlement is not None and state._sparse_vector is not None
     dataset_of(shop).ledger.store_answer(
-        state._entitlement.release, state._watch.queries_evaluated + 1, b"{}"
+        state._entitlement.release, state._sparse_vector.queries_evaluated + 1, b"{}"
     )  # as the other one would
     with pytest.raises(IntegrityError, match="another process went on with it"):
         asked.ask(COUNT)

@@ -403,7 +403,7 @@ def test_memory_does_not_grow_with_questions(gated: GatedShop, monkeypatch: pyte
     held = session._named_statements.mechanisms.get_mechanism("busy")
     for age in range(5):
         session.execute(f"ASK busy {COUNT} WHERE age = {age}")
-    assert not held._untold and held._last is not None and len(held._last[0].text) == 20
+    assert not held._undelivered and held._last is not None and len(held._last[0].text) == 20
     for _ in range(interaction.MAX_UNDELIVERED + 5):
         held._record_answer(held._last[0], b'{"dpsql_answer":1,"number":1,"above":false,"value":null}')
-    assert len(held._untold) == interaction.MAX_UNDELIVERED
+    assert len(held._undelivered) == interaction.MAX_UNDELIVERED

@@ -119,5 +119,5 @@ def test_texts_that_would_be_read_otherwise_are_quoted() -> None:
 def test_only_our_own_client_has_names_that_name_nothing(talk: ClientSession) -> None:
     twice = (Parse("dpsql:{}", "SELECT 1"), Parse("dpsql:{}", "SELECT 1"), Sync())
     assert states(say(talk, *twice)) == ["42P05"]
-    ours = ClientSession(talk._watched._session, lambda told: None, lambda bug: None, structured=True)
+    ours = ClientSession(talk._monitored_session._session, lambda told: None, lambda bug: None, structured=True)
     assert states(say(ours, *twice)) == []

@@ -42,8 +42,8 @@ def test_a_login_is_that_of_the_database_that_is_named(opened: list[ServedDataba
     hospital, clinic = opened
     for one in opened:
         login = databases.find_login(one.name, "ana")
-        assert login.known and login.served is one and login.verifier == one.logins.known["ana"]
-    assert hospital.logins.known["ana"] != clinic.logins.known["ana"]
+        assert login.is_analyst and login.served is one and login.verifier == one.logins.verifiers["ana"]
+    assert hospital.logins.verifiers["ana"] != clinic.logins.verifiers["ana"]
     assert databases.find_login("clinic", "bob").served is clinic
 
 
@@ -53,9 +53,9 @@ def test_who_names_a_database_that_is_not_hers_proves_who_she_is_and_opens_nothi
     databases = ServedDatabases(opened)
     for database in ("hospital", "nothing"):
         login = databases.find_login(database, "bob")
-        assert login.known and login.served is None and login.verifier == opened[1].logins.known["bob"]
+        assert login.is_analyst and login.served is None and login.verifier == opened[1].logins.verifiers["bob"]
     stranger = databases.find_login("nothing", "eve")
-    assert not stranger.known and stranger.served is None
+    assert not stranger.is_analyst and stranger.served is None
 
 
 def test_what_a_stranger_is_asked_depends_on_the_name_alone(opened: list[ServedDatabase]) -> None:
@@ -68,15 +68,15 @@ def test_what_a_stranger_is_asked_depends_on_the_name_alone(opened: list[ServedD
             }
             assert len(asked) == 1, user
         assert databases.find_login("clinic", "eve").verifier != databases.find_login("clinic", "mallory").verifier
-    known = opened[1].logins.known["bob"]
+    known = opened[1].logins.verifiers["bob"]
     stranger = ServedDatabases(opened).find_login("clinic", "eve").verifier
     assert (stranger.iterations, len(stranger.salt)) == (known.iterations, len(known.salt))
 
 
 def test_who_is_distinguished_from_a_stranger_is_known_to_the_owner(opened: list[ServedDatabase]) -> None:
     assert ServedDatabases(opened).find_conspicuous_users() == ()
-    odd = replace(opened[1].logins.known["bob"], iterations=20_000)
-    changed = replace(opened[1].logins, known={**opened[1].logins.known, "bob": odd})
+    odd = replace(opened[1].logins.verifiers["bob"], iterations=20_000)
+    changed = replace(opened[1].logins, verifiers={**opened[1].logins.verifiers, "bob": odd})
     opened[1].logins = changed
     assert ServedDatabases(opened).find_conspicuous_users() == ("bob",)
 
