@@ -19,7 +19,7 @@ from dpsql.schema.model import Analyst, Schema
 
 @dataclass(frozen=True)
 class Logins:
-    """The verifiers of one schema's analysts, and those of everyone else, who knows no password to them."""
+    """The verifiers of one schema's analysts, and dummy ones, without a password, for all other names."""
 
     verifiers: Mapping[str, Verifier]
     secret: bytes = field(repr=False)
@@ -29,7 +29,7 @@ class Logins:
     """What the owner should know: who cannot log in, and why."""
 
     def find_verifier(self, user: str) -> tuple[Verifier, bool]:
-        """And whether it is an analyst's. Both are made, whichever is needed: it takes as long."""
+        """The verifier of a user, and whether it is an analyst's. The dummy is always made, so both take as long."""
         dummy = self._dummy_verifier(user)
         return self.verifiers.get(user, dummy), user in self.verifiers
 
@@ -43,8 +43,8 @@ class Logins:
 
 
 def stranger_logins(all_logins: Sequence[Logins]) -> Logins:
-    """Those whom no database of a server knows: their verifiers depend on the name alone, not on the database that was
-    asked for, which would tell what databases there are and who is known in which."""
+    """The logins of names that no database of a server has. Their dummy verifiers depend on the name alone: if they
+    depended on the database too, a login would show which databases there are and who is an analyst of which."""
     secret = hashlib.sha256(b"".join(sorted(entry.secret for entry in all_logins))).digest()
     verifiers = [verifier for entry in all_logins for verifier in entry.verifiers.values()]
     return Logins(

@@ -165,7 +165,7 @@ class RemoteSession:
     # --- inside ------------------------------------------------------------------------------------------------------
 
     def _query_cached(self, kind: Any, command: str) -> Any:
-        """It is of the schema, of the server and of what the account has made here: the first two stay as they are."""
+        """Ask once for a list that depends on the schema, the server and the account's objects."""
         with self._lock:
             if command not in self._cached:
                 self._cached[command] = self._query_as(kind, command)
@@ -178,7 +178,7 @@ class RemoteSession:
     def _run_exchange(
         self, work: Callable[[ReplyCollector], ReplyCollector], handle: StatementHandle
     ) -> ReplyCollector:
-        """The wire belongs to another thread than the one that Ctrl-C interrupts: no reply is left half read."""
+        """For the main thread, run on another, which Ctrl-C does not interrupt: so no reply is left half read."""
         with self._cancel_lock:
             handle.check_cancellation(0)
             self._handle, self._collector = handle, ReplyCollector()
@@ -229,7 +229,7 @@ class RemoteSession:
 
 @contextmanager
 def _attach_statement(sql: str) -> Iterator[None]:
-    """Errors tell the statement that they are about."""
+    """Give errors the statement that they are about."""
     try:
         yield
     except Error as error:
@@ -289,7 +289,7 @@ def _decode_rows(columns: Sequence[OutputColumn], collector: ReplyCollector) -> 
 def _replace_exact_cells(
     row: tuple[Any, ...], row_index: int, exact: Sequence[int], metadata: StatementMetadata
 ) -> tuple[Any, ...]:
-    """Values of a type that the wire has none for are as the server told them beside the row."""
+    """Put in the exact values that the protocol has no type for, which the server sends as notices."""
     cells = list(row)
     for column in exact:
         cells[column] = metadata.values.get((row_index, column), cells[column])

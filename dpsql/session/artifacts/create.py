@@ -84,7 +84,7 @@ def require_object(queries: QueryExecutor, kind: str, name: str, span: Span | No
 
 
 def _execute_create(request: CreateRequest) -> StatementResult:
-    """Names are checked before anything is charged. A release that gets no name after all is paid for, and serves."""
+    """Names are checked before anything is charged. If the name is taken meanwhile, the release stays paid for."""
     queries, command = request.queries, request.command
     tag = f"CREATE {command.kind.upper()}"
     existing = _find_existing(queries, command)
@@ -120,7 +120,7 @@ def _annotate_name_conflict(command: CreateCommand) -> Iterator[None]:
 
 
 def _find_existing(queries: QueryExecutor, command: CreateCommand) -> CreatedObject | None:
-    """What has the name already, of the account's own; what the schema or the catalog has cannot be taken."""
+    """The account's own object of that name; a name of the schema or the catalog is refused."""
     schema = queries.context.dataset.schema
     declared = any(relation.name.lower() == command.name.lower() for relation in schema.relations)
     if declared or catalog_schema_of(schema, "", command.name) is not None:

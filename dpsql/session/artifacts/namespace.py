@@ -78,13 +78,13 @@ class ObjectNamespace:
         return None if body is None else self.seen.models.put(key, load_model(stored, body))
 
     def refresh(self) -> bool:
-        """Read them; whether they differ from what was seen before."""
+        """Read the objects from the ledger; whether they differ from those that were read before."""
         before, now = self.all_objects, self.ledger.objects.list_objects(self.account)
         self.seen.objects.put(self.account, now)
         return now != before
 
     def with_refresh(self, work: Callable[[], T]) -> T:
-        """What the work comes to. Where it misses a name, those that there are now are read, and it is done again."""
+        """The result of `work`. If a name is unknown, objects are read again; if they differ, it is called again."""
         try:
             return work()
         except (UnknownTable, UnknownFunction):
@@ -121,7 +121,7 @@ class ObjectNamespace:
 
     @property
     def cache_key(self) -> Hashable:
-        """What a statement is compiled with that may name them: the schema, the data's version, and all of them."""
+        """All that compiling depends on: the schema, the data's version, and the account's objects."""
         objects = tuple((stored.kind, stored.name, stored.release, stored.definition) for stored in self.all_objects)
         return self.resolved.hash, self.resolved.version, objects
 

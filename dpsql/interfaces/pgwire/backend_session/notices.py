@@ -77,7 +77,7 @@ _QUIET_LEVELS = _SILENT_LEVELS | {"warning"}
 
 
 class ReportedSettings:
-    """What a client was last told of each setting."""
+    """The value of each setting that was last reported to the client."""
 
     def __init__(self, session: SessionProtocol) -> None:
         self._session = session

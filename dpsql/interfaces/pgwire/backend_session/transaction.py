@@ -35,7 +35,7 @@ class TransactionState:
 
     @contextmanager
     def statement_scope(self, free: bool = False) -> Iterator[StatementHandle]:
-        """Around a statement, until its last byte: meanwhile it can be canceled."""
+        """Around a statement until its last byte is sent: within, it can be canceled."""
         handle = StatementHandle(free=free)
         with self._guard:
             self._under_way = handle
@@ -50,7 +50,7 @@ class TransactionState:
                 self._under_way = None
 
     def cancel(self) -> None:
-        """From any thread: the statement under way, if there is one."""
+        """Cancel the running statement, if there is one; may be called from any thread."""
         with self._guard:
             handle = self._under_way
             if handle is not None:
@@ -76,7 +76,7 @@ class TransactionState:
         return "E" if self.failed else "T" if self.session.in_transaction and not self.implicit else "I"
 
     def admit_statement(self, sql: str) -> str:
-        """The statement that is run in its place: where a transaction has failed, its end."""
+        """The statement to run. In a failed transaction, COMMIT runs as ROLLBACK; all else but its end is refused."""
         if not self.failed:
             return sql
         command = self.session.prepare(sql).command
@@ -103,7 +103,7 @@ class TransactionState:
         return answer
 
     def begin_implicit(self) -> None:
-        """A transaction of our own, unless there is one."""
+        """Begin a transaction around what was sent together, unless the client has one."""
         if not self.session.in_transaction:
             self.session.execute("BEGIN")
             self.implicit = True
@@ -122,7 +122,7 @@ class TransactionState:
             self.failed = True
 
     def charge_of(self, error: BaseException) -> Charge:
-        """What had been charged when it failed. If the ledger cannot tell, nothing is told of it."""
+        """What had been charged when the statement failed; nothing if the ledger cannot be read."""
         if isinstance(error, Error):
             return error.charge
         try:

@@ -1,7 +1,8 @@
 """The login of a client: TLS, startup, SCRAM.
 
-Law: nothing of the databases is told before the login has succeeded, and a wrong password is told as an unknown user,
-an unknown database, and an analyst without a password are. What was sent before TLS began is never obeyed inside it.
+Law: nothing is said about the databases before the login has succeeded. A wrong password, an unknown user, an unknown
+database and an analyst without a password get the same error. Bytes that were sent before TLS began are never used
+after it began.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def generate_cancel_key() -> bytes:
 
 
 def are_equal(left: bytes, right: bytes) -> bool:
-    """In a time that does not tell how far they agree."""
+    """Compare in constant time."""
     return hmac.compare_digest(left, right)
 
 
@@ -75,7 +76,7 @@ class LoginRules:
 async def negotiate_startup(
     stream: ClientStream, protocol: FrontendDecoder, rules: LoginRules
 ) -> StartupMessage | CancelRequest:
-    """The message that begins a connection; what may stand before it is answered."""
+    """The startup message, or a cancel request; requests for encryption before it are answered here."""
     async with asyncio.timeout(STARTUP_TIMEOUT_SECONDS):
         if await stream.peek_byte() == HANDSHAKE_FIRST_BYTE:
             await _start_direct_tls(stream, rules)
@@ -132,7 +133,7 @@ def _check_startup(message: StartupMessage, stream: ClientStream, rules: LoginRu
 
 
 def encode_negotiation(message: StartupMessage, request: StartupRequest) -> bytes:
-    """What a client is told who asked for more than there is."""
+    """NegotiateProtocolVersion, for a client that asked for a newer protocol or unknown options."""
     if message.version[1] == 0 and not request.unknown:
         return b""
     return backend.negotiate_protocol_version(NEWEST_PROTOCOL, request.unknown)
@@ -172,7 +173,7 @@ async def authenticate_client(
 
 
 def _no_database_error(request: StartupRequest, databases: ServedDatabases) -> Error:
-    """Told to whom it concerns alone: who has proven to be an analyst of these."""
+    """Names databases, so it is for clients only that have proven to be an analyst of them."""
     names = [database.name for database in databases if request.user in database.logins.verifiers]
     return OperationalError(
         f'database "{request.database}" does not exist', hint=f"Databases: {', '.join(names)}.", sqlstate="3D000"

@@ -1,6 +1,6 @@
 """A session whose statements are counted and logged for the owner.
 
-Law: what is told is the kind of a statement, what it was charged, and how it ended: no text, value or row of it.
+Law: a report has the kind of a statement, its charge and its outcome, and no text, value or row of it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ StatementReporter = Callable[[StatementReport], None]
 
 
 class MonitoredSession:
-    """The session, whose `execute` is told of."""
+    """A session that reports each call of `execute`."""
 
     def __init__(self, session: Session, report: StatementReporter) -> None:
         self._session, self._report_statement = session, report
@@ -131,7 +131,7 @@ class ClientSession:
         """Whether the client wants to be told, while a statement runs, how far it is."""
 
     def next_progress_notice(self) -> bytes:
-        """Of the statement under way, if there is news: how many of its releases are there, of how many.
+        """How many releases of the running statement are done, of how many; empty if that has not changed.
 
         Privacy: a release is there when its run is seen to have ended, which is on the grid of `min_latency`.
         """
@@ -148,7 +148,7 @@ class ClientSession:
         return self._protocol_session.handle_message(message)
 
     def cancel(self, waiting: bool) -> None:
-        """From any thread. `waiting`: what the client has sent last has not had its turn."""
+        """From any thread. `waiting`: the statement that the client has sent last has not begun."""
         if waiting:
             self._monitored_session.cancel_next = True
         else:

@@ -1,7 +1,7 @@
 """One client's bytes on the event loop: in and out, in clear or through TLS.
 
-Law: what is held of a client is bounded, in both directions. Who sends faster than it is read is not read from; who
-reads slower than it is written to is waited for, and then let go.
+Law: buffers are bounded, in both directions. A client that sends faster than it is served is not read from for a
+while; one that reads too slowly is waited for, and then disconnected.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class TlsConnection:
         self._tls.write(data)
 
     def close(self) -> None:
-        """Say goodbye, so that nobody can cut what was sent."""
+        """Send TLS's closing alert, so that the client sees that nothing was cut off."""
         with suppress(ssl.SSLError):
             self._tls.unwrap()
 
@@ -227,7 +227,7 @@ class ClientStream(asyncio.Protocol):
 
     @property
     def is_local(self) -> bool:
-        """By a socket in a folder: nobody is between us."""
+        """Whether the client came by a Unix socket: no network is in between."""
         return self.address == "local"
 
     @property
@@ -242,7 +242,7 @@ class ClientStream(asyncio.Protocol):
         return self._data[0]
 
     async def read(self, max_bytes: int = HIGH_WATER_BYTES) -> bytes:
-        """What has come: at least a byte, and no more than `max_bytes`."""
+        """The bytes that were received: at least one, at most `max_bytes`."""
         while not self._data:
             await self._wait_for_data()
         data = bytes(self._data[:max_bytes])
@@ -275,7 +275,7 @@ class ClientStream(asyncio.Protocol):
             self._transport.write(out)
 
     async def drain(self, seconds: float | None) -> None:
-        """Until the client has read nearly all; who has not after so many seconds is let go."""
+        """Wait until the client has read nearly all; after so many seconds it counts as gone."""
         if not self._writable.is_set():
             try:
                 await asyncio.wait_for(self._writable.wait(), seconds)
