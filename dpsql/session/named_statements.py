@@ -232,5 +232,5 @@ def _fetch_range(command: FetchCommand, at: int, rows: int) -> tuple[range, int]
         case FetchDirection.ABSOLUTE | FetchDirection.RELATIVE:
             step = count or 0
             target = at + step if command.way is FetchDirection.RELATIVE else step if step >= 0 else rows + 1 + step
-            there = 1 <= target <= rows
-            return (range(target, target + 1) if there else range(0)), min(max(target, 0), rows + 1)
+            exists = 1 <= target <= rows
+            return (range(target, target + 1) if exists else range(0)), min(max(target, 0), rows + 1)

@@ -155,18 +155,18 @@ def bound_empirical_loss(
     alpha = ALPHA / (4 if gaussian else 2)
     bounds = []
     events = _candidate_events((first[0], first[1]))
-    for one, other in ((0, 1), (1, 0)):
-        hits = [(int(e(first[one]).sum()), int(e(first[other]).sum())) for e in events]
+    for first_index, second_index in ((0, 1), (1, 0)):
+        hits = [(int(e(first[first_index]).sum()), int(e(first[second_index]).sum())) for e in events]
         counts = n // 2
         best, epsilon, delta = _worst_event(hits, counts, loss)
         tested = n - counts
-        low = probability_lower_bound(int(events[best](second[one]).sum()), tested, alpha / 2)
-        high = probability_upper_bound(int(events[best](second[other]).sum()), tested, alpha / 2)
+        low = probability_lower_bound(int(events[best](second[first_index]).sum()), tested, alpha / 2)
+        high = probability_upper_bound(int(events[best](second[second_index]).sum()), tested, alpha / 2)
         bound = math.log((low - delta) / high) if low > delta else -math.inf
         bounds.append(LossBound(f"epsilon at delta {delta:.3g}", bound, epsilon))
         if gaussian:
-            bounds.append(_bound_gaussian_loss(hits, events, second, one, other, alpha, loss))
-    return tuple(sorted(bounds, key=lambda one: one.claimed - one.shown)[: 2 if gaussian else 1])
+            bounds.append(_bound_gaussian_loss(hits, events, second, first_index, second_index, alpha, loss))
+    return tuple(sorted(bounds, key=lambda bound: bound.claimed - bound.shown)[: 2 if gaussian else 1])
 
 
 def _worst_event(hits: list[tuple[int, int]], n: int, loss: Loss) -> tuple[int, float, float]:

@@ -42,7 +42,7 @@ def parse_seconds(text: str) -> float:
 
 
 def add_serve(commands: Subcommands[CommandParser]) -> None:
-    more = """
+    details = """
         Every tool that speaks to PostgreSQL connects, as an analyst of the schema who has a password (dpsql user add).
         The database is named as the file is, without .yaml. Passwords are asked for by SCRAM-SHA-256 only.
 
@@ -56,7 +56,9 @@ def add_serve(commands: Subcommands[CommandParser]) -> None:
         "dpsql serve hospital.yaml --port 5433",
         "dpsql serve hospital.yaml --host 0.0.0.0 --tls-cert server.crt --tls-key server.key --require-tls",
     )
-    parser = add_command(commands, "serve", "serve schemas to all that speaks to PostgreSQL", more, examples=examples)
+    parser = add_command(
+        commands, "serve", "serve schemas to all that speaks to PostgreSQL", details, examples=examples
+    )
     parser.add_argument("schemas", metavar="SCHEMA", nargs="+", help="a YAML schema; each is a database")
     parser.add_argument("--host", metavar="ADDRESS", action="append", help="where to listen; several times for several")
     parser.add_argument(
@@ -109,7 +111,7 @@ def _add_bounds(parser: CommandParser) -> None:
 
 
 def add_init(commands: Subcommands[CommandParser]) -> None:
-    more = """
+    details = """
         SOURCE is a DuckDB file, .parquet or .csv files, a pattern of them in quotes (one table), a folder (each file,
         and each folder in it, is a table), or postgresql://user@host/database. The draft is made of names, types, keys
         and constraints: it finds who might be the privacy unit and the way from each table to it, and marks with
@@ -122,7 +124,7 @@ def add_init(commands: Subcommands[CommandParser]) -> None:
         "dpsql init patients.csv visits.csv -o draft.yaml",
         "dpsql init . --unit patients.patient_id --analyst ana --epsilon 3 -o -",
     )
-    parser = add_command(commands, "init", "draft a schema from data", more, examples=examples)
+    parser = add_command(commands, "init", "draft a schema from data", details, examples=examples)
     parser.add_argument("sources", metavar="SOURCE", nargs="+", help="a file, pattern, folder or postgresql://…")
     parser.add_argument("--output", "-o", metavar="FILE", help="the schema to write, or - ; named after the source")
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
@@ -142,7 +144,7 @@ def add_init(commands: Subcommands[CommandParser]) -> None:
 
 
 def add_check(commands: Subcommands[CommandParser]) -> None:
-    more = """
+    details = """
         For the owner, not to be published: the figures are exact. It tells whether the data is as declared, what share
         of rows the bounds clip and of units the contribution norm clips, which keys are undeclared and how many of
         their groups would show, how wrong typical questions would be at the default epsilon, how many of them the
@@ -154,7 +156,9 @@ def add_check(commands: Subcommands[CommandParser]) -> None:
         "dpsql check hospital.yaml",
         "dpsql check hospital.yaml --table visits --json",
     )
-    parser = add_command(commands, "check", "tell the owner how well a schema fits its data", more, examples=examples)
+    parser = add_command(
+        commands, "check", "tell the owner how well a schema fits its data", details, examples=examples
+    )
     add_schema_argument(parser)
     parser.add_argument("--table", metavar="NAME", action="append", default=[], dest="tables", help="this one only")
     parser.add_argument(
@@ -164,14 +168,16 @@ def add_check(commands: Subcommands[CommandParser]) -> None:
 
 
 def add_randomize(commands: Subcommands[CommandParser]) -> None:
-    more = """
+    details = """
         Randomized response: each answer of the column is kept with probability e^E / (e^E + k - 1), of k values, and
         otherwise replaced by one of the others. FILE is a .csv file with a header or a .parquet file, and so is the
         output; all other columns and the order of rows stay. The entry that is printed tells a schema how the column
         came about: counts are debiased by it. E is 1.0986 (ln 3) for the survey with two coins.
         """
     examples = ("dpsql randomize patients.csv --column sex --values f,m,x --null x --epsilon 1.0986 -o randomized.csv",)
-    parser = add_command(commands, "randomize", "randomize the answers in a column of a file", more, examples=examples)
+    parser = add_command(
+        commands, "randomize", "randomize the answers in a column of a file", details, examples=examples
+    )
     parser.add_argument("file", metavar="FILE", help="a .csv or .parquet file")
     parser.add_argument("--column", metavar="NAME", required=True, help="the column with the answers")
     parser.add_argument("--values", metavar="VALUES", required=True, help="all answers, with commas between them")
@@ -201,7 +207,7 @@ def add_owner_commands(commands: Subcommands[CommandParser]) -> None:
 
 
 def _add_budget(commands: Subcommands[CommandParser]) -> None:
-    more = """
+    details = """
         Without --user it is the owner's view of all accounts. --report tells what other accountants would say of the
         history: nothing is granted by it. RDP, PLD and the exact Gaussian need: pip install 'dpsql[accountants]'
         """
@@ -209,8 +215,8 @@ def _add_budget(commands: Subcommands[CommandParser]) -> None:
         "dpsql budget hospital.yaml --report",
         "dpsql budget hospital.yaml --user ana --history ana.csv",
     )
-    what = "tell what was lost and what is left, of one account or of all"
-    parser = add_command(commands, "budget", what, more, examples=examples)
+    summary = "tell what was lost and what is left, of one account or of all"
+    parser = add_command(commands, "budget", summary, details, examples=examples)
     add_schema_argument(parser, server=True)
     parser.add_argument("--user", metavar="NAME", help="one analyst of the schema, with her own figures only")
     add_json_option(parser, "the figures")
@@ -219,7 +225,7 @@ def _add_budget(commands: Subcommands[CommandParser]) -> None:
 
 
 def _add_audit(commands: Subcommands[CommandParser]) -> None:
-    more = """
+    details = """
         Every entry of every account is read again, also of accounts that the schema has no more: an entry that was
         changed, removed or moved is named, and each loss is computed again from its mechanisms. A receipt that someone
         holds and the ledger lacks tells of an old backup that was put back; it reads account/number/hash, as answers
@@ -227,8 +233,8 @@ def _add_audit(commands: Subcommands[CommandParser]) -> None:
 
         Exits with 0 if all is well, with 3 if something was found, with 1 for an error.
         """
-    what = "verify the ledger, and the receipts that someone holds"
-    parser = add_command(commands, "audit", what, more, examples=("dpsql audit hospital.yaml",))
+    summary = "verify the ledger, and the receipts that someone holds"
+    parser = add_command(commands, "audit", summary, details, examples=("dpsql audit hospital.yaml",))
     add_schema_argument(parser)
     parser.add_argument(
         "--receipt", metavar="RECEIPT", nargs="+", action="extend", default=[], help="account/number/hash"
@@ -238,25 +244,25 @@ def _add_audit(commands: Subcommands[CommandParser]) -> None:
 
 def _add_answers(commands: Subcommands[CommandParser]) -> None:
     subcommands = add_actions(add_command(commands, "answers", "the owner's commands about the stored answers"))
-    what = "list the releases: what was asked, by whom it is paid, what was charged"
-    list_parser = add_command(subcommands, "list", what, examples=("dpsql answers list hospital.yaml",))
+    summary = "list the releases: what was asked, by whom it is paid, what was charged"
+    list_parser = add_command(subcommands, "list", summary, examples=("dpsql answers list hospital.yaml",))
     add_schema_argument(list_parser)
     add_json_option(list_parser, "the list")
-    more = """
+    details = """
         One JSON object a line: statement, payers, loss, and the release as it is stored, with its keys, noisy cells and
         noise.
         """
     examples = ("dpsql answers export hospital.yaml 1 2 > answers.jsonl",)
-    export = add_command(subcommands, "export", "print stored releases", more, examples=examples)
+    export = add_command(subcommands, "export", "print stored releases", details, examples=examples)
     add_schema_argument(export)
     export.add_argument("numbers", metavar="NUMBER", type=int, nargs="*", help="of `answers list`; all without one")
-    more = """
+    details = """
         Only those of data versions before the last one. Who asks again pays again. What was charged stays charged, and
         the entries stay.
         """
     examples = ("dpsql answers drop hospital.yaml --before 2026-01-31",)
     drop = add_command(
-        subcommands, "drop", "forget the answers that were charged before a day", more, examples=examples
+        subcommands, "drop", "forget the answers that were charged before a day", details, examples=examples
     )
     add_schema_argument(drop)
     drop.add_argument("--before", metavar="DATE", required=True, help="in UTC, such as 2026-01-31")
@@ -265,29 +271,29 @@ def _add_answers(commands: Subcommands[CommandParser]) -> None:
 
 def _add_data(commands: Subcommands[CommandParser]) -> None:
     subcommands = add_actions(add_command(commands, "data", "the owner's commands about the data behind a schema"))
-    what = "check the data as it is now and serve it as the next version"
-    more = """
+    summary = "check the data as it is now and serve it as the next version"
+    details = """
         Files are pinned when they are registered; when they change, nothing is served until this is run.
         Releases of earlier versions stay paid for, and what was charged stays charged.
         """
-    changed = add_command(subcommands, "changed", what, more, examples=("dpsql data changed hospital.yaml",))
+    changed = add_command(subcommands, "changed", summary, details, examples=("dpsql data changed hospital.yaml",))
     add_schema_argument(changed)
     add_json_option(changed, "the version")
 
 
 def _add_account(commands: Subcommands[CommandParser]) -> None:
     subcommands = add_actions(add_command(commands, "account", "the owner's commands about the accounts in a ledger"))
-    what = "let an account ask again that was suspended after failed runs"
-    resume = add_command(subcommands, "resume", what, examples=("dpsql account resume hospital.yaml ana",))
+    summary = "let an account ask again that was suspended after failed runs"
+    resume = add_command(subcommands, "resume", summary, examples=("dpsql account resume hospital.yaml ana",))
     add_schema_argument(resume)
     resume.add_argument("name", metavar="NAME", help="an analyst of the schema, or dataset")
     add_json_option(resume, "the account")
-    more = """
+    details = """
         A budget that is raised in the schema counts only once it is recorded here, as an entry in the ledger. What was
         charged stays charged.
         """
-    what = "record the budget that the schema now gives to an account"
-    grant = add_command(subcommands, "grant", what, more, examples=("dpsql account grant hospital.yaml ana",))
+    summary = "record the budget that the schema now gives to an account"
+    grant = add_command(subcommands, "grant", summary, details, examples=("dpsql account grant hospital.yaml ana",))
     add_schema_argument(grant)
     grant.add_argument("name", metavar="NAME", help="an analyst or group of the schema, or dataset")
     add_json_option(grant, "the budget")
@@ -295,7 +301,7 @@ def _add_account(commands: Subcommands[CommandParser]) -> None:
 
 def _add_user(commands: Subcommands[CommandParser]) -> None:
     subcommands = add_actions(add_command(commands, "user", "the owner's commands about the analysts of a schema"))
-    more = """
+    details = """
         A password is asked for twice, and the schema gets a SCRAM-SHA-256 verifier of it, never the password itself.
         It counts for connections to a server; who opens the schema in process has the file anyway. Comments and layout
         of the file stay.
@@ -304,8 +310,8 @@ def _add_user(commands: Subcommands[CommandParser]) -> None:
         "dpsql user add hospital.yaml bob --epsilon 1 --delta 1e-8 --generate",
         "echo correct-horse-battery-staple | dpsql user add hospital.yaml ana --password-stdin",
     )
-    what = "add an analyst to the schema, or give one a password"
-    add = add_command(subcommands, "add", what, more, examples=examples)
+    summary = "add an analyst to the schema, or give one a password"
+    add = add_command(subcommands, "add", summary, details, examples=examples)
     add_schema_argument(add)
     add.add_argument("name", metavar="NAME", help="the analyst's name")
     add.add_argument("--epsilon", metavar="E", type=parse_number, help="the budget of a new analyst")
@@ -318,15 +324,17 @@ def _add_user(commands: Subcommands[CommandParser]) -> None:
     password_group.add_argument("--no-password", action="store_true", help="a new analyst, without a password")
     add.add_argument("--force", action="store_true", help="replace a password without asking")
     add_json_option(add, "what was done")
-    what = "list the analysts: their budgets, and whether they have a password"
-    list_parser = add_command(subcommands, "list", what, examples=("dpsql user list hospital.yaml",))
+    summary = "list the analysts: their budgets, and whether they have a password"
+    list_parser = add_command(subcommands, "list", summary, examples=("dpsql user list hospital.yaml",))
     add_schema_argument(list_parser)
     add_json_option(list_parser, "the list")
-    more = """
+    details = """
         What was charged to the account stays charged, and its entries stay in the ledger.
         """
-    what = "remove an analyst from the schema"
-    remove = add_command(subcommands, "remove", what, more, examples=("dpsql user remove hospital.yaml ana --force",))
+    summary = "remove an analyst from the schema"
+    remove = add_command(
+        subcommands, "remove", summary, details, examples=("dpsql user remove hospital.yaml ana --force",)
+    )
     add_schema_argument(remove)
     remove.add_argument("name", metavar="NAME", help="an analyst of the schema")
     remove.add_argument("--force", action="store_true", help="do not ask")
@@ -396,7 +404,7 @@ def subcommands_of(parser: argparse.ArgumentParser) -> dict[str, CommandParser] 
 
 
 def _add_repl(commands: Subcommands[CommandParser]) -> None:
-    more = """
+    details = """
         A prompt with completion, history and the price of what is typed; \\? there lists its commands. The word repl
         may be left out. Where the input is no terminal, its statements are asked one after the other, and the first
         error ends it.
@@ -405,7 +413,7 @@ def _add_repl(commands: Subcommands[CommandParser]) -> None:
         'dpsql hospital.yaml --user ana -c "SHOW TABLES"',
         'echo "SELECT sex, COUNT(*) FROM patients GROUP BY sex" | dpsql hospital.yaml --user ana --csv',
     )
-    parser = add_command(commands, "repl", "open a SQL prompt", more, examples=examples)
+    parser = add_command(commands, "repl", "open a SQL prompt", details, examples=examples)
     add_schema_argument(parser, server=True)
     add_user_option(parser)
     add_setting_options(parser)
@@ -429,16 +437,16 @@ def _add_query(commands: Subcommands[CommandParser]) -> None:
         'dpsql query hospital.yaml "SELECT ward, COUNT(*), AVG(cost) FROM visits GROUP BY ward" --user ana',
         'dpsql query hospital.yaml "SELECT COUNT(*) FROM visits WHERE ward = ?" -p surgery --user ana --json --errors',
     )
-    what = "run a statement and print the released rows"
-    parser = add_command(commands, "query", what, _STATEMENT_HELP, examples=examples)
+    summary = "run a statement and print the released rows"
+    parser = add_command(commands, "query", summary, _STATEMENT_HELP, examples=examples)
     _add_statement(parser)
     add_format_options(parser)
 
 
 def _add_explain(commands: Subcommands[CommandParser]) -> None:
     examples = ('dpsql explain hospital.yaml "SELECT COUNT(*) FROM visits" --user ana --epsilon 0.5',)
-    what = "tell what a statement would be charged and how good it would be; free"
-    parser = add_command(commands, "explain", what, _STATEMENT_HELP, examples=examples)
+    summary = "tell what a statement would be charged and how good it would be; free"
+    parser = add_command(commands, "explain", summary, _STATEMENT_HELP, examples=examples)
     _add_statement(parser)
     add_json_option(parser, "it")
 
@@ -455,8 +463,8 @@ def _add_statement(parser: CommandParser) -> None:
 
 
 def _add_verify(commands: Subcommands[CommandParser]) -> None:
-    what = "try the privacy claims on made-up neighboring databases"
-    more = """
+    summary = "try the privacy claims on made-up neighboring databases"
+    details = """
         Random statements are asked of two databases that differ in one privacy unit. Every release must stay within the
         sensitivity that its noise was computed from and be paid for, public groups must be the same, the engine must
         fail on neither, and the order of rows may not matter. Then the noise is audited: thousands of releases, and a
@@ -469,7 +477,7 @@ def _add_verify(commands: Subcommands[CommandParser]) -> None:
         "dpsql verify hospital.yaml --seconds 5 --no-statistics",
         "dpsql verify --trials 20 --no-statistics --report verify.json",
     )
-    parser = add_command(commands, "verify", what, more, examples=examples)
+    parser = add_command(commands, "verify", summary, details, examples=examples)
     parser.add_argument("schema", metavar="SCHEMA", nargs="?", help="the YAML schema; without it, random ones")
     parser.add_argument("--seconds", type=float, metavar="N", help="time for random statements; 60")
     parser.add_argument("--trials", type=int, metavar="N", help="end after so many statements")
@@ -483,21 +491,21 @@ def _add_verify(commands: Subcommands[CommandParser]) -> None:
 
 
 def _add_demo(commands: Subcommands[CommandParser]) -> None:
-    what = "make a small fictional hospital and ask it a few questions"
-    parser = add_command(commands, "demo", what, examples=("dpsql demo --keep another",))
+    summary = "make a small fictional hospital and ask it a few questions"
+    parser = add_command(commands, "demo", summary, examples=("dpsql demo --keep another",))
     parser.add_argument("--keep", metavar="DIR", help="make it in this new or empty folder, and leave it there")
 
 
 def _add_completion(commands: Subcommands[CommandParser]) -> None:
-    more = """
+    details = """
         Put one of these where your shell starts:
 
           bash   eval "$(dpsql completion bash)"                                         in ~/.bashrc
           zsh    eval "$(dpsql completion zsh)"                                          in ~/.zshrc, after compinit
           fish   dpsql completion fish > ~/.config/fish/completions/dpsql.fish           once
         """
-    what = "print a script that lets a shell complete commands, options and files"
-    parser = add_command(commands, "completion", what, more, examples=('eval "$(dpsql completion bash)"',))
+    summary = "print a script that lets a shell complete commands, options and files"
+    parser = add_command(commands, "completion", summary, details, examples=('eval "$(dpsql completion bash)"',))
     parser.add_argument("shell", metavar="SHELL", choices=SHELL_NAMES, help="bash, zsh or fish")
 
 
@@ -536,8 +544,8 @@ def is_schema(text: str) -> bool:
 
 def unknown_command_message(word: str, command_names: Sequence[str]) -> str:
     matches = difflib.get_close_matches(word, command_names, 1)
-    more = f'; did you mean "{matches[0]}"?' if matches else f"; there are {', '.join(command_names)}"
-    return f'there is no command "{word}"{more}'
+    details = f'; did you mean "{matches[0]}"?' if matches else f"; there are {', '.join(command_names)}"
+    return f'there is no command "{word}"{details}'
 
 
 def _check_subcommands(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:

@@ -40,15 +40,15 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def add_command(
-    commands: Subcommands[CommandParser], name: str, what: str, more: str = "", *, examples: Sequence[str] = ()
+    commands: Subcommands[CommandParser], name: str, summary: str, details: str = "", *, examples: Sequence[str] = ()
 ) -> CommandParser:
-    """A command with its help: one line in the list of commands, then `more`, then examples that run in the folder of
-    `dpsql demo --keep hospital`."""
+    """A command with its help: one line in the list of commands, then `details`, then examples that run in the
+    folder of `dpsql demo --keep hospital`."""
     example_lines = "\n".join(f"  {line}" for line in examples)
     parser = commands.add_parser(
         name,
-        help=what,
-        description=f"{what[0].upper()}{what[1:]}.\n{textwrap.dedent(more)}".rstrip(),
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.\n{textwrap.dedent(details)}".rstrip(),
         epilog=f"examples:\n{example_lines}" if examples else None,
     )
     parser.examples = tuple(examples)
@@ -64,12 +64,12 @@ def add_actions(parser: CommandParser) -> Subcommands[CommandParser]:
 def add_schema_argument(parser: CommandParser, *, server: bool = False) -> None:
     """`server`: what the command does can be asked of one too."""
     also = ", or a server: dpsql://ana@host:5433/clinic" if server else ""
-    what = f"the YAML schema, or dpsql:///path/schema.yaml?user=ana{also}"
-    parser.add_argument("schema", metavar="SCHEMA", help=what)
+    help_text = f"the YAML schema, or dpsql:///path/schema.yaml?user=ana{also}"
+    parser.add_argument("schema", metavar="SCHEMA", help=help_text)
 
 
-def add_json_option(parser: CommandParser, what: str) -> None:
-    parser.add_argument("--json", action="store_true", help=f"print {what} as JSON")
+def add_json_option(parser: CommandParser, subject: str) -> None:
+    parser.add_argument("--json", action="store_true", help=f"print {subject} as JSON")
 
 
 def add_user_option(parser: CommandParser) -> None:
@@ -77,8 +77,8 @@ def add_user_option(parser: CommandParser) -> None:
 
 
 def add_setting_options(parser: CommandParser) -> None:
-    what = "the most that a statement may lose, instead of the default"
-    parser.add_argument("--epsilon", metavar="E", type=parse_number, help=what)
+    help_text = "the most that a statement may lose, instead of the default"
+    parser.add_argument("--epsilon", metavar="E", type=parse_number, help=help_text)
     parser.add_argument(
         "--delta", metavar="D", type=parse_number, help="its delta; 0 asks for pure differential privacy"
     )

@@ -127,10 +127,10 @@ class Cursor:
 
     def fetchmany(self, size: int | None = None) -> list[Row]:
         """The next `size` rows, or `arraysize`; fewer where fewer are left."""
-        wanted = self.arraysize if size is None else size
-        if wanted < 0:
+        row_count = self.arraysize if size is None else size
+        if row_count < 0:
             raise InterfaceError("fetchmany takes a number of rows that is not negative")
-        return self._take_rows(wanted)
+        return self._take_rows(row_count)
 
     def fetchall(self) -> list[Row]:
         """All rows that are left."""

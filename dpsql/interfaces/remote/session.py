@@ -53,7 +53,7 @@ class RemoteSession:
         self._handle: StatementHandle | None = None
         self._collector = ReplyCollector()
         self._charged = NO_CHARGE
-        self._left: str | None = None
+        self._left_text: str | None = None
         self._cached: dict[str, Any] = {}
 
     # --- who and where -----------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ class RemoteSession:
                 collector = self._run_exchange(
                     lambda collector: run_statement(self._connection, sql, values, options, collector), handle
                 )
-                self._left = collector.metadata.left or self._left
+                self._left_text = collector.metadata.left or self._left_text
                 if sql.lstrip()[:6].lower().startswith(("create", "drop")):
                     self._cached.clear()  # there are other names now
                 return _build_answer(collector)
@@ -148,7 +148,7 @@ class RemoteSession:
 
     def left_text(self) -> str | None:
         """As the server told it with the last answer that had something to tell of it."""
-        return self._left
+        return self._left_text
 
     def tables(self) -> tuple[NamedTable, ...]:
         named_tables: tuple[NamedTable, ...] = self._query_cached(_TABLES_TYPE, "SHOW TABLES (FORMAT JSON)")

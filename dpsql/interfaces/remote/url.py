@@ -172,11 +172,11 @@ def _read_pgpass(address: ServerAddress, environment: Mapping[str, str]) -> str 
     except (OSError, UnicodeDecodeError):
         return None
     host = "localhost" if address.is_local else address.host
-    wanted = (host, str(address.port), address.database or address.user, address.user)
-    return next((password for line in lines if (password := match_pgpass_line(line, wanted)) is not None), None)
+    login_fields = (host, str(address.port), address.database or address.user, address.user)
+    return next((password for line in lines if (password := match_pgpass_line(line, login_fields)) is not None), None)
 
 
-def match_pgpass_line(line: str, wanted: tuple[str, ...]) -> str | None:
+def match_pgpass_line(line: str, login_fields: tuple[str, ...]) -> str | None:
     """
     >>> match_pgpass_line(r"*:5433:clinic:ana:a\\:b", ("host", "5433", "clinic", "ana"))
     'a:b'
@@ -186,7 +186,9 @@ def match_pgpass_line(line: str, wanted: tuple[str, ...]) -> str | None:
     if match is None:
         return None
     *fields, password = match.groups()
-    fits = all(field == "*" or _unescape_field(field) == value for field, value in zip(fields, wanted, strict=True))
+    fits = all(
+        field == "*" or _unescape_field(field) == value for field, value in zip(fields, login_fields, strict=True)
+    )
     return _unescape_field(password) if fits else None
 
 

@@ -100,7 +100,7 @@ class _DraftWriter:
         return "row" if self.unit is None else self.unit.name
 
     def can_reach_unit(self, table: IntrospectedTable) -> bool:
-        return self.unit is None or table.name == self.unit.table or table.name in self.unit.ways
+        return self.unit is None or table.name == self.unit.table or table.name in self.unit.links_to_unit
 
     def write_lines(self) -> list[str]:
         ordered = sorted(
@@ -115,8 +115,8 @@ class _DraftWriter:
     def _distance_to_unit(self, table: IntrospectedTable) -> int:
         """The number of foreign keys to follow to the unit."""
         steps, name = 0, table.name
-        while self.unit is not None and name in self.unit.ways and steps < len(self.sources.tables):
-            steps, name = steps + 1, self.unit.ways[name].target
+        while self.unit is not None and name in self.unit.links_to_unit and steps < len(self.sources.tables):
+            steps, name = steps + 1, self.unit.links_to_unit[name].target
         return steps
 
     def _add_decision(self, where: str, what: str) -> str:
@@ -253,10 +253,12 @@ class _DraftWriter:
         if table.name == self.unit.table:
             lines = [f"unit: {format_scalar(self.unit.column)}"]
         else:
-            way = self.unit.ways[table.name]
-            lines = [f"unit: {{{format_scalar(way.column)}: {format_scalar(f'{way.target}.{way.key}')}}}"]
-            if not way.declared:
-                lines[0] += f"  # {self._add_decision(f'tables.{table.name}.unit', _GUESS_QUESTION.format(way.column))}"
+            link = self.unit.links_to_unit[table.name]
+            lines = [f"unit: {{{format_scalar(link.column)}: {format_scalar(f'{link.target}.{link.key}')}}}"]
+            if not link.declared:
+                lines[0] += (
+                    f"  # {self._add_decision(f'tables.{table.name}.unit', _GUESS_QUESTION.format(link.column))}"
+                )
         others = second_unit_columns(self.unit, self.sources.tables, table.name)
         if others:
             what = f"{', '.join(others)} may name a second person, whom rows of this table do not protect"
@@ -265,24 +267,28 @@ class _DraftWriter:
 
     def _referenced_columns(self, table: IntrospectedTable) -> set[str]:
         """Columns that others' ways arrive at."""
-        ways = self.unit.ways.values() if self.unit else ()
-        return {way.key for way in ways if way.target == table.name}
+        links_to_unit = self.unit.links_to_unit.values() if self.unit else ()
+        return {link.key for link in links_to_unit if link.target == table.name}
 
     def _id_columns(self, table: IntrospectedTable) -> set[str]:
         if self.unit is None:
             return set()
-        own_columns = {self.unit.column} if table.name == self.unit.table else {self.unit.ways[table.name].column}
+        own_columns = (
+            {self.unit.column} if table.name == self.unit.table else {self.unit.links_to_unit[table.name].column}
+        )
         return own_columns | self._referenced_columns(table)
 
     def _write_unique(self, table: IntrospectedTable) -> str | None:
         keys = [key for key in table.unique if all(_has_type(table, name) for name in key)]
         declared = {key[0] for key in keys if len(key) == 1}
         key = key_column_of(table)
-        wanted = self._referenced_columns(table)
+        unique_columns = self._referenced_columns(table)
         if self.unit is not None and table.name == self.unit.table:
-            wanted.discard(self.unit.column)  # a reference to the unit itself needs no unique key
-            wanted |= {self.unit.column} & ({key[0]} if key else set())  # in the table of its own, it saves noise
-        guessed = sorted(wanted - declared)
+            unique_columns.discard(self.unit.column)  # a reference to the unit itself needs no unique key
+            unique_columns |= {self.unit.column} & (
+                {key[0]} if key else set()
+            )  # in the table of its own, it saves noise
+        guessed = sorted(unique_columns - declared)
         items = [format_scalar(key[0]) if len(key) == 1 else f"[{', '.join(map(format_scalar, key))}]" for key in keys]
         items += [format_scalar(name) for name in guessed]
         if not items:

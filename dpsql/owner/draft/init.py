@@ -100,7 +100,7 @@ def _unit_id_column(unit: UnitCandidate | None, table: IntrospectedTable) -> str
     """The column of the table that leads to the unit, if there is one."""
     if unit is None or table.name == unit.table:
         return None if unit is None else unit.column
-    return unit.ways[table.name].column if table.name in unit.ways else None
+    return unit.links_to_unit[table.name].column if table.name in unit.links_to_unit else None
 
 
 def _propose_column(

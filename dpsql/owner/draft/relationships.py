@@ -54,11 +54,11 @@ class KeyLink:
 
 @dataclass(frozen=True)
 class UnitCandidate:
-    """A column that could be the privacy unit; `ways` lead each table that reaches it a step nearer."""
+    """A column that could be the privacy unit; `links_to_unit` lead each table that reaches it a step nearer."""
 
     table: str
     column: str
-    ways: Mapping[str, KeyLink]
+    links_to_unit: Mapping[str, KeyLink]
     why: str
 
     @property
@@ -219,8 +219,8 @@ def make_candidate(
             more for home, first, more in _ids_without_table(tables, all_links) if (home, first) == (table, column)
         ]
         links = (*all_links, *(link for more in homeless for link in more), *_links_by_same_name(tables, table, column))
-    ways = find_unit_paths(tables, table, column, links)
-    return UnitCandidate(table, column, ways, _explain_candidate(tables, table, column, ways))
+    links_to_unit = find_unit_paths(tables, table, column, links)
+    return UnitCandidate(table, column, links_to_unit, _explain_candidate(tables, table, column, links_to_unit))
 
 
 def _links_by_same_name(tables: Sequence[IntrospectedTable], table: str, column: str) -> Iterator[KeyLink]:
@@ -241,20 +241,20 @@ def find_unit_paths(
     tables: Sequence[IntrospectedTable], table: str, column: str, links: Sequence[KeyLink]
 ) -> dict[str, KeyLink]:
     """The step that each table takes to the unit, along the fewest steps; declared keys before guessed ones."""
-    ways: dict[str, KeyLink] = {}
+    links_to_unit: dict[str, KeyLink] = {}
     nearer = {(table, column)}
     while nearer:
         step = [
             link
             for link in sorted(links, key=lambda link: not link.declared)
-            if (link.target, link.key) in nearer and link.table != table and link.table not in ways
+            if (link.target, link.key) in nearer and link.table != table and link.table not in links_to_unit
         ]
         fresh: dict[str, KeyLink] = {}
         for link in step:
             fresh.setdefault(link.table, link)
-        ways |= fresh
+        links_to_unit |= fresh
         nearer = {(reached.name, key) for reached in tables if reached.name in fresh for key in _key_columns(reached)}
-    return ways
+    return links_to_unit
 
 
 def _key_columns(table: IntrospectedTable) -> set[str]:
@@ -266,8 +266,8 @@ def _key_columns(table: IntrospectedTable) -> set[str]:
 def second_unit_columns(unit: UnitCandidate, tables: Sequence[IntrospectedTable], table: str) -> tuple[str, ...]:
     """Other columns of the table that name a unit: whom they name is not protected by its rows."""
     own_table = next(item for item in tables if item.name == table)
-    way = unit.ways.get(table)
-    own_column = unit.column if table == unit.table else way.column if way else None
+    link = unit.links_to_unit.get(table)
+    own_column = unit.column if table == unit.table else link.column if link else None
     links = (*find_links(tables), *_declared_links((own_table,), within=True))
     to_unit = [link for link in links if (link.table, link.target, link.key) == (table, unit.table, unit.column)]
     linked = [link.column for link in to_unit]
@@ -313,18 +313,18 @@ def _rank_candidate(tables: Sequence[IntrospectedTable], unit: UnitCandidate) ->
         _name_rank(split_words(unit.column)),
         _name_rank(_entity_of_table(table)) if key and key[0] == unit.column else 3,
     )
-    return level, -len(unit.ways), 0 if key and key[0] == unit.column else 1
+    return level, -len(unit.links_to_unit), 0 if key and key[0] == unit.column else 1
 
 
 def _explain_candidate(
-    tables: Sequence[IntrospectedTable], table: str, column: str, ways: Mapping[str, KeyLink]
+    tables: Sequence[IntrospectedTable], table: str, column: str, links_to_unit: Mapping[str, KeyLink]
 ) -> str:
     unit_table = next(unit_table for unit_table in tables if unit_table.name == table)
     key = key_column_of(unit_table)
     reasons = []
     if key is not None and key[0] == column:
         reasons.append("a key of its table" if key[1] else "the key of its table by its name")
-    reached = len(ways)
+    reached = len(links_to_unit)
     reasons.append(f"{reached} other table{'' if reached == 1 else 's'} lead{'s' if reached == 1 else ''} to it")
     if _name_rank((*split_words(column), *_entity_of_table(unit_table))) == 0:
         reasons.append("it names people")

@@ -244,13 +244,13 @@ def owned_rows_sql(schema: Schema, table: Table, relations: Mapping[str, Source]
     for hop in _joined_hops(schema, table):
         target = schema.table(hop.table)
         assert target is not None and isinstance(target.unit, OwnUnit | ForeignUnit)
-        there = (
+        referenced_sql = (
             f"SELECT {_id_sql(target, hop.key)} AS arrived, {_id_sql(target, target.unit.column)} AS nearer"
             f" FROM {render_source(relations[target.name])}"
         )
         sql = (
             f"SELECT nearer AS uid, here.* EXCLUDE (uid) FROM ({sql}) here"
-            f" LEFT JOIN ({there}) there ON here.uid = there.arrived"
+            f" LEFT JOIN ({referenced_sql}) there ON here.uid = there.arrived"
         )
     return sql
 
@@ -297,9 +297,12 @@ def count_orphans(ask: RunQuery, schema: Schema, table: Table, relations: Mappin
     assert isinstance(hop, ForeignUnit)
     target = schema.table(hop.table)
     assert target is not None
-    here = f"SELECT {_id_sql(table, hop.column)} AS k FROM {render_source(relations[table.name])}"
-    there = f"SELECT {_id_sql(target, hop.key)} AS k FROM {render_source(relations[target.name])}"
-    ((count,),) = ask(f"SELECT count(*) FROM ({here}) here ANTI JOIN ({there}) there USING (k) WHERE k IS NOT NULL")
+    referencing_sql = f"SELECT {_id_sql(table, hop.column)} AS k FROM {render_source(relations[table.name])}"
+    referenced_sql = f"SELECT {_id_sql(target, hop.key)} AS k FROM {render_source(relations[target.name])}"
+    ((count,),) = ask(
+        f"SELECT count(*) FROM ({referencing_sql}) here ANTI JOIN ({referenced_sql}) there USING (k)"
+        " WHERE k IS NOT NULL"
+    )
     return _to_integer(count)
 
 

@@ -39,7 +39,7 @@ def test_a_thing_is_the_last_that_is_taken_for_a_unit() -> None:
         table("readings", "reading_id", "sample_id", "ward_id"),
     ]
     found = find_candidates(tables)
-    assert [(one.name, len(one.ways)) for one in found] == [
+    assert [(one.name, len(one.links_to_unit)) for one in found] == [
         ("samples.sample_id", 1), ("readings.reading_id", 0), ("wards.ward_id", 2),
     ]  # fmt: skip
 
@@ -65,7 +65,7 @@ def test_who_is_named_beside_the_unit_in_its_own_table_is_a_second_person() -> N
     declared = [table("employees", "employee_id", "boss", references=(boss,))]
     for tables, second in ((by_name, "manager_employee_id"), (declared, "boss")):
         unit = find_candidates(tables)[0]
-        assert unit.name == "employees.employee_id" and not unit.ways
+        assert unit.name == "employees.employee_id" and not unit.links_to_unit
         assert second_unit_columns(unit, tables, "employees") == (second,)
 
 

@@ -21,8 +21,8 @@ def table(name, *columns, unique=(), references=(), type_=BIGINT):
     )
 
 
-def ways(one):
-    return {name: f"{link.column} -> {link.target}.{link.key}" for name, link in one.ways.items()}
+def links_to_unit(one):
+    return {name: f"{link.column} -> {link.target}.{link.key}" for name, link in one.links_to_unit.items()}
 
 
 HOSPITAL = [
@@ -37,18 +37,18 @@ HOSPITAL = [
 def test_people_come_before_places_and_ways_go_over_two_steps():
     first, *others = find_candidates(HOSPITAL)
     assert first.name == "patients.patient_id"
-    assert ways(first) == {
+    assert links_to_unit(first) == {
         "visits": "patient_id -> patients.patient_id",
         "lab_tests": "visit_id -> visits.visit_id",
     }
-    assert "wards.ward_id" in {one.name for one in others} and "holidays" not in first.ways
+    assert "wards.ward_id" in {one.name for one in others} and "holidays" not in first.links_to_unit
 
 
 def test_a_place_that_all_tables_lead_to_is_not_whom_we_protect():
     """Wards are reached by more tables than patients are."""
     wards = make_candidate(HOSPITAL, "wards", "ward_id")
     patients = make_candidate(HOSPITAL, "patients", "patient_id")
-    assert len(wards.ways) > len(patients.ways)
+    assert len(wards.links_to_unit) > len(patients.links_to_unit)
 
 
 @pytest.mark.parametrize(
@@ -58,12 +58,12 @@ def test_a_place_that_all_tables_lead_to_is_not_whom_we_protect():
 def test_spellings_of_one_key(name, columns):
     subject = "personId" if name == "people" else "UserID"
     (found, *_) = find_candidates([table(name, *columns), table("logins", subject)])
-    assert found.table == name and set(found.ways) == {"logins"}
+    assert found.table == name and set(found.links_to_unit) == {"logins"}
 
 
 def test_an_id_without_a_table_of_its_own_has_a_home_in_one_of_its_tables():
     first = find_candidates([table("events", "user_id"), table("logins", "user_id"), table("days", ("day", TEXT))])[0]
-    assert first.name == "events.user_id" and ways(first) == {"logins": "user_id -> events.user_id"}
+    assert first.name == "events.user_id" and links_to_unit(first) == {"logins": "user_id -> events.user_id"}
 
 
 def test_declared_keys_come_before_names():
@@ -72,19 +72,19 @@ def test_declared_keys_come_before_names():
         table("cases", "nr", "about", "person_id", unique=["nr"], references=["about -> persons.nr"]),
     ]
     first = find_candidates(tables)[0]
-    assert first.name == "persons.nr" and ways(first) == {"cases": "about -> persons.nr"}
-    assert first.ways["cases"].declared
+    assert first.name == "persons.nr" and links_to_unit(first) == {"cases": "about -> persons.nr"}
+    assert first.links_to_unit["cases"].declared
     assert second_unit_columns(first, tables, "cases") == ("person_id",)
 
 
 def test_types_that_differ_are_no_way():
     tables = [table("users", "user_id"), table("logins", ("user_id", TEXT))]
-    assert ways(find_candidates(tables)[0]) == {}
+    assert links_to_unit(find_candidates(tables)[0]) == {}
     declared = [
         table("users", "user_id", unique=["user_id"]),
         table("logins", ("user_id", INTEGER), references=["user_id -> users.user_id"]),
     ]
-    assert ways(find_candidates(declared)[0]) == {}
+    assert links_to_unit(find_candidates(declared)[0]) == {}
 
 
 def test_floats_are_no_ids():
@@ -94,7 +94,7 @@ def test_floats_are_no_ids():
 def test_a_second_person_is_seen():
     tables = [table("users", "id"), table("payments", "id", "sender_user_id", "receiver_user_id")]
     users = find_candidates(tables)[0]
-    assert ways(users) == {"payments": "sender_user_id -> users.id"}
+    assert links_to_unit(users) == {"payments": "sender_user_id -> users.id"}
     assert second_unit_columns(users, tables, "payments") == ("receiver_user_id",)
 
 
@@ -104,14 +104,14 @@ def test_a_way_arrives_at_any_unique_key():
         table("orders", "order_id", "code", "user_id", unique=["order_id", "code"]),
         table("parcels", "order_code", references=["order_code -> orders.code"]),
     ]
-    assert ways(find_candidates(tables)[0])["parcels"] == "order_code -> orders.code"
+    assert links_to_unit(find_candidates(tables)[0])["parcels"] == "order_code -> orders.code"
 
 
 def test_a_named_unit_is_reached_by_its_name():
     """No word of it says that it is an id."""
     tables = [table("a", ("tag", TEXT)), table("b", ("tag", TEXT)), table("c", ("tag", BIGINT))]
     assert find_candidates(tables) == ()
-    assert ways(make_candidate(tables, "a", "tag")) == {"b": "tag -> a.tag"}
+    assert links_to_unit(make_candidate(tables, "a", "tag")) == {"b": "tag -> a.tag"}
 
 
 def test_a_key_is_a_constraint_or_else_a_name():
@@ -125,4 +125,4 @@ def test_circles_of_references_end():
         table("users", "user_id", "team_id", unique=["user_id"], references=["team_id -> teams.team_id"]),
         table("teams", "team_id", "user_id", unique=["team_id"], references=["user_id -> users.user_id"]),
     ]
-    assert ways(find_candidates(tables)[0]) == {"teams": "user_id -> users.user_id"}
+    assert links_to_unit(find_candidates(tables)[0]) == {"teams": "user_id -> users.user_id"}
