@@ -31,7 +31,7 @@ from dpsql.compiler.calibrate.calibrate import (
     split_loss,
 )
 from dpsql.compiler.calibrate.local_sensitivity import comparison_notices, few_blocks_notices
-from dpsql.compiler.catalog.identity import Identity
+from dpsql.compiler.catalog.variables import Identity
 from dpsql.compiler.compiled import (
     Compiled,
     CountedValues,

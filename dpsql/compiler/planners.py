@@ -20,7 +20,7 @@ from dpsql.compiler.analysis.canonical import canonicalize
 from dpsql.compiler.analysis.sensitivity import neighboring_of
 from dpsql.compiler.calibrate.calibrate import CalibratedPlan, NoiseKind, calibrate_response
 from dpsql.compiler.calibrate.local_sensitivity import apply_median_setting
-from dpsql.compiler.catalog.identity import Identity
+from dpsql.compiler.catalog.variables import Identity
 from dpsql.compiler.compiled import (
     CountedValues,
     MeasureSource,

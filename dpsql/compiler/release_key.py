@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from dpsql.compiler.analysis.canonical import canonical_plan_text
-from dpsql.compiler.catalog.identity import Identity
+from dpsql.compiler.catalog.variables import Identity
 from dpsql.compiler.compiled import TableStep
 from dpsql.compiler.plan.aggregate import Aggregate
 from dpsql.compiler.plan.relations import PublicTable, Table

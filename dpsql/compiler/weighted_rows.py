@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from dpsql.compiler.analysis.canonical import canonical_plan_text, canonicalize
 from dpsql.compiler.analysis.sensitivity import derive_unit_mass, neighboring_of
 from dpsql.compiler.calibrate.calibrate import LossNeed, LossShare, calibrate_study, split_loss
-from dpsql.compiler.catalog.identity import Identity
+from dpsql.compiler.catalog.variables import Identity
 from dpsql.compiler.compiled import Compiled, ReleaseStep
 from dpsql.compiler.parse.parameters import Parameter
 from dpsql.compiler.parse.parser import parse_query

@@ -14,6 +14,7 @@ from dpsql.errors import IntegrityError
 from dpsql.ledger import hash_chain, release_store
 from dpsql.ledger.backend import Row, Transaction, fetch_one
 from dpsql.ledger.base import Binding, Charge, EntryKind, Ledger, LedgerEntry, LedgerFinding, Receipt
+from dpsql.ledger.hash_chain import decode_loss
 from dpsql.ledger.loss_checker.checker import (
     UnreadableRecord,
     covers_loss,
@@ -21,7 +22,6 @@ from dpsql.ledger.loss_checker.checker import (
     neighbor_relations,
     recompute_loss,
 )
-from dpsql.ledger.loss_codec import decode_loss
 from dpsql.privacy.filters import NO_COST, NO_CUMULATIVE_LOSS, Cost, add_cost, cost_of, is_within_limits
 from dpsql.privacy.loss import sum_losses
 

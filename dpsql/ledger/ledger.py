@@ -17,7 +17,7 @@ from functools import cached_property
 from itertools import islice
 
 from dpsql.errors import AccountSuspended, BudgetExceeded, IntegrityError, InternalError
-from dpsql.ledger import hash_chain, leases, release_store
+from dpsql.ledger import hash_chain, release_store
 from dpsql.ledger.audit import verify_chains
 from dpsql.ledger.backend import LedgerDatabase, Transaction, fetch_one
 from dpsql.ledger.base import (
@@ -50,8 +50,8 @@ from dpsql.ledger.budget import (
     shared_budget_error,
 )
 from dpsql.ledger.entries import EntryWriter
+from dpsql.ledger.hash_chain import decode_loss
 from dpsql.ledger.interactive_answers import ANSWER_PREFIX, InteractiveAnswers
-from dpsql.ledger.loss_codec import decode_loss
 from dpsql.ledger.named_objects import SqlObjectStore
 from dpsql.ledger.release_store import CandidateRelease, HiddenReleases
 from dpsql.privacy.filters import admit_charge, cost_of
@@ -319,7 +319,7 @@ class SqlLedger(InteractiveAnswers):
         """
         with self._read_transaction() as db:
             self._require_account_active(db, account, now)
-            matched = match_releases(db, account.name, requests, leases.find_hidden_releases(db, self.grid))
+            matched = match_releases(db, account.name, requests, release_store.find_hidden_releases(db, self.grid))
             if matched is None or not all(release.stored for release in matched.values()):
                 return None
             return tuple(self._build_entitlement(db, account, matched[index], False) for index in range(len(requests)))
@@ -344,7 +344,7 @@ class SqlLedger(InteractiveAnswers):
         bills: dict[str, list[Charge]] = {payer.name: [] for payer in payers}
         releases: dict[int, release_store.CandidateRelease] = {}
         charged: dict[int, bool] = {}
-        hidden = leases.find_hidden_releases(db, self.grid)
+        hidden = release_store.find_hidden_releases(db, self.grid)
         matched = match_releases(db, account.name, requests, hidden) or {}
         for index in matching_order(requests):
             request = with_filled_plan(
@@ -429,7 +429,7 @@ class SqlLedger(InteractiveAnswers):
         quotes: dict[int, ReleaseQuote] = {}
         releases: dict[int, release_store.CandidateRelease] = {}
         with self._read_transaction() as db:
-            hidden = leases.find_hidden_releases(db, self.grid)
+            hidden = release_store.find_hidden_releases(db, self.grid)
             matched = match_releases(db, account.name, requests, hidden) or {}
             for index in matching_order(requests):
                 own = matched.get(index)
@@ -448,7 +448,7 @@ class SqlLedger(InteractiveAnswers):
         with self._read_transaction() as db:
             return (
                 release_store.list_own_stored(
-                    db, account.name, rows, version, leases.find_hidden_releases(db, self.grid)
+                    db, account.name, rows, version, release_store.find_hidden_releases(db, self.grid)
                 )
                 if rows
                 else ()
@@ -467,23 +467,23 @@ class SqlLedger(InteractiveAnswers):
             return release_store.read_body(db, release)
 
     def begin_run(self, release: int, holder: str, seconds: float) -> RunLease:
-        """Let `holder` run the release for so long, unless it is run or stored: the run that now holds (`leases`)."""
+        """Let `holder` run the release for so long, unless it is run or stored: the run that now holds."""
         with self._write_transaction() as db:
-            return leases.begin_lease(db, release, holder, seconds)
+            return release_store.begin_lease(db, release, holder, seconds)
 
     def find_run(self, release: int) -> RunLease | None:
         with self._read_transaction() as db:
-            return leases.read_lease(db, release)
+            return release_store.read_lease(db, release)
 
     def renew_run(self, release: int, holder: str, seconds: float) -> None:
         """The run goes on: let it have so much more time from now."""
         with self._write_transaction() as db:
-            leases.renew_lease(db, release, holder, seconds)
+            release_store.renew_lease(db, release, holder, seconds)
 
     def end_run(self, release: int, holder: str) -> None:
         """The run has ended, and nothing was stored."""
         with self._write_transaction() as db:
-            leases.end_lease(db, release, holder)
+            release_store.end_lease(db, release, holder)
 
     def store_body(self, release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes:
         """Store a release's body unless it has one; the body to deliver, read back after the commit.
@@ -494,7 +494,7 @@ class SqlLedger(InteractiveAnswers):
         """
         with self._write_transaction() as db:
             release_store.store_body(db, release, body, errors)
-            leases.end_lease(db, release)
+            release_store.end_lease(db, release)
         with self._read_transaction() as db:
             return release_store.read_stored_body(db, release)
 

@@ -18,10 +18,9 @@ from typing import Any
 
 import psycopg
 
-from dpsql.compiler.catalog.identity import Identity
 from dpsql.compiler.catalog.objects import objects_of
 from dpsql.compiler.catalog.query import read_catalog_query
-from dpsql.compiler.catalog.variables import Variables
+from dpsql.compiler.catalog.variables import Identity, Variables
 from dpsql.errors import Error
 from dpsql.schema.domain import Domain
 from dpsql.schema.load import load_schema

@@ -23,10 +23,9 @@ from dpsql.compiler.catalog.builtin import (
     load_rows,
     parse_array_text,
 )
-from dpsql.compiler.catalog.identity import Identity
 from dpsql.compiler.catalog.objects import OWNER_NAME, OWNER_OID, USER_OID
 from dpsql.compiler.catalog.pg_catalog import RowValues, pg_proc_rows
-from dpsql.compiler.catalog.variables import Variables, is_variable
+from dpsql.compiler.catalog.variables import Identity, Variables, is_variable
 from dpsql.schema.model import Schema
 from dpsql.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, REAL, SMALLINT, TEXT, TIMESTAMPTZ, Type
 

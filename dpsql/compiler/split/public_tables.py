@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from dpsql.compiler.bind.outputs import Output
 from dpsql.compiler.bind.sources import check_qualifier, require_table
-from dpsql.compiler.catalog.identity import Identity
 from dpsql.compiler.catalog.tables import catalog_schema_of, catalog_table_names, find_catalog_table
+from dpsql.compiler.catalog.variables import Identity
 from dpsql.compiler.parse.dialect import span_of
 from dpsql.compiler.plan.relations import Field
 from dpsql.compiler.split.blocks import Block, Ownership, PublicRead, SplitState

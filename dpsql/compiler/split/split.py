@@ -20,8 +20,8 @@ from dpsql.compiler.bind.correlation import DecorrelatedSelect, decorrelate, loo
 from dpsql.compiler.bind.outputs import name_outputs
 from dpsql.compiler.bind.sources import require_table, strip_database
 from dpsql.compiler.bind.windows import rewrite_distinct_on
-from dpsql.compiler.catalog.identity import Identity
 from dpsql.compiler.catalog.tables import catalog_schema_of
+from dpsql.compiler.catalog.variables import Identity
 from dpsql.compiler.parse.dialect import refuse_other_args, span_of
 from dpsql.compiler.parse.parser import is_join_tree, join_leaves, parse_query
 from dpsql.compiler.postprocess.allowed_functions import check_allowed_function, check_allowed_source

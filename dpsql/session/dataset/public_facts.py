@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpsql.compiler.plan.relations import ScanColumn
-from dpsql.compiler.render.literals import quote_identifier
+from dpsql.compiler.render.expressions import quote_identifier
 from dpsql.compiler.render.relations import render_rows
 from dpsql.compiler.rewrite.scan_tables import make_public_scan
 from dpsql.errors import InternalError

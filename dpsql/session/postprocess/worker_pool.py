@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from dpsql import errors
-from dpsql.base.cancellation import current_account
+from dpsql.base.cancellation import current_account, stop_on_cancel
 from dpsql.base.memory_quota import RESULT_QUOTA
-from dpsql.engines.interrupt import stop_on_cancel
 from dpsql.errors import Error, LimitExceeded, OperationalError
 from dpsql.privacy.exact import Row
 from dpsql.schema.model import Schema

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from dpsql.compiler.catalog.builtin import CatalogTable
-from dpsql.compiler.catalog.identity import Identity
 from dpsql.compiler.catalog.objects import PUBLIC_OID
 from dpsql.compiler.catalog.tables import all_catalog_tables, find_catalog_table, is_catalog_schema
+from dpsql.compiler.catalog.variables import Identity
 from dpsql.schema.model import Resolved
 from dpsql.types import INTEGER, TEXT
 
