@@ -43,6 +43,7 @@ from dpsql.compiler.compiled import (
     SelectedBins,
     TableStep,
 )
+from dpsql.compiler.parse.dialect import find_calls
 from dpsql.compiler.parse.parameters import Parameter, is_null_parameter
 from dpsql.compiler.parse.parser import Tokenizer, parse_query_with_options
 from dpsql.compiler.parse.syntax_errors import refuse_null_comparisons
@@ -56,7 +57,7 @@ from dpsql.compiler.reuse.describe import describe_release
 from dpsql.compiler.rewrite.scan_tables import scan_public_table
 from dpsql.compiler.settings import Settings, apply_options, apply_release_epsilons
 from dpsql.compiler.split.blocks import PublicRead
-from dpsql.compiler.split.predict import expand_predictions
+from dpsql.compiler.split.predict import MODEL_FUNCTIONS, expand_predictions
 from dpsql.compiler.split.release_block import ErrorBar
 from dpsql.compiler.split.row_queries import PREVIEW_NOTICE
 from dpsql.compiler.split.split import ANONYMOUS, SplitQuery, split_query
@@ -101,7 +102,9 @@ def compile_query(
         if not any(map(is_null_parameter, parameters)):  # a program may well pass NULL
             refuse_null_comparisons(parsed.query)
         settings = apply_options(settings, resolved.schema, parsed.options)
-        query = expand_predictions(parsed.query, resolved.schema)
+        query = parsed.query
+        if find_calls(query, *MODEL_FUNCTIONS):
+            query = expand_predictions(query, resolved.schema)
         parts = split_query(query, resolved.schema, now, identity, settings.ranges)
         return _Compiler(resolved, settings, identity, aims).compile(sql, parts)
     except Error as error:

@@ -57,7 +57,7 @@ from dpsql.compiler.plan.steps import Hole, Shape
 from dpsql.compiler.postprocess.postgres_semantics import render_postprocessing, tables_read_by
 from dpsql.compiler.release_key import hash_plan, list_declarations, source_identities
 from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
-from dpsql.compiler.rewrite.debias import debias, debias_counts, recorded_notices
+from dpsql.compiler.rewrite.debias import debias, recorded_notices
 from dpsql.compiler.rewrite.limit_joins import limit_conditions
 from dpsql.compiler.rewrite.pipeline import rewrite_bins, rewrite_plan, rewrite_posterior
 from dpsql.compiler.rewrite.release_plan import BinSelection, RewrittenPlan, RuleContext
@@ -129,8 +129,25 @@ class StatementDraft:
         self.steps.append(step)
         return len(self.steps) - 1
 
+    def snap_times(self, aggregate: Aggregate) -> Aggregate:
+        if not self.resolved.schema.has_snapped_times:
+            return aggregate
+        snapped = snap_times(aggregate, self.resolved.schema)
+        self.notices.extend(snapped.notices)
+        return snapped.aggregate
+
+    def debias(self, aggregate: Aggregate, rewritten: RewrittenPlan) -> tuple[Recipe, ...]:
+        """The recipe of each measure, debiased where it counts randomized answers."""
+        if not self.resolved.schema.has_randomized_answers:
+            return rewritten.recipes
+        debiased = debias(aggregate, rewritten, self.resolved.schema)
+        self.notices.extend(debiased.notices)
+        return debiased.recipes
+
     def note_recorded(self, aggregate: Aggregate) -> None:
-        self.notices.extend(recorded_notices(aggregate, self.resolved.schema))
+        """What must be said of randomized answers where nothing is debiased."""
+        if self.resolved.schema.has_randomized_answers:
+            self.notices.extend(recorded_notices(aggregate, self.resolved.schema))
 
     def hash_plan(self, aggregate: Aggregate, holes: tuple[Hole, ...], sources: str) -> str:
         declared = list_declarations(aggregate, self.resolved, self.settings)
@@ -161,9 +178,7 @@ def plan_release(release: BoundRelease, statement: StatementDraft) -> TableStep:
     """Adds the steps of a release: one for groups and linear measures, one each for quantiles and counts of values."""
     if release.epsilon is not None:
         return plan_response(release, release.epsilon, statement)
-    snapped = snap_times(canonicalize(release.aggregate), statement.resolved.schema)
-    aggregate = canonicalize(snapped.aggregate)
-    statement.notices.extend(snapped.notices)
+    aggregate = canonicalize(statement.snap_times(canonicalize(release.aggregate)))
     limit_conditions(aggregate)
     holes = tuple(_render_parameter(hole) for hole in release.holes)
     after = _steps_read(release.holes, statement.tables)
@@ -228,9 +243,7 @@ def plan_linear(name: str, aggregate: Aggregate, ungrouped: PublicGroups, statem
     if aggregate.keys or linear or not aggregate.measures:
         plan_hash = statement.hash_plan(main, ungrouped.holes, ungrouped.sources)
         index = statement.add_step(StepDraft(name, plan_hash, main, rewritten, None, ungrouped.holes, ungrouped.after))
-    debiased = debias(main, rewritten, statement.resolved.schema)
-    statement.notices.extend(debiased.notices)
-    return _MainStep(index, rewritten.gather, _linear_sources(index, debiased.recipes))
+    return _MainStep(index, rewritten.gather, _linear_sources(index, statement.debias(main, rewritten)))
 
 
 def _linear_sources(index: int | None, recipes: tuple[Recipe, ...]) -> Iterator[MeasureSource]:
@@ -280,9 +293,12 @@ def plan_counted(name: str, measure: Frequent | SharesPosterior, draft: _Release
     plan_hash = statement.hash_plan(counts, holes, draft.ungrouped.sources)
     if plan_hash not in draft.counted:
         draft.counted[plan_hash] = statement.add_step(StepDraft(name, plan_hash, counts, rewritten, None, holes, after))
-    debiased = debias_counts(counts, measure, rewritten, statement.resolved.schema)
-    statement.notices.extend(debiased.notices)
-    return MeasureSource(draft.counted[plan_hash], CountedValues(measure, debiased.recipes[0]))
+    if isinstance(measure, SharesPosterior):  # of what was recorded: it knows the release's noise only
+        statement.note_recorded(counts)
+        (recipe,) = rewritten.recipes
+    else:
+        (recipe,) = statement.debias(counts, rewritten)
+    return MeasureSource(draft.counted[plan_hash], CountedValues(measure, recipe))
 
 
 # --- ranked, and posteriors ------------------------------------------------------------------------------------------

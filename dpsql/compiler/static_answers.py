@@ -60,7 +60,9 @@ def dummy_tables(parts: SplitQuery, schema: Schema) -> list[TableStep]:
 def _find_static_groups(release: BoundRelease, resolved: Resolved, policy: ContributionPolicy) -> StaticStep:
     if release.aggregate.measures:
         return None
-    aggregate = snap_times(canonicalize(release.aggregate), resolved.schema).aggregate
+    aggregate = canonicalize(release.aggregate)
+    if resolved.schema.has_snapped_times:
+        aggregate = snap_times(aggregate, resolved.schema).aggregate
     gather = rewrite_plan(canonicalize(aggregate), RuleContext(resolved, policy)).gather
     groups = list_declared_groups(gather)
     if groups is not None:

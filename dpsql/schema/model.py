@@ -423,6 +423,19 @@ class Schema:
         """All that analysts may name in FROM."""
         return (*self.tables, *self.views)
 
+    @property
+    def has_previews(self) -> bool:
+        return any(table.preview for table in self.tables)
+
+    @property
+    def has_snapped_times(self) -> bool:
+        """Whether times that are compared with some column are rounded."""
+        return any(column.snap for table in self.tables for column in table.columns)
+
+    @property
+    def has_randomized_answers(self) -> bool:
+        return any(column.randomized for table in self.tables for column in table.columns)
+
     def view(self, name: str) -> View | None:
         return next((view for view in self.views if view.name.lower() == name.lower()), None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import combinations, product
 
@@ -22,10 +22,10 @@ from dpsql.compiler.bind.outputs import (
     output_name,
     rewrite_integer_division,
 )
-from dpsql.compiler.bind.posteriors import expand_posteriors
+from dpsql.compiler.bind.posteriors import ALL_PARTS_FUNCTIONS, expand_posteriors
 from dpsql.compiler.bind.scope import BoundColumn, ColumnNamer, Scope, expand_plain_star
 from dpsql.compiler.bind.unit_aggregates import bind_unit_measure
-from dpsql.compiler.parse.dialect import refuse_other_args, span_of, sql_name_of
+from dpsql.compiler.parse.dialect import find_calls, refuse_other_args, span_of, sql_name_of
 from dpsql.compiler.parse.googlesql import PER_GROUP
 from dpsql.compiler.plan.aggregate import Aggregate
 from dpsql.compiler.plan.expressions import Case, Cast, Column, Expr, IsNull, Literal, Not
@@ -125,7 +125,10 @@ class ReleaseBlock:
     def _expand_items(self) -> list[exp.Expr]:
         """SELECT items with * written out and every item named."""
         items: list[exp.Expr] = []
-        for item in expand_posteriors(self._select.expressions):
+        written: Iterable[exp.Expr] = self._select.expressions
+        if find_calls(self._select, *ALL_PARTS_FUNCTIONS):
+            written = expand_posteriors(self._select.expressions)
+        for item in written:
             if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
                 for column in expand_plain_star(item, self._scope):
                     reference = exp.column(exp.to_identifier(column.name, quoted=True))

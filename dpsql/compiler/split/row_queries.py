@@ -84,10 +84,6 @@ class NoPreview(Exception):
     """The statement has no preview: it aggregates, or reads a table that has none."""
 
 
-def has_previews(schema: Schema) -> bool:
-    return any(table.preview for table in schema.tables)
-
-
 def check_previewable(tree: exp.Expr) -> None:
     """Refuse what aggregates, numbers or windows in a statement, or in a view's."""
     for node in tree.walk():

@@ -16,13 +16,14 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dpsql.compiler.bind.binder import Binder
+from dpsql.compiler.bind.blockwise import BLOCKWISE_NAME
 from dpsql.compiler.bind.correlation import DecorrelatedSelect, decorrelate, look_up_group
 from dpsql.compiler.bind.outputs import name_outputs
 from dpsql.compiler.bind.sources import require_table, strip_database
 from dpsql.compiler.bind.windows import rewrite_distinct_on
 from dpsql.compiler.catalog.tables import catalog_schema_of
 from dpsql.compiler.catalog.variables import Identity
-from dpsql.compiler.parse.dialect import refuse_other_args, span_of
+from dpsql.compiler.parse.dialect import find_calls, refuse_other_args, span_of
 from dpsql.compiler.parse.parser import is_join_tree, join_leaves, parse_query
 from dpsql.compiler.postprocess.allowed_functions import check_allowed_function, check_allowed_source
 from dpsql.compiler.split.blocks import (
@@ -64,7 +65,6 @@ from dpsql.compiler.split.row_queries import (
     check_previewable,
     describe_or_refuse_rows,
     finish_preview,
-    has_previews,
 )
 from dpsql.compiler.split.runtime_parameters import SubqueryParameters, must_aggregate_error
 from dpsql.compiler.split.session_functions import replace_session_functions
@@ -92,7 +92,7 @@ def split_query(
     identity: Identity = ANONYMOUS,
     ranges: RangeSource = RangeSource.DECLARED,
 ) -> SplitQuery:
-    original = tree.copy() if has_previews(schema) else None
+    original = tree.copy() if schema.has_previews else None
     try:
         return _split_tree(tree, Splitter(SplitState(schema), identity, now, ranges))
     except NotPrivate:
@@ -132,8 +132,11 @@ class Splitter:
         schema = self.state.schema
         if self.state.preview:
             check_previewable(tree)
-        tree = expand_statistics(replace_session_functions(tree, self.now, self.who), schema)
-        return rewrite_pivots(strip_database(tree, schema), schema)
+        tree = replace_session_functions(tree, self.now, self.who)
+        if find_calls(tree, BLOCKWISE_NAME):
+            tree = expand_statistics(tree, schema)
+        tree = strip_database(tree, schema)
+        return tree if tree.find(exp.Pivot) is None else rewrite_pivots(tree, schema)
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
@@ -221,7 +224,8 @@ class Splitter:
             outputs = annotate_outputs(select, sources, blocks)
             released = any(block.ownership is Ownership.RELEASED for block in blocks)
             return Block(Ownership.RELEASED if released else Ownership.PUBLIC, select, (), outputs)
-        rewrite_distinct_on(select)
+        if _has_distinct_on(select):
+            rewrite_distinct_on(select)
         for source in sources:
             self._split_owned_source(source, env)
         self.state.scopes[id(select)] = self._owned_queries(env)
@@ -309,7 +313,7 @@ class Splitter:
         if isinstance(query, exp.SetOperation):
             return combine_ownership([self.ownership_of(side, env) for side in (query.left, query.right)])
         kinds = [self._source_ownership(source, env) for source in sources_of(query)]
-        if Ownership.OWNED in kinds:
+        if Ownership.OWNED in kinds and _has_distinct_on(query):
             rewrite_distinct_on(query)
         if Ownership.OWNED not in kinds or not is_release_select(query):
             return combine_ownership(kinds)
@@ -412,3 +416,8 @@ class Splitter:
         check_allowed_function(node)
         for child in list(node.iter_expressions()):
             self._split_nested_expr(child, env)
+
+
+def _has_distinct_on(select: exp.Select) -> bool:
+    distinct = select.args.get("distinct")
+    return isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
