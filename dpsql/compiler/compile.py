@@ -42,15 +42,23 @@ from dpsql.compiler.compiled import (
     ReleaseStep,
     SelectedBins,
     TableStep,
+    list_declarations,
 )
 from dpsql.compiler.parse.dialect import find_calls
 from dpsql.compiler.parse.parameters import Parameter, is_null_parameter
 from dpsql.compiler.parse.parser import Tokenizer, parse_query_with_options
 from dpsql.compiler.parse.syntax_errors import refuse_null_comparisons
 from dpsql.compiler.plan.relations import PublicTable
-from dpsql.compiler.planners import StatementDraft, StepDraft, contribution_policy, plan_release
+from dpsql.compiler.planners import (
+    LISTED_GROUPS_NOTICE,
+    StatementDraft,
+    StepDraft,
+    contribution_policy,
+    dummy_tables,
+    plan_release,
+    releases_needed,
+)
 from dpsql.compiler.postprocess.postgres_semantics import render_postprocessing
-from dpsql.compiler.release_key import list_declarations
 from dpsql.compiler.render.relations import render_rows
 from dpsql.compiler.render.release import find_runtime_parameters, render_release
 from dpsql.compiler.reuse.describe import describe_release
@@ -61,7 +69,6 @@ from dpsql.compiler.split.predict import MODEL_FUNCTIONS, expand_predictions
 from dpsql.compiler.split.release_block import ErrorBar
 from dpsql.compiler.split.row_queries import PREVIEW_NOTICE
 from dpsql.compiler.split.split import ANONYMOUS, SplitQuery, split_query
-from dpsql.compiler.static_answers import LISTED_GROUPS_NOTICE, dummy_tables, releases_needed
 from dpsql.errors import Error, LimitExceeded
 from dpsql.schema.model import Resolved
 

@@ -18,8 +18,7 @@ from dpsql.compiler.functions.table import FUNCTIONS
 from dpsql.compiler.plan.measures import MedianBy
 from dpsql.compiler.settings import SETTING_NAMES
 from dpsql.errors import Error
-from dpsql.schema.domain import Domain
-from dpsql.schema.model import Column, OwnUnit, Schema, Table, View
+from dpsql.schema.model import Column, Domain, OwnUnit, Schema, Table, View
 from dpsql.types import TEXT, Type
 
 

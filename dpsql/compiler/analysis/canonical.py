@@ -99,7 +99,7 @@ from dpsql.compiler.plan.walk import (
     measure_args,
     walk_rows,
 )
-from dpsql.schema.domain import Scalar
+from dpsql.schema.model import Scalar
 from dpsql.types import BIGINT, BOOLEAN, TEXT, Type, integer_range
 
 CANONICAL_VERSION = 2

@@ -52,7 +52,7 @@ from dpsql.compiler.functions.function import (
     text_argument,
 )
 from dpsql.compiler.plan.expressions import Call
-from dpsql.schema.domain import EPOCH, Domain, Scalar, to_number
+from dpsql.schema.model import EPOCH, Domain, Scalar, to_number
 from dpsql.types import BIGINT, DATE, DOUBLE, MICROSECOND_INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, Type
 
 MAX_FORMAT_LENGTH = 100

@@ -33,7 +33,7 @@ from dpsql.compiler.plan.expressions import (
 )
 from dpsql.compiler.plan.relations import ScanColumn
 from dpsql.errors import LimitExceeded
-from dpsql.schema.domain import EPOCH, Domain, Scalar
+from dpsql.schema.model import EPOCH, Domain, Scalar
 from dpsql.types import BIGINT, DOUBLE, HUGEINT, TEXT, Kind, Type
 
 TYPE_NAMES = {

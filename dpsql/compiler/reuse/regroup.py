@@ -21,7 +21,7 @@ from dpsql.compiler.plan.expressions import Call, Column, Compare, Expr, InList,
 from dpsql.compiler.plan.walk import columns_of, map_expr, walk_exprs
 from dpsql.compiler.reuse.describe import DescribedRelease, KeyShape, ReleaseShape
 from dpsql.privacy.exact import Row
-from dpsql.schema.domain import Scalar
+from dpsql.schema.model import Scalar
 from dpsql.types import Kind
 
 KEY_COLUMN = "\0key"

@@ -36,8 +36,7 @@ from dpsql.compiler.plan.measures import (
 from dpsql.compiler.plan.relations import Filter, Rows
 from dpsql.compiler.plan.walk import columns_of, measure_args
 from dpsql.compiler.rewrite.release_plan import RewrittenPlan
-from dpsql.schema.domain import to_number
-from dpsql.schema.model import Randomized, Schema
+from dpsql.schema.model import Randomized, Schema, to_number
 
 
 @dataclass(frozen=True)

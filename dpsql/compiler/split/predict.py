@@ -18,8 +18,7 @@ from sqlglot import exp
 from dpsql.compiler.bind.sources import lookup_table
 from dpsql.compiler.parse.dialect import IMPLIED_COLUMN_KEY, WRITTEN_NAME_KEY, find_calls, span_of
 from dpsql.errors import InvalidSyntax, LimitExceeded, TypeMismatch, UnknownColumn, UnknownFunction
-from dpsql.schema.domain import Scalar
-from dpsql.schema.model import CREATED_SCHEMA, LOGISTIC, MadeModel, Schema, Term
+from dpsql.schema.model import CREATED_SCHEMA, LOGISTIC, MadeModel, Scalar, Schema, Term
 from dpsql.types import Kind, Type, parse_type
 
 PREDICT, ACCURACY = "PREDICT", "ACCURACY"

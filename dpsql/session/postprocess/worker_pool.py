@@ -23,7 +23,7 @@ from typing import Any
 
 from dpsql import errors
 from dpsql.base.cancellation import current_account, stop_on_cancel
-from dpsql.base.memory_quota import RESULT_QUOTA
+from dpsql.base.fair_sharing import RESULT_QUOTA
 from dpsql.errors import Error, LimitExceeded, OperationalError
 from dpsql.privacy.exact import Row
 from dpsql.schema.model import Schema

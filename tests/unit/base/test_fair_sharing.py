@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.base.memory_quota import RESULT_QUOTA, UNCOUNTED_BYTES, MemoryQuota
+from dpsql.base.fair_sharing import RESULT_QUOTA, UNCOUNTED_BYTES, MemoryQuota
 from dpsql.errors import OperationalError
 from dpsql.session.session import Session
 from tests.support.shop import open_shop

@@ -1,18 +1,55 @@
-"""The memory of results that a server's clients have not read yet, or keep in portals and cursors.
+"""What the accounts of one process share: turns, and the memory of results that nobody has read yet.
 
-Law: an account holds at most half of what the others leave free; who would hold more is refused before its rows are
-given out, and asking again is free. Rows are let go where nobody has them any more, whoever had them.
+Turns: a few tasks of one account at a time, the others in the order in which they came.
+
+Memory: of results that a server's clients have not read yet, or keep in portals and cursors. Law: an account holds at
+most half of what the others leave free; who would hold more is refused before its rows are given out, and asking again
+is free. Rows are let go where nobody has them any more, whoever had them.
 """
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from dpsql.errors import OperationalError
+
+CHECK_SECONDS = 0.05
+"""Seconds between two looks whether the one who waits is to go on waiting."""
+
+
+class FairSemaphore:
+    """At most `max_active` of one name are within `acquire` at a time. Nobody waits for another name."""
+
+    def __init__(self, max_active: int) -> None:
+        self._max_active = max_active
+        self._changed = threading.Condition()
+        self._queues: dict[str, deque[object]] = {}  # those within, then those who wait
+
+    @contextmanager
+    def acquire(self, name: str, check: Callable[[], object]) -> Iterator[None]:
+        """`check` raises where the wait is over without a turn."""
+        token = object()
+        with self._changed:
+            line = self._queues.setdefault(name, deque())
+            line.append(token)
+        try:
+            with self._changed:
+                while line.index(token) >= self._max_active:
+                    check()
+                    self._changed.wait(CHECK_SECONDS)
+            yield
+        finally:
+            with self._changed:
+                line.remove(token)
+                if not line:
+                    del self._queues[name]
+                self._changed.notify_all()
+
 
 UNCOUNTED_BYTES = 64 * 1024
 """Bytes of an answer that is not counted."""
