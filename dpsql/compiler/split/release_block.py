@@ -51,6 +51,22 @@ from dpsql.compiler.split.error_bars import (
 from dpsql.errors import Error, GroupingError, InvalidSyntax, LimitExceeded, Unsupported
 from dpsql.types import BIGINT, DOUBLE, Type
 
+RELEASE_CLAUSES = (
+    "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset", "distinct",
+    "windows", "with_",
+)  # fmt: skip
+MAX_INLINED_ALIASES = 1_000
+MAX_MEASURES = 400
+ERROR_BAR_FUNCTIONS = {
+    "dp_stderr": "stderr", "dp_low": "low", "dp_high": "high",
+    "dp_interval_low": "low", "dp_interval_high": "high",
+}  # fmt: skip
+
+
+RewriteSubSelect = Callable[[exp.Expr, Callable[[exp.Expr], exp.Expr]], exp.Expr]
+"""A sub-select as post-processing, given what makes post-processing of the columns that it reads of this block."""
+
+
 # --- references to a release's columns -------------------------------------------------------------------------------
 # They get their names once all keys and measures are known.
 
@@ -127,22 +143,6 @@ def _release_column(
         other = indexes[pending.other]
         return ReleaseColumn(f"m{index + 1}_m{other + 1}_{kind}", DOUBLE, kind, index, other)
     return ReleaseColumn(f"m{index + 1}_{kind}", DOUBLE, kind, index)
-
-
-RELEASE_CLAUSES = (
-    "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset", "distinct",
-    "windows", "with_",
-)  # fmt: skip
-MAX_INLINED_ALIASES = 1_000
-MAX_MEASURES = 400
-ERROR_BAR_FUNCTIONS = {
-    "dp_stderr": "stderr", "dp_low": "low", "dp_high": "high",
-    "dp_interval_low": "low", "dp_interval_high": "high",
-}  # fmt: skip
-
-
-RewriteSubSelect = Callable[[exp.Expr, Callable[[exp.Expr], exp.Expr]], exp.Expr]
-"""A sub-select as post-processing, given what makes post-processing of the columns that it reads of this block."""
 
 
 # --- the block -------------------------------------------------------------------------------------------------------
