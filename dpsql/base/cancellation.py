@@ -80,8 +80,6 @@ def cancel_scope(check: Callable[[], object]) -> AbstractContextManager[None]:
 
 # One statement under way, as its client sees it: until when it may wait, whether it was canceled, how far it is.
 
-NOT_FREE_MESSAGE = "it would be charged, and only what is free was asked for"
-
 
 @dataclass(eq=False)
 class StatementHandle:

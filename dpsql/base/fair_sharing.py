@@ -65,36 +65,40 @@ class MemoryQuota:
     """The bytes of rows that a process may keep; without a limit, as for a single analyst, nothing is counted."""
 
     def __init__(self, max_bytes: int | None = None) -> None:
-        self.most = max_bytes
+        self.max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._held: Counter[str] = Counter()
+        self._used_by_account: Counter[str] = Counter()
 
     @property
     def used_bytes(self) -> int:
-        return self._held.total()
+        return self._used_by_account.total()
 
     def count_rows(self, account: str, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        if self.most is None:
+        if self.max_bytes is None:
             return rows
         size = estimate_size(rows)
         if size <= UNCOUNTED_BYTES:
             return rows
         with self._lock:
-            if size > (self.most - (self.used_bytes - self._held[account])) // 2 - self._held[account]:
+            if (
+                size
+                > (self.max_bytes - (self.used_bytes - self._used_by_account[account])) // 2
+                - self._used_by_account[account]
+            ):
                 raise OperationalError(
                     "the answers that you have asked for, and not read to their end, take too much memory",
                     hint="Read or close those first, or ask for less at a time; what was paid for is free.",
                     sqlstate="53200",
                 )
-            self._held[account] += size
+            self._used_by_account[account] += size
         counted = CountedRows(rows)
         weakref.finalize(counted, self._release_rows, account, size).atexit = False
         return counted
 
     def _release_rows(self, account: str, size: int) -> None:
         with self._lock:
-            self._held[account] -= size
-            self._held += Counter()  # without those that hold nothing
+            self._used_by_account[account] -= size
+            self._used_by_account += Counter()  # without those that hold nothing
 
 
 def estimate_size(rows: Iterable[tuple[Any, ...]]) -> int:

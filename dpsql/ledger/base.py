@@ -19,6 +19,32 @@ from dpsql.amounts import TextRepr, format_remaining, format_rounded_down, forma
 from dpsql.privacy.filters import Composition, Cost, CumulativeLoss, FilterLimits, admit_charge, limits_for_budget
 from dpsql.privacy.loss import Loss
 
+__all__ = [
+    "Account",
+    "AccountTerms",
+    "AdmitCallback",
+    "Balance",
+    "Binding",
+    "ChargedStatement",
+    "CreatedObject",
+    "DataVersion",
+    "Entitlement",
+    "EntryKind",
+    "FailureCount",
+    "Ledger",
+    "LedgerEntry",
+    "LedgerFinding",
+    "ListedRelease",
+    "ObjectStore",
+    "OwnRelease",
+    "Receipt",
+    "RecordedCharge",
+    "ReleaseQuote",
+    "ReleaseRequest",
+    "RunLease",
+    "admit_all",
+]
+
 
 @dataclass(frozen=True)
 class AccountTerms:
@@ -175,33 +201,6 @@ def _balance_lines(balance: Balance) -> list[str]:
     return lines
 
 
-__all__ = [
-    "Account",
-    "AccountTerms",
-    "AdmitCallback",
-    "Balance",
-    "Binding",
-    "Charge",
-    "ChargedStatement",
-    "CreatedObject",
-    "DataVersion",
-    "Entitlement",
-    "EntryKind",
-    "FailureCount",
-    "Ledger",
-    "LedgerEntry",
-    "LedgerFinding",
-    "ListedRelease",
-    "ObjectStore",
-    "OwnRelease",
-    "Receipt",
-    "ReleaseQuote",
-    "ReleaseRequest",
-    "RunLease",
-    "admit_all",
-]
-
-
 @dataclass(frozen=True)
 class Binding:
     """What the losses in a ledger are about. It is fixed when the ledger is made: losses that protect
@@ -323,7 +322,7 @@ class EntryKind(Enum):
 
 
 @dataclass(frozen=True)
-class Charge:
+class RecordedCharge:
     """A release as an entry names it: by its plan, not by its number, which would count others' releases."""
 
     plan: str
@@ -349,7 +348,7 @@ class LedgerEntry:
     statement: ChargedStatement
     binding: Binding
     terms: AccountTerms
-    charges: tuple[Charge, ...]
+    charges: tuple[RecordedCharge, ...]
     cost: Cost
     spent: CumulativeLoss
     nonce: bytes
@@ -513,8 +512,6 @@ class Ledger(Protocol):
     def resume_account(self, account: Account) -> None: ...
 
     def get_balance(self, account: Account) -> Balance: ...
-
-    def recorded_terms(self, account: Account) -> AccountTerms | None: ...
 
     def list_accounts(self) -> tuple[str, ...]: ...
 

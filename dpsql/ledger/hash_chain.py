@@ -20,7 +20,7 @@ from typing import Any
 
 from dpsql.errors import IntegrityError, InternalError
 from dpsql.ledger.backend import Row, Transaction, fetch_one
-from dpsql.ledger.base import AccountTerms, Binding, Charge, ChargedStatement, EntryKind, LedgerEntry
+from dpsql.ledger.base import AccountTerms, Binding, ChargedStatement, EntryKind, LedgerEntry, RecordedCharge
 from dpsql.privacy.filters import NO_CUMULATIVE_LOSS, Composition, Cost, CumulativeLoss
 from dpsql.privacy.loss import LOSS_DENOMINATOR, Loss
 
@@ -106,7 +106,7 @@ def _parse_entry(content: dict[str, Any], hashed: str) -> LedgerEntry:
         binding=Binding(**content["binding"]),
         terms=AccountTerms(Fraction(most_epsilon), Fraction(most_delta), Composition(composition), parent),
         charges=tuple(
-            Charge(plan, version, decode_loss(*loss), canonical_mechanisms(mechanisms))
+            RecordedCharge(plan, version, decode_loss(*loss), canonical_mechanisms(mechanisms))
             for plan, version, *loss, mechanisms in content["charges"]
         ),
         cost=decode_cost(content["cost"]),

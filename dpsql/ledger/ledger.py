@@ -22,11 +22,9 @@ from dpsql.ledger.audit import verify_chains
 from dpsql.ledger.backend import LedgerDatabase, Transaction, fetch_one
 from dpsql.ledger.base import (
     Account,
-    AccountTerms,
     AdmitCallback,
     Balance,
     Binding,
-    Charge,
     ChargedStatement,
     DataVersion,
     Entitlement,
@@ -36,6 +34,7 @@ from dpsql.ledger.base import (
     LedgerFinding,
     ListedRelease,
     OwnRelease,
+    RecordedCharge,
     ReleaseQuote,
     ReleaseRequest,
     RunLease,
@@ -341,7 +340,7 @@ class SqlLedger(InteractiveAnswers):
         writer = self._entry_writer(db, now, statement.schema)
         self._settle_terms(writer, payers)
         heads = {payer.name: writer.settle_terms(payer) for payer in payers}
-        bills: dict[str, list[Charge]] = {payer.name: [] for payer in payers}
+        bills: dict[str, list[RecordedCharge]] = {payer.name: [] for payer in payers}
         releases: dict[int, release_store.CandidateRelease] = {}
         charged: dict[int, bool] = {}
         hidden = release_store.find_hidden_releases(db, self.grid)
@@ -356,7 +355,7 @@ class SqlLedger(InteractiveAnswers):
             charged[index] = account.name in owing
             for name in owing:
                 release_store.record_payment(db, release.release, name, heads[name].number + 1)
-                charge = Charge(request.plan, request.version, release.loss, release.mechanisms)
+                charge = RecordedCharge(request.plan, request.version, release.loss, release.mechanisms)
                 bills[name].append(charge)
         charging = [payer for payer in payers if bills[payer.name]]
         for payer in charging:
@@ -389,7 +388,7 @@ class SqlLedger(InteractiveAnswers):
         writer: EntryWriter,
         payer: Account,
         head: hash_chain.ChainHead,
-        charges: Sequence[Charge],
+        charges: Sequence[RecordedCharge],
         by: Account,
         statement: ChargedStatement,
     ) -> None:
@@ -549,11 +548,6 @@ class SqlLedger(InteractiveAnswers):
         balance = balance_of(in_force, head.spent, charges[0])
         self._balances[account.name] = (account, end), balance
         return balance
-
-    def recorded_terms(self, account: Account) -> AccountTerms | None:
-        """The terms that were recorded last; None where the account has no entry."""
-        with self._read_transaction() as db:
-            return hash_chain.read_head(db, self.database.id, account.name).terms
 
     def list_accounts(self) -> tuple[str, ...]:
         """For the owner: the names of all accounts that have an entry, also of those that the schema has no more."""

@@ -16,7 +16,7 @@ from fractions import Fraction
 from dpsql.errors import InternalError, StaleData
 from dpsql.ledger import hash_chain
 from dpsql.ledger.backend import Row, Transaction, fetch_one
-from dpsql.ledger.base import Charge, OwnRelease, Receipt, ReleaseRequest, RunLease
+from dpsql.ledger.base import OwnRelease, Receipt, RecordedCharge, ReleaseRequest, RunLease
 from dpsql.ledger.hash_chain import canonical_mechanisms, decode_loss, encode_loss
 from dpsql.privacy.loss import Loss
 
@@ -161,7 +161,7 @@ def receipt_of(db: Transaction, release: int, account: str) -> Receipt:
     return Receipt(account, *row)
 
 
-def releases_owed(db: Transaction, member: str, parent: str) -> list[tuple[int, int, Charge]]:
+def releases_owed(db: Transaction, member: str, parent: str) -> list[tuple[int, int, RecordedCharge]]:
     """What a member has paid for and a parent has not: release, the member's entry, and the charge."""
     rows = db.execute(
         "SELECT id, entry, plan, version, epsilon, rho, delta, mechanisms FROM payment JOIN release ON release = id"
@@ -171,7 +171,7 @@ def releases_owed(db: Transaction, member: str, parent: str) -> list[tuple[int, 
         parent,
     )
     return [
-        (id, entry, Charge(plan, version, decode_loss(*loss), mechanisms))
+        (id, entry, RecordedCharge(plan, version, decode_loss(*loss), mechanisms))
         for id, entry, plan, version, *loss, mechanisms in rows
     ]
 

@@ -149,7 +149,7 @@ def _unsupported_aggregate_error(node: exp.Expr) -> Unsupported:
 
 
 def measure_type(measure: Measure) -> Type:
-    """The type of the measure's answer; of the values in it where that is a list or a map (`container_of`)."""
+    """The type of the measure's answer; of the values in it where that is a list or a map (its `container`)."""
     match measure:
         case SumValues(arg):
             return sum_type(arg.type)

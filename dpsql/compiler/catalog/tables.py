@@ -296,10 +296,3 @@ def _column_types(one: CatalogRelation) -> tuple[tuple[str, Type], ...]:
 
 def _list_to_text(value: object) -> object:
     return "{" + ",".join(str(part) for part in value) + "}" if isinstance(value, list) else value
-
-
-def all_catalog_tables(schema: Schema, identity: Identity) -> dict[tuple[str, str], CatalogTable]:
-    by_name = {
-        (namespace, name): find_catalog_table(schema, identity, namespace, name) for namespace, name in load_relations()
-    }
-    return {key: table for key, table in by_name.items() if table is not None}

@@ -466,7 +466,8 @@ DATE_FUNCTIONS = (
     ),
 )
 
-# Differences of moments, which are intervals: whole microseconds, in which a comparison of intervals is exact.
+# --- differences of timestamps ---------------------------------------------------------------------------------------
+# They are intervals: whole microseconds, in which a comparison of intervals is exact.
 #
 # PostgreSQL compares intervals as days of 24 hours and months of 30 days, so their order is that of these numbers.
 

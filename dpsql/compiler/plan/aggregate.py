@@ -356,7 +356,3 @@ def node_fields(node: Node) -> tuple[Field, ...]:
     if isinstance(node, Tally):
         return tuple(Field(name, BIGINT) for name in node.columns)
     return row_fields(node)
-
-
-def has_unit(node: Node) -> bool:
-    return any(f.name == UID for f in node_fields(node))

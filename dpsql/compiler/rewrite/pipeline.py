@@ -233,11 +233,6 @@ BLOCK_MEDIAN_RULES: tuple[ReleaseRule, ...] = (*GROUP_RULES, count_blocks_by_bin
 POSTERIOR_RULES: tuple[ReleaseRule, ...] = (*GROUP_RULES, weigh_truth_values)
 
 
-def prepare_rows(aggregate: Aggregate, context: RuleContext) -> ReleasePlan:
-    """The rows of a release, sanitised and narrowed to its keys and arguments, and what its groups are."""
-    return _rewrite(aggregate, GROUP_RULES, context)
-
-
 def rewrite_plan(aggregate: Aggregate, context: RuleContext) -> RewrittenPlan:
     """Of groups and linear measures."""
     plan = _rewrite(aggregate, LINEAR_RULES, context)

@@ -99,7 +99,7 @@ class WorkerPool:
             idle, self._idle = self._idle, []
         for worker in idle:
             worker.kill_and_close()
-        RESULT_QUOTA.most = None
+        RESULT_QUOTA.max_bytes = None
         set_executor(None)
         catalog_sandbox.set_catalog_executor(None)
 
@@ -185,7 +185,7 @@ def start_worker_pool(answer_bytes: int | None = None) -> WorkerPool:
     """From now on, all that this process post-processes, and is asked of the catalog, runs in children; close them at
     the end. The answers that its clients hold take at most so many bytes together."""
     pool = WorkerPool()
-    RESULT_QUOTA.most = answer_bytes
+    RESULT_QUOTA.max_bytes = answer_bytes
     pool.start_workers(MAX_IDLE_WORKERS // 2)
     set_executor(pool)
     catalog_sandbox.set_catalog_executor(pool)
