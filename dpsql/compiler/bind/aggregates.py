@@ -105,7 +105,8 @@ def bind_measure(node: exp.Expr, scope: Scope) -> Measure:
         return _filter_measure(bind_measure(node.this, scope), bind_condition(node.expression.this, scope), node)
     if isinstance(node, exp.WithinGroup):
         return bind_within_group(node, scope)
-    binder = _BINDERS.get(type(node)) or _NAMED_BINDERS.get(_function_name_of(node))
+    binder = _BINDERS.get(type(node)) or _SELECTION_BINDERS.get(type(node))
+    binder = binder or _NAMED_BINDERS.get(_function_name_of(node))
     if binder is None:
         raise _unsupported_aggregate_error(node)
     return binder(node, scope)
@@ -401,8 +402,10 @@ _BINDERS: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Measure]] = {
     exp.RegrSxy: _pair_binder(PairFunction.SXY),
     exp.LogicalAnd: _truth_binder(every=True),
     exp.LogicalOr: _truth_binder(every=False),
-    **dict.fromkeys(SELECTION_NODES, bind_selection),
 }
+_SELECTION_BINDERS: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Measure]] = dict.fromkeys(
+    SELECTION_NODES, bind_selection
+)
 _NAMED_BINDERS: dict[str, Callable[[exp.Expr, Scope], Measure]] = {
     "every": _truth_binder(every=True),
     "mean": _bind_mean,
