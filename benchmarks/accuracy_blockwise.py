@@ -23,8 +23,7 @@ from dpsql.compiler.settings import Settings
 from dpsql.engines.in_memory import InMemoryEngine
 from dpsql.privacy.noise import Laplace
 from dpsql.privacy.sampling import ExactSampler
-from dpsql.schema.domain import Domain
-from dpsql.schema.model import Budget, Column, EngineTable, Neighbors, OwnUnit, Privacy, Resolved, Schema, Table
+from dpsql.schema.model import Budget, Column, Domain, EngineTable, Neighbors, OwnUnit, Privacy, Resolved, Schema, Table
 from dpsql.types import BIGINT, DOUBLE
 
 UNITS, DRAWS = 20_000, 2_000

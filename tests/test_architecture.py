@@ -53,9 +53,8 @@ COMPILER_ORDER = (
     "analysis bind",
     "functions render split parameter_types",
     "calibrate settings",
-    "compiled accuracy|release_key|static_answers compile",
-    "release_key planners compile",
-    "release_key weighted_rows",
+    "compiled accuracy|planners compile",
+    "compiled weighted_rows",
 )
 # What each interface may import of the other interfaces, and of the packages below, module by module.
 INTERFACES: dict[str, set[str]] = {
@@ -165,7 +164,6 @@ NEVER = {"__import__", "exec", "eval", "runpy", "spec_from_file_location", "spec
 
 # Modules under 80 lines with one importer in their folder, and why they stand alone all the same.
 FRAGMENTS = {
-    "dpsql.compiler.static_answers": "what is answered without a charge can be read on its own",
     "dpsql.ledger.interactive_answers": "a table of the ledger, beside the modules of its other tables",
 }
 
@@ -855,7 +853,7 @@ PLANTED: dict[Law, list[tuple[str, str]]] = {
     law_6_the_compiler_is_pure: [
         ("compiler/split/a.py", 'import_module("os")'),
         ("compiler/compile.py", "import os"),
-        ("compiler/static_answers.py", "from asyncio import run"),
+        ("compiler/planners.py", "from asyncio import run"),
         ("schema/dummy_rows.py", "import ctypes"),
         ("compiler/plan/a.py", "from urllib.request import urlopen"),
         ("compiler/parse/parser.py", "from time import monotonic"),
@@ -920,7 +918,7 @@ PLANTED: dict[Law, list[tuple[str, str]]] = {
         ("compiler/plan/a.py", "from dpsql.compiler.functions.function import f"),
         ("compiler/rewrite/a.py", "from dpsql.compiler.split.split import split"),
         ("compiler/bind/a.py", "from dpsql.compiler import split"),
-        ("compiler/accuracy.py", "from dpsql.compiler import release_key"),
+        ("compiler/accuracy.py", "from dpsql.compiler import planners"),
         ("compiler/cellar.py", "x = 1"),
     ],
     law_11_interfaces_import_what_they_are_given: [

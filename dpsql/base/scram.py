@@ -137,7 +137,8 @@ def _decode_base64(text: str) -> bytes:
     return base64.b64decode(text, validate=True)
 
 
-# The server's side of SCRAM-SHA-256, with and without channel binding (RFC 5802, 7677, 5929): text in, text out.
+# --- the server's side -----------------------------------------------------------------------------------------------
+# SCRAM-SHA-256 with and without channel binding (RFC 5802, 7677, 5929): text in, text out.
 #
 # Law: whether a name is known, a password is right or a proof is malformed by one bit, the exchange has the same
 # messages and does the same work up to its last word. Passwords never pass, in clear or as a hash that could be used
@@ -255,8 +256,7 @@ def _split_final_message(text: str) -> tuple[dict[str, str], str, bytes]:
     return {"c": fields[0][2:], "r": fields[1][2:]}, without_proof, proof
 
 
-# The client's side of SCRAM-SHA-256, with and without channel binding (RFC 5802, 7677, 5929): text in, text out.
-#
+# --- the client's side -----------------------------------------------------------------------------------------------
 # Law: the password itself is never sent; and a server that does not know it is found out, for it cannot sign.
 
 MAX_ITERATIONS = 1_000_000

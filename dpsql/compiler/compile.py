@@ -31,7 +31,7 @@ from dpsql.compiler.calibrate.calibrate import (
     split_loss,
 )
 from dpsql.compiler.calibrate.local_sensitivity import comparison_notices, few_blocks_notices
-from dpsql.compiler.catalog.identity import Identity
+from dpsql.compiler.catalog.variables import Identity
 from dpsql.compiler.compiled import (
     Compiled,
     CountedValues,
@@ -42,25 +42,33 @@ from dpsql.compiler.compiled import (
     ReleaseStep,
     SelectedBins,
     TableStep,
+    list_declarations,
 )
+from dpsql.compiler.parse.dialect import find_calls
 from dpsql.compiler.parse.parameters import Parameter, is_null_parameter
 from dpsql.compiler.parse.parser import Tokenizer, parse_query_with_options
 from dpsql.compiler.parse.syntax_errors import refuse_null_comparisons
 from dpsql.compiler.plan.relations import PublicTable
-from dpsql.compiler.planners import StatementDraft, StepDraft, contribution_policy, plan_release
+from dpsql.compiler.planners import (
+    LISTED_GROUPS_NOTICE,
+    StatementDraft,
+    StepDraft,
+    contribution_policy,
+    dummy_tables,
+    plan_release,
+    releases_needed,
+)
 from dpsql.compiler.postprocess.postgres_semantics import render_postprocessing
-from dpsql.compiler.release_key import list_declarations
 from dpsql.compiler.render.relations import render_rows
 from dpsql.compiler.render.release import find_runtime_parameters, render_release
 from dpsql.compiler.reuse.describe import describe_release
 from dpsql.compiler.rewrite.scan_tables import scan_public_table
 from dpsql.compiler.settings import Settings, apply_options, apply_release_epsilons
 from dpsql.compiler.split.blocks import PublicRead
-from dpsql.compiler.split.predict import expand_predictions
+from dpsql.compiler.split.predict import MODEL_FUNCTIONS, expand_predictions
 from dpsql.compiler.split.release_block import ErrorBar
 from dpsql.compiler.split.row_queries import PREVIEW_NOTICE
 from dpsql.compiler.split.split import ANONYMOUS, SplitQuery, split_query
-from dpsql.compiler.static_answers import LISTED_GROUPS_NOTICE, dummy_tables, releases_needed
 from dpsql.errors import Error, LimitExceeded
 from dpsql.schema.model import Resolved
 
@@ -101,7 +109,9 @@ def compile_query(
         if not any(map(is_null_parameter, parameters)):  # a program may well pass NULL
             refuse_null_comparisons(parsed.query)
         settings = apply_options(settings, resolved.schema, parsed.options)
-        query = expand_predictions(parsed.query, resolved.schema)
+        query = parsed.query
+        if find_calls(query, *MODEL_FUNCTIONS):
+            query = expand_predictions(query, resolved.schema)
         parts = split_query(query, resolved.schema, now, identity, settings.ranges)
         return _Compiler(resolved, settings, identity, aims).compile(sql, parts)
     except Error as error:

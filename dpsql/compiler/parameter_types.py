@@ -23,8 +23,7 @@ from dpsql.compiler.parse.parameters import Parameter, ParameterLiteral, count_p
 from dpsql.compiler.parse.parser import Tokenizer, normalize_tokens, parse_query_with_options, tokenize
 from dpsql.compiler.split.predict import model_argument_kind
 from dpsql.errors import Error
-from dpsql.schema.domain import EPOCH
-from dpsql.schema.model import Column, Schema
+from dpsql.schema.model import EPOCH, Column, Schema
 from dpsql.types import (
     BIGINT,
     BOOLEAN,

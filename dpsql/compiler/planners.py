@@ -7,7 +7,8 @@
     posterior   POSTERIOR_SAMPLE: a step of draws in every group
     response    RANDOMIZED: a step of weighted rows, with an epsilon of its own
 
-Steps that choose within groups read the groups of the first step, where those are selected, by a hole.
+Steps that choose within groups read the groups of the first step, where those are selected, by a hole. A release whose
+answer the schema has, such as listed groups, has no step (`releases_needed`).
 """
 
 from __future__ import annotations
@@ -20,14 +21,19 @@ from dpsql.compiler.analysis.canonical import canonicalize
 from dpsql.compiler.analysis.sensitivity import neighboring_of
 from dpsql.compiler.calibrate.calibrate import CalibratedPlan, NoiseKind, calibrate_response
 from dpsql.compiler.calibrate.local_sensitivity import apply_median_setting
-from dpsql.compiler.catalog.identity import Identity
+from dpsql.compiler.catalog.variables import Identity
 from dpsql.compiler.compiled import (
     CountedValues,
     MeasureSource,
+    PublicStep,
     RandomizedResponses,
     RankedValues,
     SelectedBins,
+    StaticRows,
     TableStep,
+    hash_plan,
+    list_declarations,
+    source_identities,
 )
 from dpsql.compiler.plan.aggregate import Aggregate, Gather, Listed, ListedHole, Norm
 from dpsql.compiler.plan.estimators import Recipe
@@ -53,12 +59,13 @@ from dpsql.compiler.plan.measures import (
     needs_own_step,
 )
 from dpsql.compiler.plan.relations import RowsHole
-from dpsql.compiler.plan.steps import Hole, Shape
+from dpsql.compiler.plan.steps import Hole, ReleaseColumn, Shape
 from dpsql.compiler.postprocess.postgres_semantics import render_postprocessing, tables_read_by
-from dpsql.compiler.release_key import hash_plan, list_declarations, source_identities
+from dpsql.compiler.render.release import find_runtime_parameters, render_release
 from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
-from dpsql.compiler.rewrite.debias import debias, debias_counts, recorded_notices
+from dpsql.compiler.rewrite.debias import debias, recorded_notices
 from dpsql.compiler.rewrite.limit_joins import limit_conditions
+from dpsql.compiler.rewrite.list_groups import is_list_only, list_declared_groups
 from dpsql.compiler.rewrite.pipeline import rewrite_bins, rewrite_plan, rewrite_posterior
 from dpsql.compiler.rewrite.release_plan import BinSelection, RewrittenPlan, RuleContext
 from dpsql.compiler.rewrite.score_candidates import (
@@ -73,7 +80,9 @@ from dpsql.compiler.rewrite.weighted_rows import prepare_randomized_rows
 from dpsql.compiler.settings import Settings
 from dpsql.compiler.split.blocks import BoundRelease, BoundRuntimeParameter, PublicRead
 from dpsql.compiler.split.runtime_parameters import parameter_domain
-from dpsql.schema.model import Resolved
+from dpsql.compiler.split.split import SplitQuery
+from dpsql.schema.dummy_rows import make_dummy_rows
+from dpsql.schema.model import Resolved, Schema
 
 MAX_SELECTED_GROUPS = 10_000
 """Selected groups for which a quantile is chosen."""
@@ -129,8 +138,25 @@ class StatementDraft:
         self.steps.append(step)
         return len(self.steps) - 1
 
+    def snap_times(self, aggregate: Aggregate) -> Aggregate:
+        if not self.resolved.schema.has_snapped_times:
+            return aggregate
+        snapped = snap_times(aggregate, self.resolved.schema)
+        self.notices.extend(snapped.notices)
+        return snapped.aggregate
+
+    def debias(self, aggregate: Aggregate, rewritten: RewrittenPlan) -> tuple[Recipe, ...]:
+        """The recipe of each measure, debiased where it counts randomized answers."""
+        if not self.resolved.schema.has_randomized_answers:
+            return rewritten.recipes
+        debiased = debias(aggregate, rewritten, self.resolved.schema)
+        self.notices.extend(debiased.notices)
+        return debiased.recipes
+
     def note_recorded(self, aggregate: Aggregate) -> None:
-        self.notices.extend(recorded_notices(aggregate, self.resolved.schema))
+        """What must be said of randomized answers where nothing is debiased."""
+        if self.resolved.schema.has_randomized_answers:
+            self.notices.extend(recorded_notices(aggregate, self.resolved.schema))
 
     def hash_plan(self, aggregate: Aggregate, holes: tuple[Hole, ...], sources: str) -> str:
         declared = list_declarations(aggregate, self.resolved, self.settings)
@@ -161,9 +187,7 @@ def plan_release(release: BoundRelease, statement: StatementDraft) -> TableStep:
     """Adds the steps of a release: one for groups and linear measures, one each for quantiles and counts of values."""
     if release.epsilon is not None:
         return plan_response(release, release.epsilon, statement)
-    snapped = snap_times(canonicalize(release.aggregate), statement.resolved.schema)
-    aggregate = canonicalize(snapped.aggregate)
-    statement.notices.extend(snapped.notices)
+    aggregate = canonicalize(statement.snap_times(canonicalize(release.aggregate)))
     limit_conditions(aggregate)
     holes = tuple(_render_parameter(hole) for hole in release.holes)
     after = _steps_read(release.holes, statement.tables)
@@ -228,9 +252,7 @@ def plan_linear(name: str, aggregate: Aggregate, ungrouped: PublicGroups, statem
     if aggregate.keys or linear or not aggregate.measures:
         plan_hash = statement.hash_plan(main, ungrouped.holes, ungrouped.sources)
         index = statement.add_step(StepDraft(name, plan_hash, main, rewritten, None, ungrouped.holes, ungrouped.after))
-    debiased = debias(main, rewritten, statement.resolved.schema)
-    statement.notices.extend(debiased.notices)
-    return _MainStep(index, rewritten.gather, _linear_sources(index, debiased.recipes))
+    return _MainStep(index, rewritten.gather, _linear_sources(index, statement.debias(main, rewritten)))
 
 
 def _linear_sources(index: int | None, recipes: tuple[Recipe, ...]) -> Iterator[MeasureSource]:
@@ -280,9 +302,12 @@ def plan_counted(name: str, measure: Frequent | SharesPosterior, draft: _Release
     plan_hash = statement.hash_plan(counts, holes, draft.ungrouped.sources)
     if plan_hash not in draft.counted:
         draft.counted[plan_hash] = statement.add_step(StepDraft(name, plan_hash, counts, rewritten, None, holes, after))
-    debiased = debias_counts(counts, measure, rewritten, statement.resolved.schema)
-    statement.notices.extend(debiased.notices)
-    return MeasureSource(draft.counted[plan_hash], CountedValues(measure, debiased.recipes[0]))
+    if isinstance(measure, SharesPosterior):  # of what was recorded: it knows the release's noise only
+        statement.note_recorded(counts)
+        (recipe,) = rewritten.recipes
+    else:
+        (recipe,) = statement.debias(counts, rewritten)
+    return MeasureSource(draft.counted[plan_hash], CountedValues(measure, recipe))
 
 
 # --- ranked, and posteriors ------------------------------------------------------------------------------------------
@@ -349,3 +374,64 @@ def _steps_read(holes: tuple[BoundRuntimeParameter, ...], tables: list[TableStep
     """The places of all steps that the holes' sources read."""
     read = {name for hole in holes for name in tables_read_by(hole.source)}
     return tuple(sorted({index for table in tables if table.name in read for index in table.steps}))
+
+
+# --- answers that need no release ------------------------------------------------------------------------------------
+# The schema has them: listed groups and dummy rows.
+#
+# Law: nothing here reads a private row, and nothing is charged for it. What is `StaticRows` is made when a statement is
+# compiled, which is pure; what public tables list is read from them, as any statement over public tables is.
+
+
+LISTED_GROUPS_NOTICE = "the groups are known without private rows, of which none was read; some of them may have none"
+
+StaticStep = TableStep | PublicStep | None
+
+
+def releases_needed(parts: SplitQuery, resolved: Resolved, policy: ContributionPolicy) -> dict[str, StaticStep]:
+    """The releases that the answer is made of, by name; what stands for those that need not be made, else None.
+
+    A release that only fills holes of one that need not be made is not among them.
+    """
+    read, in_holes = set(tables_read_by(parts.post)), set[str]()
+    static_steps: dict[str, StaticStep] = {}
+    for release in reversed(parts.releases):  # a hole's source reads earlier ones
+        if release.name not in read | in_holes:
+            continue
+        # What a hole reads stays a step, by which the release that has the hole is found again.
+        free = None if release.name in in_holes else _find_static_groups(release, resolved, policy)
+        static_steps[release.name] = free
+        if free is None:
+            in_holes.update(name for hole in release.holes for name in tables_read_by(hole.source))
+    return static_steps
+
+
+def dummy_tables(parts: SplitQuery, schema: Schema) -> list[TableStep]:
+    """The rows that stand for the private tables of a preview."""
+    tables: list[TableStep] = []
+    for name, table_name in parts.made_up:
+        table = schema.table(table_name)
+        assert table is not None and table.preview
+        names = tuple(column.name for column in table.columns)
+        columns = tuple(ReleaseColumn(c.name, c.type, "key", index) for index, c in enumerate(table.columns))
+        tables.append(TableStep(name, None, columns, (), StaticRows(names, make_dummy_rows(schema, table))))
+    return tables
+
+
+def _find_static_groups(release: BoundRelease, resolved: Resolved, policy: ContributionPolicy) -> StaticStep:
+    if release.aggregate.measures:
+        return None
+    aggregate = canonicalize(release.aggregate)
+    if resolved.schema.has_snapped_times:
+        aggregate = snap_times(aggregate, resolved.schema).aggregate
+    gather = rewrite_plan(canonicalize(aggregate), RuleContext(resolved, policy)).gather
+    groups = list_declared_groups(gather)
+    if groups is not None:
+        return TableStep(release.name, None, release.columns, (), StaticRows(*groups))
+    return _read_public_groups(release.name, gather)
+
+
+def _read_public_groups(name: str, gather: Gather) -> PublicStep | None:
+    """Groups that stand in public tables, read from them; None where a release tells them, or none does."""
+    sql = render_release(gather) if is_list_only(gather) else ""
+    return PublicStep(name, "", "", gather.keys, sql) if sql and not find_runtime_parameters(sql) else None

@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 from dpsql.compiler.analysis.canonical import canonical_plan_text, canonicalize
 from dpsql.compiler.analysis.sensitivity import derive_unit_mass, neighboring_of
 from dpsql.compiler.calibrate.calibrate import LossNeed, LossShare, calibrate_study, split_loss
-from dpsql.compiler.catalog.identity import Identity
-from dpsql.compiler.compiled import Compiled, ReleaseStep
+from dpsql.compiler.catalog.variables import Identity
+from dpsql.compiler.compiled import Compiled, ReleaseStep, list_declarations
 from dpsql.compiler.parse.parameters import Parameter
 from dpsql.compiler.parse.parser import parse_query
 from dpsql.compiler.parse.syntax_errors import refuse_null_comparisons
 from dpsql.compiler.plan.aggregate import Aggregate, Norm
 from dpsql.compiler.plan.steps import Axis
-from dpsql.compiler.release_key import list_declarations
 from dpsql.compiler.render.release import render_release
 from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
 from dpsql.compiler.rewrite.debias import recorded_notices

@@ -29,9 +29,8 @@ from dpsql.engines.duckdb import (
     rows_to_utc,
 )
 from dpsql.errors import OperationalError
-from dpsql.schema.domain import EPOCH, Domain
 from dpsql.schema.locations import database_path
-from dpsql.schema.model import Column, Files, Source
+from dpsql.schema.model import EPOCH, Column, Domain, Files, Source
 from dpsql.types import Kind, Type, decimal_type
 
 _EXACT_CONTEXT = Context(prec=100)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from dpsql.errors import IntegrityError
 from dpsql.ledger import hash_chain, release_store
 from dpsql.ledger.backend import Row, Transaction, fetch_one
-from dpsql.ledger.base import Binding, Charge, EntryKind, Ledger, LedgerEntry, LedgerFinding, Receipt
+from dpsql.ledger.base import Binding, EntryKind, Ledger, LedgerEntry, LedgerFinding, Receipt, RecordedCharge
+from dpsql.ledger.hash_chain import decode_loss
 from dpsql.ledger.loss_checker.checker import (
     UnreadableRecord,
     covers_loss,
@@ -21,7 +22,6 @@ from dpsql.ledger.loss_checker.checker import (
     neighbor_relations,
     recompute_loss,
 )
-from dpsql.ledger.loss_codec import decode_loss
 from dpsql.privacy.filters import NO_COST, NO_CUMULATIVE_LOSS, Cost, add_cost, cost_of, is_within_limits
 from dpsql.privacy.loss import sum_losses
 
@@ -250,7 +250,7 @@ def _recompute_cost(db: Transaction, entry: LedgerEntry) -> Cost:
             return joined_cost(db, entry.by, [number for (number,) in numbers], entry.charges)
 
 
-def joined_cost(db: Transaction, member: str, numbers: list[int], charges: tuple[Charge, ...]) -> Cost:
+def joined_cost(db: Transaction, member: str, numbers: list[int], charges: tuple[RecordedCharge, ...]) -> Cost:
     """What a parent is charged for a member's history: the losses of the releases, and the entries' own (ε, δ)."""
     costs = {entry.number: entry.cost for entry in hash_chain.read_entries(db, member)}
     total_cost = sum((costs[number] for number in set(numbers)), NO_COST)
@@ -267,7 +267,9 @@ def _is_paid_for(db: Transaction, entry: LedgerEntry) -> bool:
         " FROM payment JOIN release ON release = id WHERE account = ? AND entry = ? ORDER BY id",
         *(entry.by, entry.account, entry.number),
     )
-    paid = [Charge(plan, version, decode_loss(*loss), mechanisms) for plan, version, *loss, mechanisms, _ in rows]
+    paid = [
+        RecordedCharge(plan, version, decode_loss(*loss), mechanisms) for plan, version, *loss, mechanisms, _ in rows
+    ]
     return sorted(paid, key=repr) == sorted(entry.charges, key=repr) and all(row[-1] for row in rows)
 
 

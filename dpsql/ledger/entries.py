@@ -13,7 +13,7 @@ from datetime import datetime
 from dpsql.ledger import hash_chain, release_store
 from dpsql.ledger.audit import joined_cost
 from dpsql.ledger.backend import Transaction
-from dpsql.ledger.base import Account, AccountTerms, Binding, Charge, ChargedStatement, EntryKind, LedgerEntry
+from dpsql.ledger.base import Account, AccountTerms, Binding, ChargedStatement, EntryKind, LedgerEntry, RecordedCharge
 from dpsql.ledger.budget import joining_refused_error, unrecorded_terms_error
 from dpsql.privacy.filters import NO_COST, Cost, CumulativeLoss, admit_charge
 
@@ -70,7 +70,7 @@ class EntryWriter:
         head: hash_chain.ChainHead,
         by: str,
         statement: ChargedStatement,
-        charges: tuple[Charge, ...],
+        charges: tuple[RecordedCharge, ...],
         cost: Cost,
         spent: CumulativeLoss,
     ) -> LedgerEntry:
@@ -117,7 +117,7 @@ class EntryWriter:
         head: hash_chain.ChainHead,
         by: str,
         statement: ChargedStatement,
-        charges: tuple[Charge, ...],
+        charges: tuple[RecordedCharge, ...],
         cost: Cost,
         spent: CumulativeLoss,
     ) -> LedgerEntry:

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 
 from dpsql.errors import IntegrityError, InternalError
-from dpsql.ledger import leases, release_store
+from dpsql.ledger import release_store
 from dpsql.ledger.backend import Transaction, fetch_one
 from dpsql.ledger.base import ReleaseRequest
 from dpsql.privacy.loss import NO_LOSS
@@ -38,7 +38,7 @@ class InteractiveAnswers:
         """Store an interactive mechanism's next answer; the one to deliver, read back after the commit."""
         with self._write_transaction() as db:
             append_answer(db, release, number, body)
-            leases.end_lease(db, release)
+            release_store.end_lease(db, release)
         answer = self.read_answer(release, number)
         if answer is None:
             raise InternalError("an answer that was stored is not there")

@@ -17,16 +17,14 @@ from functools import cached_property
 from itertools import islice
 
 from dpsql.errors import AccountSuspended, BudgetExceeded, IntegrityError, InternalError
-from dpsql.ledger import hash_chain, leases, release_store
+from dpsql.ledger import hash_chain, release_store
 from dpsql.ledger.audit import verify_chains
 from dpsql.ledger.backend import LedgerDatabase, Transaction, fetch_one
 from dpsql.ledger.base import (
     Account,
-    AccountTerms,
     AdmitCallback,
     Balance,
     Binding,
-    Charge,
     ChargedStatement,
     DataVersion,
     Entitlement,
@@ -36,6 +34,7 @@ from dpsql.ledger.base import (
     LedgerFinding,
     ListedRelease,
     OwnRelease,
+    RecordedCharge,
     ReleaseQuote,
     ReleaseRequest,
     RunLease,
@@ -50,8 +49,8 @@ from dpsql.ledger.budget import (
     shared_budget_error,
 )
 from dpsql.ledger.entries import EntryWriter
+from dpsql.ledger.hash_chain import decode_loss
 from dpsql.ledger.interactive_answers import ANSWER_PREFIX, InteractiveAnswers
-from dpsql.ledger.loss_codec import decode_loss
 from dpsql.ledger.named_objects import SqlObjectStore
 from dpsql.ledger.release_store import CandidateRelease, HiddenReleases
 from dpsql.privacy.filters import admit_charge, cost_of
@@ -319,7 +318,7 @@ class SqlLedger(InteractiveAnswers):
         """
         with self._read_transaction() as db:
             self._require_account_active(db, account, now)
-            matched = match_releases(db, account.name, requests, leases.find_hidden_releases(db, self.grid))
+            matched = match_releases(db, account.name, requests, release_store.find_hidden_releases(db, self.grid))
             if matched is None or not all(release.stored for release in matched.values()):
                 return None
             return tuple(self._build_entitlement(db, account, matched[index], False) for index in range(len(requests)))
@@ -341,10 +340,10 @@ class SqlLedger(InteractiveAnswers):
         writer = self._entry_writer(db, now, statement.schema)
         self._settle_terms(writer, payers)
         heads = {payer.name: writer.settle_terms(payer) for payer in payers}
-        bills: dict[str, list[Charge]] = {payer.name: [] for payer in payers}
+        bills: dict[str, list[RecordedCharge]] = {payer.name: [] for payer in payers}
         releases: dict[int, release_store.CandidateRelease] = {}
         charged: dict[int, bool] = {}
-        hidden = leases.find_hidden_releases(db, self.grid)
+        hidden = release_store.find_hidden_releases(db, self.grid)
         matched = match_releases(db, account.name, requests, hidden) or {}
         for index in matching_order(requests):
             request = with_filled_plan(
@@ -356,7 +355,7 @@ class SqlLedger(InteractiveAnswers):
             charged[index] = account.name in owing
             for name in owing:
                 release_store.record_payment(db, release.release, name, heads[name].number + 1)
-                charge = Charge(request.plan, request.version, release.loss, release.mechanisms)
+                charge = RecordedCharge(request.plan, request.version, release.loss, release.mechanisms)
                 bills[name].append(charge)
         charging = [payer for payer in payers if bills[payer.name]]
         for payer in charging:
@@ -389,7 +388,7 @@ class SqlLedger(InteractiveAnswers):
         writer: EntryWriter,
         payer: Account,
         head: hash_chain.ChainHead,
-        charges: Sequence[Charge],
+        charges: Sequence[RecordedCharge],
         by: Account,
         statement: ChargedStatement,
     ) -> None:
@@ -429,7 +428,7 @@ class SqlLedger(InteractiveAnswers):
         quotes: dict[int, ReleaseQuote] = {}
         releases: dict[int, release_store.CandidateRelease] = {}
         with self._read_transaction() as db:
-            hidden = leases.find_hidden_releases(db, self.grid)
+            hidden = release_store.find_hidden_releases(db, self.grid)
             matched = match_releases(db, account.name, requests, hidden) or {}
             for index in matching_order(requests):
                 own = matched.get(index)
@@ -448,7 +447,7 @@ class SqlLedger(InteractiveAnswers):
         with self._read_transaction() as db:
             return (
                 release_store.list_own_stored(
-                    db, account.name, rows, version, leases.find_hidden_releases(db, self.grid)
+                    db, account.name, rows, version, release_store.find_hidden_releases(db, self.grid)
                 )
                 if rows
                 else ()
@@ -467,23 +466,23 @@ class SqlLedger(InteractiveAnswers):
             return release_store.read_body(db, release)
 
     def begin_run(self, release: int, holder: str, seconds: float) -> RunLease:
-        """Let `holder` run the release for so long, unless it is run or stored: the run that now holds (`leases`)."""
+        """Let `holder` run the release for so long, unless it is run or stored: the run that now holds."""
         with self._write_transaction() as db:
-            return leases.begin_lease(db, release, holder, seconds)
+            return release_store.begin_lease(db, release, holder, seconds)
 
     def find_run(self, release: int) -> RunLease | None:
         with self._read_transaction() as db:
-            return leases.read_lease(db, release)
+            return release_store.read_lease(db, release)
 
     def renew_run(self, release: int, holder: str, seconds: float) -> None:
         """The run goes on: let it have so much more time from now."""
         with self._write_transaction() as db:
-            leases.renew_lease(db, release, holder, seconds)
+            release_store.renew_lease(db, release, holder, seconds)
 
     def end_run(self, release: int, holder: str) -> None:
         """The run has ended, and nothing was stored."""
         with self._write_transaction() as db:
-            leases.end_lease(db, release, holder)
+            release_store.end_lease(db, release, holder)
 
     def store_body(self, release: int, body: bytes, errors: tuple[Fraction, ...] | None = None) -> bytes:
         """Store a release's body unless it has one; the body to deliver, read back after the commit.
@@ -494,7 +493,7 @@ class SqlLedger(InteractiveAnswers):
         """
         with self._write_transaction() as db:
             release_store.store_body(db, release, body, errors)
-            leases.end_lease(db, release)
+            release_store.end_lease(db, release)
         with self._read_transaction() as db:
             return release_store.read_stored_body(db, release)
 
@@ -549,11 +548,6 @@ class SqlLedger(InteractiveAnswers):
         balance = balance_of(in_force, head.spent, charges[0])
         self._balances[account.name] = (account, end), balance
         return balance
-
-    def recorded_terms(self, account: Account) -> AccountTerms | None:
-        """The terms that were recorded last; None where the account has no entry."""
-        with self._read_transaction() as db:
-            return hash_chain.read_head(db, self.database.id, account.name).terms
 
     def list_accounts(self) -> tuple[str, ...]:
         """For the owner: the names of all accounts that have an entry, also of those that the schema has no more."""

@@ -1,4 +1,4 @@
-"""The store of releases: who has paid for which, and the one body of each. Law: a charge buys one release.
+"""The store of releases: who has paid for which, who runs it, and its one body. Law: a charge buys one release.
 
 `paid` is charged; `bound` has the values of its holes; `stored` has its body, and only what was read back from
 here is delivered; `void` is of an older data version, past its owner's retention, or an interactive mechanism's, of
@@ -16,8 +16,8 @@ from fractions import Fraction
 from dpsql.errors import InternalError, StaleData
 from dpsql.ledger import hash_chain
 from dpsql.ledger.backend import Row, Transaction, fetch_one
-from dpsql.ledger.base import Charge, OwnRelease, Receipt, ReleaseRequest
-from dpsql.ledger.loss_codec import canonical_mechanisms, decode_loss, encode_loss
+from dpsql.ledger.base import OwnRelease, Receipt, RecordedCharge, ReleaseRequest, RunLease
+from dpsql.ledger.hash_chain import canonical_mechanisms, decode_loss, encode_loss
 from dpsql.privacy.loss import Loss
 
 BundleErrors = tuple[Fraction, ...]
@@ -161,7 +161,7 @@ def receipt_of(db: Transaction, release: int, account: str) -> Receipt:
     return Receipt(account, *row)
 
 
-def releases_owed(db: Transaction, member: str, parent: str) -> list[tuple[int, int, Charge]]:
+def releases_owed(db: Transaction, member: str, parent: str) -> list[tuple[int, int, RecordedCharge]]:
     """What a member has paid for and a parent has not: release, the member's entry, and the charge."""
     rows = db.execute(
         "SELECT id, entry, plan, version, epsilon, rho, delta, mechanisms FROM payment JOIN release ON release = id"
@@ -171,7 +171,7 @@ def releases_owed(db: Transaction, member: str, parent: str) -> list[tuple[int, 
         parent,
     )
     return [
-        (id, entry, Charge(plan, version, decode_loss(*loss), mechanisms))
+        (id, entry, RecordedCharge(plan, version, decode_loss(*loss), mechanisms))
         for id, entry, plan, version, *loss, mechanisms in rows
     ]
 
@@ -273,3 +273,79 @@ def drop_old_bodies(db: Transaction, before: datetime) -> int:
     for id in old:
         db.execute("UPDATE release SET body = NULL, state = 'void' WHERE id = ?", id)
     return len(old)
+
+
+# --- leases of runs --------------------------------------------------------------------------------------------------
+# One process at a time runs a release, for as long as it renews its lease.
+#
+# Law: one run of the engine for a charge, unless it failed; also where many processes ask. Whoever would run a release
+# takes its lease first, in a write transaction, and keeps it while the engine runs. One that is killed stops keeping
+# it, and the next who asks takes over. A process that is halted, and goes on after its time, may so make a second run,
+# but never a second answer (SOUNDNESS 9, T3).
+#
+# Privacy: when a run began and when it ended are the same for all processes, so that all of them show its end at the
+# same multiple of the owner's `min_latency`.
+
+
+_MICROSECONDS_PER_SECOND = 1_000_000
+
+
+def begin_lease(db: Transaction, release: int, holder: str, seconds: float) -> RunLease:
+    """Take the lease if nobody has it and there is no body: the run that now holds."""
+    lease = read_lease(db, release)
+    if read_body(db, release) is not None:
+        return lease or RunLease("", 0, 0, 0)
+    if lease is not None and not lease.is_over:
+        return lease
+    now = db.now_microseconds()
+    until = now + round(seconds * _MICROSECONDS_PER_SECOND)
+    db.execute("DELETE FROM run WHERE release = ?", release)
+    db.execute("INSERT INTO run (release, holder, started, until) VALUES (?, ?, ?, ?)", release, holder, now, until)
+    return RunLease(holder, 0, None, until - now)
+
+
+def read_lease(db: Transaction, release: int) -> RunLease | None:
+    row = fetch_one(db, "SELECT holder, started, until, ended FROM run WHERE release = ?", release)
+    if row is None:
+        return None
+    holder, started, until, ended = row
+    now = db.now_microseconds()
+    return RunLease(holder, now - started, None if ended is None else ended - started, until - now)
+
+
+def visible_after(took: int, grid: int) -> int:
+    """When the end of a run that took so long is to be seen: at the next multiple of the grid, counted from its start.
+
+    Privacy: the one place that says so, for those who wait and for what prices tell.
+    """
+    return max(1, -(-took // grid)) * grid
+
+
+def find_hidden_releases(db: Transaction, grid: int) -> frozenset[int]:
+    """The releases whose run has ended and is not yet to be seen, where ends are seen at multiples of `grid`.
+
+    Privacy: who looks at prices, or asks for what could be derived, must not see sooner than others that it has ended.
+    """
+    if not grid:
+        return frozenset()
+    now = db.now_microseconds()
+    # A run is seen to have ended less than one `grid` after it had.
+    rows = db.execute("SELECT release, started, ended FROM run WHERE ended > ?", now - grid)
+    return frozenset(
+        release for release, started, ended in rows if now - started < visible_after(ended - started, grid)
+    )
+
+
+def renew_lease(db: Transaction, release: int, holder: str, seconds: float) -> None:
+    """Keep a lease for `seconds` more; nothing happens if another holder has taken it over."""
+    until = db.now_microseconds() + round(seconds * _MICROSECONDS_PER_SECOND)
+    db.execute("UPDATE run SET until = ? WHERE release = ? AND holder = ? AND ended IS NULL", until, release, holder)
+
+
+def end_lease(db: Transaction, release: int, holder: str | None = None) -> None:
+    """The run has ended: that of `holder`, or whosever it is, since the release is stored."""
+    sql, values = "UPDATE run SET ended = ? WHERE release = ? AND ended IS NULL", [db.now_microseconds(), release]
+    if holder is None:
+        db.execute(sql, *values)
+    else:
+        db.execute(f"{sql} AND holder = ?", *values, holder)

@@ -17,8 +17,15 @@ from dpsql.privacy.exact import Cells, Exact, Row
 from dpsql.privacy.exponential import choose_bins
 from dpsql.privacy.noise import draw_noise
 from dpsql.privacy.partition_selection import keep_keys
-from dpsql.privacy.release_codec import release_from_bytes, release_to_bytes
-from dpsql.privacy.release_spec import BinPicks, KeySelection, NoiseBundle, Release, ReleaseSpec
+from dpsql.privacy.release_spec import (
+    BinPicks,
+    KeySelection,
+    NoiseBundle,
+    Release,
+    ReleaseSpec,
+    release_from_bytes,
+    release_to_bytes,
+)
 from dpsql.privacy.sampling import Sampler
 from dpsql.privacy.score_selection import PosteriorDraws, Ranking, draw_shares, rank_candidates
 from dpsql.privacy.sparse_vector import SparseVectorState, ThresholdAnswer, ThresholdQuery

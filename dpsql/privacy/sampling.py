@@ -361,15 +361,3 @@ class ExactSampler:
             exponent = (abs(int(proposals[lane])) - constants.center) ** 2 / (2 * constants.variance)
             accepted[lane] = is_below_exp(int(words[lane]), 64, exponent, self._bits)
         return accepted
-
-
-def likeliest_index(penalties: npt.NDArray[Any]) -> Integers:
-    """The index of the least penalty in each row; of several, the middle one. What `choose` draws without noise.
-
-    That is the limit of `choose` as the scale goes to 0, but that it would draw one of several equals at random.
-    """
-    best = penalties == penalties.min(axis=1, keepdims=True)
-    first = np.argmax(best, axis=1)
-    last = best.shape[1] - 1 - np.argmax(best[:, ::-1], axis=1)
-    middle: Integers = (first + last) // 2
-    return middle

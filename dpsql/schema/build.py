@@ -21,7 +21,6 @@ from dpsql.schema.document import (
     read_flag,
     suggest_name,
 )
-from dpsql.schema.domain import Domain, Scalar, boolean_domain, to_number
 from dpsql.schema.literals import describe_expected, read_bound, read_integer, read_number, read_value, show_number
 from dpsql.schema.locations import read_engine, read_ledger, read_source
 from dpsql.schema.model import (
@@ -29,6 +28,7 @@ from dpsql.schema.model import (
     Budget,
     Column,
     Contributions,
+    Domain,
     ForeignUnit,
     Limits,
     Neighbors,
@@ -36,13 +36,16 @@ from dpsql.schema.model import (
     Privacy,
     Randomized,
     RowUnit,
+    Scalar,
     Schema,
     Snap,
     StatisticDeclared,
     Table,
     Unit,
     View,
+    boolean_domain,
     parse_snap,
+    to_number,
 )
 from dpsql.types import DATE, Kind, Type, parse_type
 

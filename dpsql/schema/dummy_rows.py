@@ -14,8 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from dpsql.schema.domain import EPOCH
-from dpsql.schema.model import Column, Schema, Table
+from dpsql.schema.model import EPOCH, Column, Schema, Table
 from dpsql.types import Kind
 
 MAX_ROWS = 1_000

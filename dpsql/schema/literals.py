@@ -12,7 +12,7 @@ import struct
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-from dpsql.schema.domain import Scalar, to_number
+from dpsql.schema.model import Scalar, to_number
 from dpsql.types import Kind, Type, integer_range
 
 NUMBER_PATTERN = r"[+-]?(0|[1-9][0-9]*(_[0-9]+)*)?(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
+from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from math import exp, expm1
@@ -14,8 +15,62 @@ from pathlib import Path
 from typing import Any
 
 from dpsql.base.option_names import SYNTHETIC_PREFIX
-from dpsql.schema.domain import EPOCH, Domain, Scalar
-from dpsql.types import Type
+from dpsql.types import Kind, Type
+
+Scalar = bool | int | float | Decimal | str | dt.date | dt.datetime
+"""A value of a key or literal. `datetime` is naive for timestamp, aware for timestamptz."""
+
+EPOCH = dt.datetime(1970, 1, 1)
+
+
+def to_number(value: Scalar) -> Fraction:
+    """Numbers as they are; dates as days, timestamps as microseconds since 1970."""
+    match value:
+        case bool():
+            return Fraction(int(value))
+        case int() | float() | Decimal():
+            return Fraction(value)
+        case dt.datetime():
+            naive = value.astimezone(dt.UTC).replace(tzinfo=None) if value.tzinfo else value
+            return Fraction((naive - EPOCH) // dt.timedelta(microseconds=1))
+        case dt.date():
+            return Fraction((value - EPOCH.date()).days)
+        case str():
+            raise TypeError("text has no order that bounds could use")
+
+
+@dataclass(frozen=True)
+class Domain:
+    """`lower` and `upper` are in the scale of `to_number`; `values` holds no NULL and no repeats."""
+
+    type: Type
+    nullable: bool = True
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+    values: tuple[Scalar, ...] | None = None
+    length: int | None = None  # most characters of a text
+    # No double was on the way: only then do bounds prove that integer arithmetic fits.
+    exact: bool = field(default=True, compare=False)
+
+    @property
+    def is_bounded(self) -> bool:
+        return self.lower is not None and self.upper is not None
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction]:
+        assert self.lower is not None and self.upper is not None
+        return self.lower, self.upper
+
+    def with_bounds(self, lower: Fraction | None, upper: Fraction | None) -> Domain:
+        return replace(self, lower=lower, upper=upper)
+
+    def with_nullable(self, nullable: bool) -> Domain:
+        return replace(self, nullable=nullable)
+
+
+def boolean_domain(nullable: bool) -> Domain:
+    return Domain(Type(Kind.BOOLEAN), nullable, values=(False, True))
+
 
 # The grid to which times are rounded that statements compare with a column.
 #
@@ -422,6 +477,19 @@ class Schema:
     def relations(self) -> tuple[Table | View, ...]:
         """All that analysts may name in FROM."""
         return (*self.tables, *self.views)
+
+    @property
+    def has_previews(self) -> bool:
+        return any(table.preview for table in self.tables)
+
+    @property
+    def has_snapped_times(self) -> bool:
+        """Whether times that are compared with some column are rounded."""
+        return any(column.snap for table in self.tables for column in table.columns)
+
+    @property
+    def has_randomized_answers(self) -> bool:
+        return any(column.randomized for table in self.tables for column in table.columns)
 
     def view(self, name: str) -> View | None:
         return next((view for view in self.views if view.name.lower() == name.lower()), None)

@@ -15,7 +15,7 @@ from dpsql.compiler.compiled import Compiled, ReleaseStep
 from dpsql.compiler.plan.aggregate import Tally
 from dpsql.compiler.plan.estimators import BlockMean, Linear
 from dpsql.compiler.plan.steps import VALUE_KEY
-from dpsql.compiler.render.literals import render_text as quoted
+from dpsql.compiler.render.expressions import render_text as quoted
 from dpsql.compiler.render.relations import render_source
 from dpsql.compiler.split.release_block import ErrorBar
 from dpsql.ledger.budget import MAX_COUNTED

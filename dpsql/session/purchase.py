@@ -13,7 +13,6 @@ from fractions import Fraction
 from functools import partial
 
 from dpsql.amounts import Charge
-from dpsql.base.cancellation import NOT_FREE_MESSAGE
 from dpsql.compiler.compile import Compiled, ReleaseStep, Settings
 from dpsql.errors import BudgetExceeded, Error
 from dpsql.ledger.base import Account, AdmitCallback, Balance, ChargedStatement, Entitlement, Receipt, ReleaseRequest
@@ -35,6 +34,8 @@ from dpsql.session.postprocess.sandbox import SandboxTable
 from dpsql.session.result import PendingCharge, charged_loss, total_charge
 from dpsql.session.reuse import ReuseCandidates, ReusePlan, find_candidates, release_requests
 from dpsql.session.statement_context import StatementContext
+
+NOT_FREE_MESSAGE = "it would be charged, and only what is free was asked for"
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,8 @@ from functools import cached_property
 from typing import Literal
 
 from dpsql.base import cancellation
-from dpsql.base.fair_queue import FairSemaphore
+from dpsql.base.fair_sharing import RESULT_QUOTA, FairSemaphore, estimate_size
 from dpsql.base.lru_cache import LruCache
-from dpsql.base.memory_quota import RESULT_QUOTA, estimate_size
 from dpsql.compiler.accuracy import ErrorAims
 from dpsql.compiler.catalog.query import CatalogQuery, read_catalog_query
 from dpsql.compiler.catalog.tables import find_catalog_table as find_catalog
@@ -36,9 +35,8 @@ from dpsql.session.pilot import (
     resolve_pilot,
 )
 from dpsql.session.postprocess import catalog_sandbox, sandbox
-from dpsql.session.postprocess.arrays import ArrayTable
 from dpsql.session.postprocess.release_tables import build_empty_tables, build_public_table, build_released_tables
-from dpsql.session.postprocess.sandbox import OutputColumn, SandboxTable
+from dpsql.session.postprocess.sandbox import ArrayTable, OutputColumn, SandboxTable
 from dpsql.session.pricing import PricingContext, add_prices, compile_noise_kinds, quote_statement
 from dpsql.session.purchase import Purchase, PurchasedReleases, StoredReleases
 from dpsql.session.result import StatementResult, build_query_result, format_column_type

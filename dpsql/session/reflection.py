@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from dpsql.compiler.catalog.objects import column_comment, objects_of, table_comment
 from dpsql.compiler.catalog.show import format_bounds
 from dpsql.errors import Error
-from dpsql.schema.domain import Domain
-from dpsql.schema.model import Column, OwnUnit, Schema, Table, View
+from dpsql.schema.model import Column, Domain, OwnUnit, Schema, Table, View
 from dpsql.types import TEXT, Type
 
 

@@ -23,7 +23,7 @@ from dpsql.compiler.compile import (
 )
 from dpsql.compiler.plan.estimators import Recipe, Terms, map_terms
 from dpsql.compiler.reuse.derive import DerivedRelease, can_derive, derive_release
-from dpsql.compiler.reuse.shape import ReleaseShape, shape_from_text
+from dpsql.compiler.reuse.describe import ReleaseShape, shape_from_text
 from dpsql.ledger.base import Account, Ledger, OwnRelease, Receipt, ReleaseQuote, ReleaseRequest
 from dpsql.privacy.release import Release, release_from_bytes
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from dpsql.amounts import NO_CHARGE, CellError, Charge
 from dpsql.base.cancellation import StatementHandle
 from dpsql.compiler.catalog import show
-from dpsql.compiler.catalog.identity import Identity
+from dpsql.compiler.catalog.variables import Identity
 from dpsql.compiler.compile import Compiled
 from dpsql.compiler.parse.commands import (
     Command,

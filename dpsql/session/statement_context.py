@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from dpsql.base.cancellation import StatementHandle, statement_scope
-from dpsql.compiler.catalog.identity import Identity
+from dpsql.compiler.catalog.variables import Identity
 from dpsql.compiler.settings import SessionSettings, Settings
 from dpsql.ledger.base import Account
 from dpsql.session.dataset.dataset import Dataset

@@ -13,8 +13,7 @@ from functools import cached_property
 from typing import Protocol
 
 from dpsql.compiler import settings as setting
-from dpsql.compiler.catalog.identity import DEFAULT_SCHEMA
-from dpsql.compiler.catalog.variables import Variables, is_variable
+from dpsql.compiler.catalog.variables import DEFAULT_SCHEMA, Variables, is_variable
 from dpsql.compiler.parse.commands import (
     DiscardCommand,
     NoOpCommand,

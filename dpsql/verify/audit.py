@@ -35,11 +35,11 @@ from dpsql.privacy.partition_selection import (
 )
 from dpsql.privacy.release import Release, ReleaseSpec, perturb
 from dpsql.privacy.sampling import Sampler
-from dpsql.schema.domain import Domain
 from dpsql.schema.model import (
     Budget,
     Column,
     Contributions,
+    Domain,
     EngineTable,
     ForeignUnit,
     Neighbors,

@@ -20,7 +20,7 @@ from dpsql.privacy.partition_selection import (
     OptimalSelection,
     WeightedGaussian,
 )
-from dpsql.privacy.sampling import ExactSampler, Integers, likeliest_index
+from dpsql.privacy.sampling import ExactSampler, Integers
 from dpsql.session.session import Session
 from dpsql.verify.invariants import find_undercharges
 from tests.support.attack_hospital import (
@@ -35,6 +35,7 @@ from tests.support.attack_hospital import (
     schema_text,
     told_apart,
 )
+from tests.support.likeliest_index import likeliest_index
 from tests.support.shop import Silence
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 
 from dpsql.errors import BudgetExceeded
-from dpsql.privacy.sampling import Integers, likeliest_index
+from dpsql.privacy.sampling import Integers
 from dpsql.session.session import Session
 from tests.support.attack_hospital import (
     DATA,
@@ -28,6 +28,7 @@ from tests.support.attack_hospital import (
     spent,
     told_apart,
 )
+from tests.support.likeliest_index import likeliest_index
 
 pytestmark = pytest.mark.slow
 

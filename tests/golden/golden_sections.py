@@ -11,7 +11,7 @@ from dpsql.compiler.compile import Compiled, ReleaseStep, compile_query
 from dpsql.compiler.parse.commands import ResetCommand, SetCommand, read_command
 from dpsql.compiler.parse.parser import parse_query
 from dpsql.compiler.plan.show import show_plan as show
-from dpsql.compiler.render.literals import render_type_name
+from dpsql.compiler.render.expressions import render_type_name
 from dpsql.compiler.split.split import split_query
 from dpsql.errors import Error
 from dpsql.privacy.loss import Loss

@@ -24,7 +24,7 @@ MUTANTS = (
     ),
     mutant(
         "one account compiles all at once",
-        "dpsql.base.fair_queue:FairSemaphore.acquire",
+        "dpsql.base.fair_sharing:FairSemaphore.acquire",
         "line.index(token) >= self._max_active",
         "False",
         select(COMPILER_COMPILE_CANCELLATION, "Turns"),

@@ -253,7 +253,7 @@ MUTANTS = (
     ),
     mutant(
         "public tables behind a hole have no part in the question",
-        "dpsql.compiler.release_key:hash_plan",
+        "dpsql.compiler.compiled:hash_plan",
         '[canonical_plan_text(aggregate), *declared, *filled, sources, *(["pilot"] if pilot else [])]',
         '[canonical_plan_text(aggregate), *declared, *filled, *(["pilot"] if pilot else [])]',
         ATTACKS_JOINS,
@@ -349,7 +349,7 @@ MUTANTS = (
     ),
     mutant(
         "a preview reads the table itself",
-        "dpsql.compiler.split.public_tables:read_public_source",
+        "dpsql.compiler.split.split:read_public_source",
         "not declared.public",
         "False",
         ATTACKS_FREE_STATEMENTS,
@@ -412,7 +412,7 @@ MUTANTS = (
     ),
     mutant(
         "a release that is not needed is bought",
-        "dpsql.compiler.static_answers:releases_needed",
+        "dpsql.compiler.planners:releases_needed",
         """
         if release.name not in read | in_holes:
             continue

@@ -25,7 +25,7 @@ from tests.mutants.selections import (
 MUTANTS = (
     mutant(
         "a raised delta is no raise",
-        "dpsql.ledger.account:AccountTerms.is_within",
+        "dpsql.ledger.base:AccountTerms.is_within",
         "self.epsilon <= other.epsilon and self.delta <= other.delta and self.composition is other.composition",
         "self.epsilon <= other.epsilon and self.composition is other.composition",
         LEDGER_ACCOUNTS,
@@ -105,7 +105,7 @@ MUTANTS = (
     ),
     mutant(
         "what runs is seen by its price",
-        "dpsql.ledger.leases:find_hidden_releases",
+        "dpsql.ledger.release_store:find_hidden_releases",
         """
         if not grid:
             return frozenset()
@@ -115,7 +115,7 @@ MUTANTS = (
     ),
     mutant(
         "two processes run one charge",
-        "dpsql.ledger.leases:begin_lease",
+        "dpsql.ledger.release_store:begin_lease",
         """
         if lease is not None and not lease.is_over:
             return lease
@@ -125,9 +125,9 @@ MUTANTS = (
     ),
     mutant(
         "what was stored meanwhile is run again",
-        "dpsql.ledger.leases:begin_lease",
+        "dpsql.ledger.release_store:begin_lease",
         """
-        if release_store.read_body(db, release) is not None:
+        if read_body(db, release) is not None:
             return lease or RunLease("", 0, 0, 0)
         """,
         "",

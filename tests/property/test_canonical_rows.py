@@ -15,8 +15,12 @@ import duckdb
 import pytest
 
 from dpsql.compiler.analysis import canonical
-from dpsql.compiler.analysis.canonical import canonicalize_condition, canonicalize_expr
-from dpsql.compiler.analysis.canonical_sources import normalize_conditions, order_join_sides
+from dpsql.compiler.analysis.canonical import (
+    canonicalize_condition,
+    canonicalize_expr,
+    normalize_conditions,
+    order_join_sides,
+)
 from dpsql.compiler.plan.aggregate import Aggregate
 from dpsql.compiler.plan.expressions import (
     FALSE,

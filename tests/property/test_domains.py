@@ -30,9 +30,8 @@ from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.compiler.rewrite.scan_tables import join_by_unit, scan_tables
 from dpsql.compiler.split.split import split_query
 from dpsql.errors import Error, InternalError
-from dpsql.schema.domain import Domain
 from dpsql.schema.model import Column as SchemaColumn
-from dpsql.schema.model import Contributions, EngineTable, Neighbors, OwnUnit, Privacy, Schema, Table
+from dpsql.schema.model import Contributions, Domain, EngineTable, Neighbors, OwnUnit, Privacy, Schema, Table
 from dpsql.types import BIGINT, DOUBLE, REAL, decimal_type
 from dpsql.verify.generate.choices import ChoiceStream
 from dpsql.verify.generate.columns import StoredColumn, engine_type_name, quote_literal

@@ -23,7 +23,7 @@ from dpsql.compiler.functions.table import FUNCTIONS
 from dpsql.compiler.plan.expressions import Call, Expr
 from dpsql.compiler.plan.walk import columns_of
 from dpsql.errors import Error
-from dpsql.schema.domain import Domain, to_number
+from dpsql.schema.model import Domain, to_number
 from dpsql.types import BIGINT, TEXT
 from tests.support.expressions import POOLS, bound, claimed, computed, load, parts, stored
 from tests.support.function_calls import EXPRESSIONS

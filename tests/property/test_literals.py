@@ -20,7 +20,7 @@ from dpsql.compiler.parse.parser import parse_query
 from dpsql.compiler.plan.aggregate import Aggregate
 from dpsql.compiler.plan.expressions import Compare, Literal
 from dpsql.compiler.plan.relations import Filter
-from dpsql.compiler.render.literals import quote_identifier, render_double, render_literal, render_type_name
+from dpsql.compiler.render.expressions import quote_identifier, render_double, render_literal, render_type_name
 from dpsql.compiler.split.split import split_query
 from dpsql.errors import ProgrammingError
 from dpsql.session.session import Session

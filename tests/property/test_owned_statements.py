@@ -18,8 +18,8 @@ from dpsql.compiler.plan.expressions import UID
 from dpsql.compiler.plan.relations import Field, row_fields
 from dpsql.compiler.plan.steps import Shape
 from dpsql.compiler.render.relations import render_rows
-from dpsql.compiler.rewrite.pipeline import prepare_rows
-from dpsql.compiler.rewrite.release_plan import RuleContext
+from dpsql.compiler.rewrite.pipeline import GROUP_RULES, ROW_RULES, apply_rules
+from dpsql.compiler.rewrite.release_plan import ReleasePlan, RuleContext
 from dpsql.compiler.split.blocks import BoundRelease, BoundRuntimeParameter
 from dpsql.compiler.split.split import split_query
 from dpsql.session.dataset.dataset import Dataset, open_dataset
@@ -113,7 +113,9 @@ def filled(hole: BoundRuntimeParameter) -> object:
 
 
 def read(dataset: Dataset, release: BoundRelease) -> dict[object, Counter[str]]:
-    rows = prepare_rows(release.aggregate, RuleContext(dataset.resolved)).rows
+    context = RuleContext(dataset.resolved)
+    prepared = ReleasePlan(release.aggregate, apply_rules(ROW_RULES, release.aggregate, context))
+    rows = apply_rules(GROUP_RULES, prepared, context).rows
     fields = [f.name for f in row_fields(rows)]
     assert fields[0] == UID
     names = ", ".join(f'"{name}"' for name in fields)

@@ -10,11 +10,10 @@ import duckdb
 import pytest
 
 from dpsql.compiler.plan.relations import ScanColumn
+from dpsql.compiler.render.expressions import render_literal, render_type_name
 from dpsql.compiler.render.expressions import render_sanitized_column as scanned
-from dpsql.compiler.render.literals import render_literal, render_type_name
 from dpsql.engines.duckdb_admin import sanitized_sql as checked
-from dpsql.schema.domain import Domain
-from dpsql.schema.model import Column
+from dpsql.schema.model import Column, Domain
 from dpsql.types import (
     BIGINT,
     BOOLEAN,

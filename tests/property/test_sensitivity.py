@@ -20,8 +20,7 @@ import pytest
 from dpsql.compiler.compile import Compiled, compile_query
 from dpsql.compiler.settings import Settings
 from dpsql.errors import Error, InternalError, UnboundedContribution, UnboundedValues
-from dpsql.schema.domain import Domain
-from dpsql.schema.model import Column, Contributions, EngineTable, Neighbors, OwnUnit, Privacy, Schema, Table
+from dpsql.schema.model import Column, Contributions, Domain, EngineTable, Neighbors, OwnUnit, Privacy, Schema, Table
 from dpsql.session.explain import explain
 from dpsql.types import BIGINT, DOUBLE
 from dpsql.verify.coverage import find_features

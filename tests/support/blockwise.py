@@ -10,10 +10,10 @@ from dpsql.compiler.calibrate.calibrate import NoiseKind
 from dpsql.compiler.compile import Compiled, compile_query
 from dpsql.compiler.settings import Settings
 from dpsql.engines.in_memory import InMemoryEngine
-from dpsql.schema.domain import Domain
 from dpsql.schema.model import (
     Column,
     Contributions,
+    Domain,
     EngineTable,
     Neighbors,
     OwnUnit,

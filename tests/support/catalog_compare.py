@@ -18,14 +18,12 @@ from typing import Any
 
 import psycopg
 
-from dpsql.compiler.catalog.identity import Identity
 from dpsql.compiler.catalog.objects import objects_of
 from dpsql.compiler.catalog.query import read_catalog_query
-from dpsql.compiler.catalog.variables import Variables
+from dpsql.compiler.catalog.variables import Identity, Variables
 from dpsql.errors import Error
-from dpsql.schema.domain import Domain
 from dpsql.schema.load import load_schema
-from dpsql.schema.model import Column, Schema
+from dpsql.schema.model import Column, Domain, Schema
 from dpsql.session.postprocess.catalog_sandbox import run_catalog_query
 from dpsql.types import BIGINT, INTEGER
 from tests.support.catalog_reference import statements

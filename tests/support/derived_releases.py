@@ -13,7 +13,7 @@ from fractions import Fraction
 from dpsql.compiler.compile import Compiled, ReleaseStep, compile_query
 from dpsql.compiler.plan.aggregate import Norm, Sum, Weigh
 from dpsql.compiler.reuse.derive import DerivedRelease, derive_release
-from dpsql.compiler.reuse.shape import CellKind, shape_from_text, shape_to_text
+from dpsql.compiler.reuse.describe import CellKind, shape_from_text, shape_to_text
 from dpsql.compiler.settings import SessionSettings, Settings, change_setting, default_settings
 from dpsql.engines.in_memory import InMemoryEngine
 from dpsql.errors import Error

@@ -7,7 +7,7 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
-from dpsql.schema.domain import Domain, to_number
+from dpsql.schema.model import Domain, to_number
 from dpsql.types import DATE, Type
 
 

@@ -18,10 +18,9 @@ from dpsql.compiler.bind.scope import BoundColumn, Scope, SourceScope
 from dpsql.compiler.parse.dialect import AnalystDialect
 from dpsql.compiler.plan.expressions import Column, Expr
 from dpsql.compiler.plan.walk import map_expr
-from dpsql.compiler.render.expressions import render_expr
-from dpsql.compiler.render.literals import render_type_name
+from dpsql.compiler.render.expressions import render_expr, render_type_name
 from dpsql.compiler.rewrite.make_total import _make_expr_total as total
-from dpsql.schema.domain import Domain, boolean_domain, to_number
+from dpsql.schema.model import Domain, boolean_domain, to_number
 from dpsql.types import (
     BIGINT,
     DATE,

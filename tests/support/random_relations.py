@@ -51,8 +51,7 @@ from dpsql.compiler.plan.relations import (
     has_uid,
     row_fields,
 )
-from dpsql.schema.domain import Domain
-from dpsql.schema.model import EngineTable
+from dpsql.schema.model import Domain, EngineTable
 from dpsql.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, TEXT, Type, decimal_type, sum_type
 
 MONEY = decimal_type(10, 2)

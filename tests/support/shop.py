@@ -16,9 +16,10 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.privacy.sampling import Integers, likeliest_index
+from dpsql.privacy.sampling import Integers
 from dpsql.session.dataset.dataset import Dataset, open_dataset
 from dpsql.session.session import Session
+from tests.support.likeliest_index import likeliest_index
 
 SCHEMA = """
 dpsql: 1

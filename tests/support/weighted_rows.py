@@ -13,11 +13,12 @@ import pytest
 
 from dpsql.privacy.exact import Cells
 from dpsql.privacy.noise import Laplace, Mechanism, scale_of
-from dpsql.privacy.sampling import ExactSampler, Integers, Sampler, likeliest_index
+from dpsql.privacy.sampling import ExactSampler, Integers, Sampler
 from dpsql.privacy.synthetic import synthesis
 from dpsql.privacy.synthetic.measure import Floats, Marginal, MarginalMeasurer, MarginalSelector
 from dpsql.privacy.synthetic.synthesis import Synthesis
 from dpsql.privacy.weighted_rows import Axes, WeightedRows
+from tests.support.likeliest_index import likeliest_index
 
 Unit = Sequence[tuple[tuple[int, ...], int]]
 """What one unit adds: tuples of codes, each with a weight."""

@@ -62,7 +62,7 @@ from dpsql.compiler.plan.relations import (
     UnitWindow,
     row_fields,
 )
-from dpsql.schema.domain import Domain, Scalar, boolean_domain, to_number
+from dpsql.schema.model import Domain, Scalar, boolean_domain, to_number
 from dpsql.types import BIGINT, INTEGER_BITS, TEXT, Kind, Type, integer_range
 
 # What values an expression can have, by interval arithmetic and finite sets.

@@ -37,7 +37,7 @@ from dpsql.compiler.plan.expressions import (
     Quantise,
 )
 from dpsql.compiler.plan.walk import child_exprs, columns_of, map_expr, walk_exprs
-from dpsql.schema.domain import Domain, Scalar
+from dpsql.schema.model import Domain, Scalar
 from dpsql.types import BIGINT, DOUBLE, Kind, Type, integer_range
 
 # The values that a key can have when the column below it has finitely many: the expression, worked out for each.

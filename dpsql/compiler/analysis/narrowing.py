@@ -41,7 +41,7 @@ from dpsql.compiler.plan.expressions import (
     split_conjuncts,
 )
 from dpsql.compiler.plan.walk import columns_of
-from dpsql.schema.domain import Domain, Scalar, to_number
+from dpsql.schema.model import Domain, Scalar, to_number
 from dpsql.types import DOUBLE, INTEGER_BITS, TEXT, Kind, Type
 
 Environment = Mapping[str, Domain]

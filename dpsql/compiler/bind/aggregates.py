@@ -18,10 +18,10 @@ from dpsql.compiler.bind.scope import Scope
 from dpsql.compiler.bind.selections import (
     NAMED_SELECTIONS,
     SCORED_FUNCTIONS,
+    SELECTION_NODES,
     bind_scored_aggregate,
     bind_selection,
     bind_within_group,
-    is_selection,
 )
 from dpsql.compiler.parse.dialect import refuse_other_args, span_of, sql_name_of
 from dpsql.compiler.plan.expressions import And, Call, Case, Cast, Expr, IsNull, Literal, Not
@@ -105,16 +105,19 @@ def bind_measure(node: exp.Expr, scope: Scope) -> Measure:
         return _filter_measure(bind_measure(node.this, scope), bind_condition(node.expression.this, scope), node)
     if isinstance(node, exp.WithinGroup):
         return bind_within_group(node, scope)
-    if is_selection(node):
-        return bind_selection(node, scope)
-    if blockwise.is_blockwise(node):
-        return blockwise.bind_blockwise(node, scope, is_aggregate)
-    if _function_name_of(node) in SCORED_FUNCTIONS:
-        return bind_scored_aggregate(node, scope, bind_score)
-    binder = _BINDERS.get(type(node)) or _NAMED_BINDERS.get(_function_name_of(node))
+    binder = _BINDERS.get(type(node)) or _SELECTION_BINDERS.get(type(node))
+    binder = binder or _NAMED_BINDERS.get(_function_name_of(node))
     if binder is None:
         raise _unsupported_aggregate_error(node)
     return binder(node, scope)
+
+
+def _bind_blockwise(node: exp.Expr, scope: Scope) -> Measure:
+    return blockwise.bind_blockwise(node, scope, is_aggregate)
+
+
+def _bind_scored(node: exp.Expr, scope: Scope) -> Measure:
+    return bind_scored_aggregate(node, scope, bind_score)
 
 
 def bind_score(node: exp.Expr, scope: Scope) -> Measure | None:
@@ -147,7 +150,7 @@ def _unsupported_aggregate_error(node: exp.Expr) -> Unsupported:
 
 
 def measure_type(measure: Measure) -> Type:
-    """The type of the measure's answer; of the values in it where that is a list or a map (`container_of`)."""
+    """The type of the measure's answer; of the values in it where that is a list or a map (its `container`)."""
     match measure:
         case SumValues(arg):
             return sum_type(arg.type)
@@ -400,6 +403,14 @@ _BINDERS: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Measure]] = {
     exp.LogicalAnd: _truth_binder(every=True),
     exp.LogicalOr: _truth_binder(every=False),
 }
+_SELECTION_BINDERS: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Measure]] = dict.fromkeys(
+    SELECTION_NODES, bind_selection
+)
 _NAMED_BINDERS: dict[str, Callable[[exp.Expr, Scope], Measure]] = {
-    "every": _truth_binder(every=True), "mean": _bind_mean, **dict.fromkeys(POSTERIOR_FUNCTIONS, bind_posterior)
-}  # fmt: skip
+    "every": _truth_binder(every=True),
+    "mean": _bind_mean,
+    blockwise.BLOCKWISE_NAME: _bind_blockwise,
+    **dict.fromkeys(POSTERIOR_FUNCTIONS, bind_posterior),
+    **dict.fromkeys(NAMED_SELECTIONS, bind_selection),
+    **dict.fromkeys(SCORED_FUNCTIONS, _bind_scored),
+}

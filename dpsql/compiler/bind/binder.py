@@ -26,10 +26,9 @@ from dpsql.compiler.bind.subqueries import bind_subquery_or_window
 from dpsql.compiler.bind.windows import refuse_row_selection, refuse_windows
 from dpsql.compiler.parse.dialect import refuse_other_args, span_of
 from dpsql.compiler.plan.expressions import Column, Expr, HoleValue
-from dpsql.compiler.plan.relations import Named, Project, Rows, RowsHole
+from dpsql.compiler.plan.relations import Filter, Join, Named, Project, Rows, RowsHole
 from dpsql.errors import InvalidSyntax
-from dpsql.schema.domain import Domain
-from dpsql.schema.model import Schema
+from dpsql.schema.model import Domain, Schema
 
 
 class RuntimeParameterBinder(Protocol):
@@ -83,7 +82,10 @@ class Binder:
         if from_ is None:
             raise InvalidSyntax("a block over private rows needs FROM", span=span_of(select))
         refuse_other_args(from_, "this")
-        return bind_join_tree(self, from_.this, select.args.get("joins") or (), self.ctes_of(select))
+        joins, ctes = select.args.get("joins"), self.ctes_of(select)
+        if not joins:
+            return self.bind_from_item(from_.this, ctes, alone=True)
+        return bind_join_tree(self, from_.this, joins, ctes)
 
     def bind_from_item(self, source: exp.Expr, ctes: Ctes, alone: bool = False) -> BoundRelation:
         return bind_source(self, source, ctes, alone)
@@ -116,7 +118,8 @@ class Binder:
             refuse_windows(where, "WHERE")
         nodes = [] if where is None else split_condition(where.this)
         relation.filter([bind_condition(node, relation.scope) for node in nodes if not has_subquery(node)])
-        relation.node = order_inner_joins(relation.node, self.schema)
+        if isinstance(relation.node, Filter | Join):
+            relation.node = order_inner_joins(relation.node, self.schema)
         relation.filter([bind_condition(node, relation.scope) for node in nodes if has_subquery(node)])
 
     # --- queries that give out rows ----------------------------------------------------------------------------------

@@ -20,8 +20,8 @@ from dpsql.compiler.plan.expressions import Arithmetic, Call, Cast, Expr, Litera
 from dpsql.errors import TypeMismatch, Unsupported
 from dpsql.types import BIGINT, DATE, INTEGER, MICROSECOND_INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ
 
-# Intervals over private rows: differences of moments, literals that they are compared with, and their parts.
-
+# --- intervals -------------------------------------------------------------------------------------------------------
+# Differences of timestamps, literals that they are compared with, and their parts.
 
 _INTERVAL_PARTS_HINT = ("EXTRACT(epoch FROM to - from) gives all seconds; its parts are day, hour, minute and second. "
           "EXTRACT(year FROM AGE(to, from)) counts years.")  # fmt: skip

@@ -42,13 +42,11 @@ _EXAMPLES: dict[PosteriorFamily, str] = {
     "normal": "NORMAL_POSTERIOR(cost, prior_mean => 100, prior_n => 1, prior_sd => 50)",
     "dirichlet": "DIRICHLET_POSTERIOR(ward, concentration => 1, confidence => 0.95)",
 }
-_ALL_PARTS_FUNCTIONS: dict[str, PosteriorFamily] = {f"{family}_posterior": family for family in POSTERIOR_PARTS}
+ALL_PARTS_FUNCTIONS: dict[str, PosteriorFamily] = {f"{family}_posterior": family for family in POSTERIOR_PARTS}
 _SINGLE_PART_FUNCTIONS: dict[str, tuple[PosteriorFamily, str]] = {
-    f"{name}_{part}": (family, part)
-    for name, family in _ALL_PARTS_FUNCTIONS.items()
-    for part in POSTERIOR_PARTS[family]
+    f"{name}_{part}": (family, part) for name, family in ALL_PARTS_FUNCTIONS.items() for part in POSTERIOR_PARTS[family]
 }
-POSTERIOR_FUNCTIONS = frozenset({*_ALL_PARTS_FUNCTIONS, *_SINGLE_PART_FUNCTIONS})
+POSTERIOR_FUNCTIONS = frozenset({*ALL_PARTS_FUNCTIONS, *_SINGLE_PART_FUNCTIONS})
 
 DEFAULT_CONFIDENCE, MIN_CONFIDENCE, MAX_CONFIDENCE = Fraction(95, 100), Fraction(1, 2), Fraction(999, 1000)
 MIN_PRIOR_ROWS, MAX_PRIOR_ROWS, MAX_PRIOR_MAGNITUDE = Fraction(1, 1000), Fraction(10**9), Fraction(10**15)
@@ -63,7 +61,7 @@ def expand_posteriors(items: Sequence[exp.Expr]) -> Iterator[exp.Expr]:
     for item in items:
         node = item.this if isinstance(item, exp.Alias) else item
         call = node.this if isinstance(node, exp.Filter) else node
-        family = _ALL_PARTS_FUNCTIONS.get(str(call.this).lower()) if isinstance(call, exp.Anonymous) else None
+        family = ALL_PARTS_FUNCTIONS.get(str(call.this).lower()) if isinstance(call, exp.Anonymous) else None
         if family is None:
             yield item
             continue
@@ -83,7 +81,7 @@ def expand_posteriors(items: Sequence[exp.Expr]) -> Iterator[exp.Expr]:
 
 def bind_posterior(node: exp.Expr, scope: Scope) -> Measure:
     name = str(node.this).lower()
-    if name in _ALL_PARTS_FUNCTIONS:
+    if name in ALL_PARTS_FUNCTIONS:
         raise Unsupported(
             f"{sql_name_of(node)} is several columns, and stands alone in the SELECT list",
             hint=f"In an expression write one of them: {name.upper()}_MEAN(…), {name.upper()}_LOW(…).",

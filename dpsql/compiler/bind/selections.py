@@ -24,16 +24,10 @@ MAX_FRACTIONS, MAX_TOP_VALUES = 100, 1_000
 """Of one aggregate: each fraction is a charge of its own."""
 
 NAMED_SELECTIONS = frozenset({"quantile_cont", "quantile_disc", "histogram"})
-_SELECTION_NODES = (
+SELECTION_NODES = (
     exp.Median, exp.Quantile, exp.ApproxQuantile, exp.Min, exp.Max, exp.Mode, exp.ApproxTopK, exp.PercentileCont,
     exp.PercentileDisc,
 )  # fmt: skip
-
-
-def is_selection(node: exp.Expr) -> bool:
-    if isinstance(node, exp.Anonymous):
-        return str(node.this).lower() in NAMED_SELECTIONS
-    return isinstance(node, _SELECTION_NODES)
 
 
 def bind_selection(node: exp.Expr, scope: Scope) -> Measure:

@@ -254,6 +254,13 @@ def check_qualifier(node: exp.Table | exp.Column) -> None:
         raise unknown_schema_error(name, span_of(node))
 
 
+def find_synthetic_table(schema: Schema, source: exp.Table) -> model.MadeTable | None:
+    """What the account itself has made, by its key; nobody else's is known here."""
+    if source.db != model.CREATED_SCHEMA:
+        return None
+    return next((table for table in schema.made if table.key == source.name), None)
+
+
 def lookup_table(schema: Schema, source: exp.Table) -> model.Table | None:
     return schema.table(source.name) or next(
         (table for table in schema.tables if matches_identifier(source.this, table.name)), None

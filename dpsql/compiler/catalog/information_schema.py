@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from dpsql.base.pg_types import pg_type_of
 from dpsql.compiler.catalog.builtin import load_relations
-from dpsql.compiler.catalog.identity import DEFAULT_SCHEMA
 from dpsql.compiler.catalog.objects import OWNER_NAME, objects_of
 from dpsql.compiler.catalog.pg_catalog import RowValues, load_types, type_oid_of, view_definition
+from dpsql.compiler.catalog.variables import DEFAULT_SCHEMA
 from dpsql.schema.model import Column, Schema
 from dpsql.types import Kind, Type
 

@@ -17,12 +17,12 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.compiler.catalog.builtin import CatalogRelation, find_relation
 from dpsql.compiler.catalog.functions import CATALOG_ONLY_FUNCTIONS
-from dpsql.compiler.catalog.identity import Identity
 from dpsql.compiler.catalog.oids import object_oids_of
 from dpsql.compiler.catalog.rewrite import rewrite_catalog_tree
 from dpsql.compiler.catalog.rewrite_from import RewriteContext, SettingChange, find_setting_changes
 from dpsql.compiler.catalog.tables import catalog_schema_of, is_catalog_schema
 from dpsql.compiler.catalog.types import REG_TYPES, annotate_types, cast_target_type, session_function_of
+from dpsql.compiler.catalog.variables import Identity
 from dpsql.compiler.parse.dialect import span_of
 from dpsql.compiler.parse.parameters import Parameter, bind_parameters
 from dpsql.compiler.parse.parser import Tokenizer, check_token_depth, normalize_tokens, tokenize

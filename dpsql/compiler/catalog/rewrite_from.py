@@ -9,10 +9,10 @@ from sqlglot import exp
 
 from dpsql.compiler.catalog.builtin import CatalogRelation
 from dpsql.compiler.catalog.functions import CATALOG_FUNCTIONS, TABLE_FUNCTIONS
-from dpsql.compiler.catalog.identity import DEFAULT_SCHEMA, Identity
 from dpsql.compiler.catalog.objects import OWNER_NAME, USER_OID
 from dpsql.compiler.catalog.oids import ObjectOids, duckdb_type_of
 from dpsql.compiler.catalog.tables import is_session_relation, rows_of_session
+from dpsql.compiler.catalog.variables import DEFAULT_SCHEMA, Identity
 from dpsql.compiler.parse.dialect import span_of
 from dpsql.errors import InvalidParameter, Unsupported
 

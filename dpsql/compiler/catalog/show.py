@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dpsql.compiler.catalog.builtin import CatalogTable
-from dpsql.compiler.catalog.identity import DEFAULT_SCHEMA
+from dpsql.compiler.catalog.variables import DEFAULT_SCHEMA
 from dpsql.errors import UnknownTable
-from dpsql.schema.domain import EPOCH, Domain
-from dpsql.schema.model import Schema, Table, View
+from dpsql.schema.model import EPOCH, Domain, Schema, Table, View
 from dpsql.types import DATE, TEXT
 
 

@@ -23,10 +23,9 @@ from dpsql.compiler.catalog.builtin import (
     load_rows,
     parse_array_text,
 )
-from dpsql.compiler.catalog.identity import Identity
 from dpsql.compiler.catalog.objects import OWNER_NAME, OWNER_OID, USER_OID
 from dpsql.compiler.catalog.pg_catalog import RowValues, pg_proc_rows
-from dpsql.compiler.catalog.variables import Variables, is_variable
+from dpsql.compiler.catalog.variables import Identity, Variables, is_variable
 from dpsql.schema.model import Schema
 from dpsql.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, REAL, SMALLINT, TEXT, TIMESTAMPTZ, Type
 
@@ -297,10 +296,3 @@ def _column_types(one: CatalogRelation) -> tuple[tuple[str, Type], ...]:
 
 def _list_to_text(value: object) -> object:
     return "{" + ",".join(str(part) for part in value) + "}" if isinstance(value, list) else value
-
-
-def all_catalog_tables(schema: Schema, identity: Identity) -> dict[tuple[str, str], CatalogTable]:
-    by_name = {
-        (namespace, name): find_catalog_table(schema, identity, namespace, name) for namespace, name in load_relations()
-    }
-    return {key: table for key, table in by_name.items() if table is not None}

@@ -1,6 +1,8 @@
-"""PostgreSQL's settings that clients set when they connect: accepted, shown again, and of no effect.
+"""What a session says of itself: who is connected to what, and PostgreSQL's settings that clients set and read.
 
-But for `statement_timeout`: how long a statement may wait for the engine.
+`Identity` has the answers to current_user, current_database() and version(). Settings that clients set when they
+connect are accepted, shown again, and of no effect, but for `statement_timeout`: how long a statement may wait for the
+engine.
 
 Only those on this list, and where the value would change what an answer looks like, only the value that is true here:
 time is UTC, text is UTF-8, dates are ISO.
@@ -10,12 +12,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
-from dpsql.compiler.catalog.identity import SERVER_VERSION
 from dpsql.errors import InvalidParameter
+
+SERVER_VERSION = "16.2"
+"""The PostgreSQL that clients are told they talk to; what they send depends on it, so it stays."""
+DEFAULT_SCHEMA = "public"
+
+
+@dataclass(frozen=True)
+class Identity:
+    """`version` is dpsql's; `variables` are what current_setting() may read; `login` is who connected, where another is
+    acted for; `opened` are dpsql's own settings as RESET brings them back."""
+
+    user: str
+    database: str
+    version: str
+    variables: tuple[tuple[str, str], ...] = ()
+    login: str | None = None
+    opened: tuple[tuple[str, str], ...] = ()
+    process: int = 0  # what pg_backend_pid() says; a wire gives each connection a number
+
+    @property
+    def version_text(self) -> str:
+        return f"PostgreSQL {SERVER_VERSION} (dpsql {self.version})"
+
+    def for_statement(self, sql: str) -> Identity:
+        """As far as it matters to this text: what is worked out for one connection serves others of the same user."""
+        return self if "pg_backend_pid" in sql.lower() else replace(self, process=0)
+
+    def get_variable(self, name: str) -> str | None:
+        return next((value for variable_name, value in self.variables if variable_name.lower() == name.lower()), None)
+
 
 MAX_VALUE_CHARACTERS = 1_000
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from dpsql.compiler.functions.function import LAST_DAY, replace_values
-from dpsql.schema.domain import EPOCH, Domain, Scalar, to_number
+from dpsql.schema.model import EPOCH, Domain, Scalar, to_number
 from dpsql.types import Kind, Type
 
 DAY_MICROSECONDS = 86_400_000_000

@@ -52,7 +52,7 @@ from dpsql.compiler.functions.function import (
     text_argument,
 )
 from dpsql.compiler.plan.expressions import Call
-from dpsql.schema.domain import EPOCH, Domain, Scalar, to_number
+from dpsql.schema.model import EPOCH, Domain, Scalar, to_number
 from dpsql.types import BIGINT, DATE, DOUBLE, MICROSECOND_INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, Type
 
 MAX_FORMAT_LENGTH = 100
@@ -466,7 +466,8 @@ DATE_FUNCTIONS = (
     ),
 )
 
-# Differences of moments, which are intervals: whole microseconds, in which a comparison of intervals is exact.
+# --- differences of timestamps ---------------------------------------------------------------------------------------
+# They are intervals: whole microseconds, in which a comparison of intervals is exact.
 #
 # PostgreSQL compares intervals as days of 24 hours and months of 30 days, so their order is that of these numbers.
 

@@ -15,7 +15,7 @@ from itertools import product
 from math import prod
 
 from dpsql.compiler.plan.expressions import Call, Expr, Literal
-from dpsql.schema.domain import EPOCH, Domain, Scalar, to_number
+from dpsql.schema.model import EPOCH, Domain, Scalar, to_number
 from dpsql.types import Kind, Type, integer_range
 
 # Domains of results, as the functions' records share them.

@@ -39,7 +39,7 @@ from dpsql.compiler.functions.function import (
     text_argument,
 )
 from dpsql.compiler.plan.expressions import Call
-from dpsql.schema.domain import EPOCH, Domain, Scalar, to_number
+from dpsql.schema.model import EPOCH, Domain, Scalar, to_number
 from dpsql.types import BIGINT, DATE, DOUBLE, INTEGER, TIMESTAMP, TIMESTAMPTZ
 
 MAX_YEARS = 10_000

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dpsql.compiler.functions.function import Domains, ScalarFunction, Signature, Types, Value, hull_of_domains
 from dpsql.compiler.plan.expressions import Call
-from dpsql.schema.domain import Domain
+from dpsql.schema.model import Domain
 from dpsql.types import BIGINT, DOUBLE, TIMESTAMP, TIMESTAMPTZ, Type
 
 

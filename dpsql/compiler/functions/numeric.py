@@ -23,7 +23,7 @@ from dpsql.compiler.functions.function import (
     widen_bounds,
 )
 from dpsql.compiler.plan.expressions import Call, Expr
-from dpsql.schema.domain import Domain
+from dpsql.schema.model import Domain
 from dpsql.types import BIGINT, DOUBLE, INTEGER, integer_range
 
 LARGEST_DOUBLE = 1.7976931348623157e308

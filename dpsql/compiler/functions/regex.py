@@ -24,7 +24,7 @@ from dpsql.compiler.functions.function import (
     text_argument,
 )
 from dpsql.compiler.plan.expressions import Call
-from dpsql.schema.domain import Domain
+from dpsql.schema.model import Domain
 from dpsql.types import BOOLEAN, INTEGER, TEXT
 
 # Regular expressions that every engine takes: read here first, so that none can fail once rows are there.

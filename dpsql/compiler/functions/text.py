@@ -23,7 +23,7 @@ from dpsql.compiler.functions.function import (
     text_argument,
 )
 from dpsql.compiler.plan.expressions import Call
-from dpsql.schema.domain import Domain
+from dpsql.schema.model import Domain
 from dpsql.types import BIGINT, BOOLEAN, INTEGER, TEXT, Type
 
 CASE_GROWTH = 3

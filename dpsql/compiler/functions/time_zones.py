@@ -22,7 +22,7 @@ from dpsql.compiler.functions.function import (
     text_argument,
 )
 from dpsql.compiler.plan.expressions import Call
-from dpsql.schema.domain import Domain
+from dpsql.schema.model import Domain
 from dpsql.types import TEXT, TIMESTAMP, TIMESTAMPTZ
 
 # Names of time zones that engines know, by the hours from UTC between which they have been since 1970.

@@ -181,6 +181,11 @@ def span_of(node: exp.Expr) -> Span | None:
     return result
 
 
+def find_calls(tree: exp.Expr, *names: str) -> list[exp.Anonymous]:
+    """Calls of functions that sqlglot has no class for, by names in lower case."""
+    return [call for call in tree.find_all(exp.Anonymous) if call.name.lower() in names]
+
+
 # What a node may carry without meaning anything here: notes of the parser for its own generators.
 IGNORED_ARGS = frozenset(
     {"typed", "safe", "big_int", "coalesce", "ignore_nulls", "_type", "nested", "value_constructor"}

@@ -20,6 +20,9 @@ PRIVACY_CLAUSES = ("DIFFERENTIAL_PRIVACY", "ANONYMIZATION")
 PER_ROW, PER_GROUP = "contribution_bounds_per_row", "contribution_bounds_per_group"
 ANON_FUNCTIONS = ("ANON_COUNT", "ANON_SUM", "ANON_AVG", "ANON_VAR_POP", "ANON_STDDEV_POP")
 
+GOOGLESQL_WORDS = frozenset({*PRIVACY_CLAUSES, *ANON_FUNCTIONS, PER_ROW.upper(), PER_GROUP.upper()})
+"""One of these stands in every statement with this syntax."""
+
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
 _CLAMPED_PER_ROW = ("ANON_VAR_POP", "ANON_STDDEV_POP")
@@ -112,8 +115,6 @@ def _split_at_commas(tokens: list[Token]) -> list[list[Token]]:
 
 def rewrite_googlesql_aggregates(tokens: list[Token]) -> list[Token]:
     """SUM(x, contribution_bounds_per_row => (0, 10)) as SUM(CLIP(x, 0, 10)); ANON_SUM(x) as SUM(x)."""
-    if not any(token.text.upper() in ANON_FUNCTIONS or token.text.lower() in (PER_ROW, PER_GROUP) for token in tokens):
-        return tokens
     result = list(tokens)
     while (index := _find_anon_call(result)) is not None:
         result = _rewrite_anon_call(result, index)

@@ -17,7 +17,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dpsql.base import lexer
 from dpsql.base.lexer import TokenKind, split_tokens
 from dpsql.compiler.parse.dialect import DOLLAR_SIGN, AnalystDialect, span_of
-from dpsql.compiler.parse.googlesql import Option, extract_options, rewrite_googlesql_aggregates
+from dpsql.compiler.parse.googlesql import GOOGLESQL_WORDS, Option, extract_options, rewrite_googlesql_aggregates
 from dpsql.compiler.parse.parameters import (
     MAX_NUMBER_DIGITS,
     Parameter,
@@ -73,7 +73,9 @@ def parse_query_with_options(
     check_token_depth(tokens)
     _check_query_start(tokens)
     check_statement_complete(tokens, sql)
-    tokens, options = extract_options(rewrite_googlesql_aggregates(tokens))
+    options: tuple[Option, ...] | None = None
+    if any(token.text.upper() in GOOGLESQL_WORDS for token in tokens):
+        tokens, options = extract_options(rewrite_googlesql_aggregates(tokens))
     try:
         trees = AnalystDialect().parser().parse(tokens, sql)
     except ParseError as error:

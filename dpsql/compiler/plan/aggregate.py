@@ -14,7 +14,7 @@ from dpsql.compiler.plan.bundles import Bundle
 from dpsql.compiler.plan.expressions import ROW, UID, WEIGHT, Expr
 from dpsql.compiler.plan.measures import Blocks, Measure
 from dpsql.compiler.plan.relations import Field, Named, Rows, RowsHole, is_public, require_distinct_names, row_fields
-from dpsql.schema.domain import Scalar
+from dpsql.schema.model import Scalar
 from dpsql.types import BIGINT
 
 
@@ -356,7 +356,3 @@ def node_fields(node: Node) -> tuple[Field, ...]:
     if isinstance(node, Tally):
         return tuple(Field(name, BIGINT) for name in node.columns)
     return row_fields(node)
-
-
-def has_unit(node: Node) -> bool:
-    return any(f.name == UID for f in node_fields(node))

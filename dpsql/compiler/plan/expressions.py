@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from dpsql.errors import DataError
-from dpsql.schema.domain import Domain, Scalar
+from dpsql.schema.model import Domain, Scalar
 from dpsql.types import BIGINT, BOOLEAN, DOUBLE, Kind, Type, integer_range
 
 UID = "_uid"

@@ -424,11 +424,6 @@ Measure = (
 )
 
 
-def container_of(measure: Measure) -> Literal["list", "map"] | None:
-    """What the answer is made of: None where it is one value."""
-    return measure.container if isinstance(measure, Quantile | Frequent | Best | Posterior | SharesPosterior) else None
-
-
 def needs_own_step(measure: Measure) -> bool:
     """Whether a measure is a step of its own, and no cells of the step that has the groups."""
     if isinstance(measure, Blockwise):

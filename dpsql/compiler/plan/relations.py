@@ -12,8 +12,7 @@ from enum import Enum
 from fractions import Fraction
 
 from dpsql.compiler.plan.expressions import UID, Expr
-from dpsql.schema.domain import Domain
-from dpsql.schema.model import Source
+from dpsql.schema.model import Domain, Source
 from dpsql.types import BIGINT, BOOLEAN, Type
 
 SET_COLUMN = "_set"

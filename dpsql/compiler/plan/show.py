@@ -84,8 +84,7 @@ from dpsql.compiler.plan.relations import (
     UnitWindow,
 )
 from dpsql.compiler.plan.walk import measure_args, node_inputs, walk_rows
-from dpsql.schema.domain import EPOCH, Domain, Scalar
-from dpsql.schema.model import EngineTable, Source
+from dpsql.schema.model import EPOCH, Domain, EngineTable, Scalar, Source
 from dpsql.types import Kind, Type
 
 INDENT = "  "

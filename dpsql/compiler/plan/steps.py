@@ -10,7 +10,7 @@ from enum import Enum
 from fractions import Fraction
 
 from dpsql.compiler.plan.relations import Field
-from dpsql.schema.domain import Domain, Scalar
+from dpsql.schema.model import Domain, Scalar
 from dpsql.types import Type
 
 MAX_PARAMETER_ROWS = 1_000

@@ -17,8 +17,7 @@ from dpsql.compiler.plan.aggregate import CountBlocks, SumBlocks
 from dpsql.compiler.plan.expressions import ROW, UID, Quantise
 from dpsql.compiler.plan.measures import CENTRED_FUNCTIONS, BlockAggregate, Blocks
 from dpsql.compiler.plan.relations import has_uid
-from dpsql.compiler.render.expressions import render_cast, render_expr
-from dpsql.compiler.render.literals import quote_identifier, render_double, render_text
+from dpsql.compiler.render.expressions import quote_identifier, render_cast, render_double, render_expr, render_text
 from dpsql.compiler.render.relations import scale_steps
 from dpsql.types import BIGINT, DOUBLE
 

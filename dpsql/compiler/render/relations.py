@@ -28,8 +28,15 @@ from dpsql.compiler.plan.relations import (
     is_public,
     row_fields,
 )
-from dpsql.compiler.render.expressions import render_cast, render_expr, render_sanitized_column
-from dpsql.compiler.render.literals import quote_identifier, render_double, render_text, render_type_name
+from dpsql.compiler.render.expressions import (
+    quote_identifier,
+    render_cast,
+    render_double,
+    render_expr,
+    render_sanitized_column,
+    render_text,
+    render_type_name,
+)
 from dpsql.schema.model import EngineTable, Files, Source
 from dpsql.types import BIGINT, DOUBLE, HUGEINT, Type
 

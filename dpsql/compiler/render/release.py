@@ -40,8 +40,7 @@ from dpsql.compiler.plan.expressions import ROW_WEIGHT, UID, WEIGHT, Quantise
 from dpsql.compiler.plan.relations import Join, Rows
 from dpsql.compiler.plan.walk import walk_nodes
 from dpsql.compiler.render.blockwise import fill_empty_blocks, render_count_blocks, render_sum_blocks
-from dpsql.compiler.render.expressions import render_expr
-from dpsql.compiler.render.literals import quote_identifier, render_literal, render_type_name
+from dpsql.compiler.render.expressions import quote_identifier, render_expr, render_literal, render_type_name
 from dpsql.compiler.render.relations import render_rows
 from dpsql.errors import InternalError, LimitExceeded
 

@@ -21,9 +21,8 @@ import numpy as np
 from dpsql.compiler.analysis.sensitivity import max_selection_keys
 from dpsql.compiler.calibrate.calibrate import CalibratedPlan
 from dpsql.compiler.plan.estimators import Terms
-from dpsql.compiler.reuse.describe import DescribedRelease
+from dpsql.compiler.reuse.describe import CellForm, CellKind, CellShape, DescribedRelease, ReleaseShape
 from dpsql.compiler.reuse.regroup import NotDerivable, Regrouping, regroup_release
-from dpsql.compiler.reuse.shape import CellForm, CellKind, CellShape, ReleaseShape
 from dpsql.privacy.loss import LossTooSmall
 from dpsql.privacy.noise import Gaussian, Laplace, Mechanism, scale_from_square, scale_of
 from dpsql.privacy.partition_selection import units_needed

@@ -19,10 +19,9 @@ from dpsql.compiler.analysis.key_values import evaluate_for_values
 from dpsql.compiler.plan.aggregate import Factor, Gather, ListedHole, ListedRange, ListedRows
 from dpsql.compiler.plan.expressions import Call, Column, Compare, Expr, InList, Literal
 from dpsql.compiler.plan.walk import columns_of, map_expr, walk_exprs
-from dpsql.compiler.reuse.describe import DescribedRelease
-from dpsql.compiler.reuse.shape import KeyShape, ReleaseShape
+from dpsql.compiler.reuse.describe import DescribedRelease, KeyShape, ReleaseShape
 from dpsql.privacy.exact import Row
-from dpsql.schema.domain import Scalar
+from dpsql.schema.model import Scalar
 from dpsql.types import Kind
 
 KEY_COLUMN = "\0key"

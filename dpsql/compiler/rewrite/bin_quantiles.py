@@ -27,7 +27,7 @@ from dpsql.compiler.rewrite.grids import declared_grids, natural_grid, quantize_
 from dpsql.compiler.rewrite.release_plan import ReleasePlan, RuleContext
 from dpsql.errors import TypeMismatch, UnboundedContribution, UnboundedValues, Unsupported
 from dpsql.privacy.exponential import ExtremeTarget, Rank, Target
-from dpsql.schema.domain import Domain
+from dpsql.schema.model import Domain
 from dpsql.types import BIGINT, DOUBLE
 
 BIN_KEY = "bin"

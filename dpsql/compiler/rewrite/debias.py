@@ -30,16 +30,13 @@ from dpsql.compiler.plan.measures import (
     CountDistinctUnits,
     CountRows,
     CountValues,
-    Frequent,
     MeanValues,
     Measure,
-    SharesPosterior,
 )
 from dpsql.compiler.plan.relations import Filter, Rows
 from dpsql.compiler.plan.walk import columns_of, measure_args
 from dpsql.compiler.rewrite.release_plan import RewrittenPlan
-from dpsql.schema.domain import to_number
-from dpsql.schema.model import Randomized, Schema
+from dpsql.schema.model import Randomized, Schema, to_number
 
 
 @dataclass(frozen=True)
@@ -56,15 +53,6 @@ def debias(aggregate: Aggregate, rewritten: RewrittenPlan, schema: Schema) -> De
     pairs = zip(aggregate.measures, rewritten.recipes, strict=True)
     recipes = tuple(debiaser.debias_recipe(measure, recipe, rewritten.gather) for measure, recipe in pairs)
     return Debiasing(recipes, debiaser.make_notices())
-
-
-def debias_counts(
-    counts: Aggregate, measure: Frequent | SharesPosterior, rewritten: RewrittenPlan, schema: Schema
-) -> Debiasing:
-    """Debias counts of values. Posteriors stay those of what was recorded: they know the release's noise only."""
-    if isinstance(measure, SharesPosterior):
-        return Debiasing(rewritten.recipes, recorded_notices(counts, schema))
-    return debias(counts, rewritten, schema)
 
 
 def recorded_notices(aggregate: Aggregate, schema: Schema) -> tuple[str, ...]:

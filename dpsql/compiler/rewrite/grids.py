@@ -50,7 +50,7 @@ from dpsql.compiler.plan.relations import (
 )
 from dpsql.compiler.plan.walk import columns_of, map_rows, walk_exprs, walk_nodes
 from dpsql.errors import UnboundedValues
-from dpsql.schema.domain import Domain
+from dpsql.schema.model import Domain
 from dpsql.types import BIGINT, Kind
 
 STEP_BITS = 24

@@ -44,7 +44,7 @@ from dpsql.compiler.plan.walk import map_expr, map_measure, map_node_exprs, map_
 from dpsql.compiler.rewrite.grids import MAX_STEPS, declared_grids, quantize_arg
 from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.errors import LimitExceeded, UnboundedValues, Unsupported
-from dpsql.schema.domain import Domain
+from dpsql.schema.model import Domain
 from dpsql.types import BIGINT, DOUBLE, HUGEINT, TEXT, Kind, integer_range
 
 MAX_TEXT_LENGTH = 100_000

@@ -4,14 +4,16 @@ Every rule is a function (plan, context) -> plan, and `apply_rules` applies one 
 to do returns the plan as it is; some only look at it, and refuse what must not run.
 
     ROW_RULES                     which rows there are: of an `Aggregate`
-      refuse_grouping_sets        before any work, as it looks at the statement alone
-      carry_row_hash              while tables are tables: it makes every column of them one that is read
       scan_tables                 all below knows domains, unique keys and units of the columns that are read
       push_conditions             before the limits: a condition within a join tells how many rows meet
       join_by_unit                before the limits: they look at the joins that run
       limit_public_joins, limit_joins, limit_work
       make_unit_aggregates_exact  before make_total: the arguments that it makes become total, too
       make_total                  last: it marks what the domains of all expressions below prove
+
+    BLOCK_ROW_RULES               the same, where a measure is BLOCKWISE
+      refuse_grouping_sets        before any work, as it looks at the statement alone
+      carry_row_hash              while tables are tables: it makes every column of them one that is read
 
     GROUP_RULES                   which groups there are: of a `ReleasePlan`, as all that follow
       find_groups                 reads the keys' expressions, of which narrow_rows leaves the names
@@ -202,8 +204,6 @@ def drop_needless_clips(plan: ReleasePlan, _context: RuleContext) -> ReleasePlan
 # --- the order -------------------------------------------------------------------------------------------------------
 
 ROW_RULES: tuple[RowRule, ...] = (
-    refuse_grouping_sets,
-    carry_row_hash,
     scan_tables,
     push_conditions,
     join_by_unit,
@@ -213,6 +213,7 @@ ROW_RULES: tuple[RowRule, ...] = (
     make_unit_aggregates_exact,
     make_total,
 )
+BLOCK_ROW_RULES: tuple[RowRule, ...] = (refuse_grouping_sets, carry_row_hash, *ROW_RULES)
 GROUP_RULES: tuple[ReleaseRule, ...] = (find_groups, narrow_rows, expand_grouping_sets)
 LINEAR_RULES: tuple[ReleaseRule, ...] = (
     *GROUP_RULES,
@@ -230,11 +231,6 @@ LINEAR_RULES: tuple[ReleaseRule, ...] = (
 QUANTILE_RULES: tuple[ReleaseRule, ...] = (*GROUP_RULES, bin_values, count_rows_by_bin, list_bins)
 BLOCK_MEDIAN_RULES: tuple[ReleaseRule, ...] = (*GROUP_RULES, count_blocks_by_bin, list_bins)
 POSTERIOR_RULES: tuple[ReleaseRule, ...] = (*GROUP_RULES, weigh_truth_values)
-
-
-def prepare_rows(aggregate: Aggregate, context: RuleContext) -> ReleasePlan:
-    """The rows of a release, sanitised and narrowed to its keys and arguments, and what its groups are."""
-    return _rewrite(aggregate, GROUP_RULES, context)
 
 
 def rewrite_plan(aggregate: Aggregate, context: RuleContext) -> RewrittenPlan:
@@ -257,5 +253,6 @@ def rewrite_posterior(aggregate: Aggregate, context: RuleContext) -> RewrittenPl
 
 
 def _rewrite(aggregate: Aggregate, rules: tuple[ReleaseRule, ...], context: RuleContext) -> ReleasePlan:
-    rewritten = apply_rules(ROW_RULES, aggregate, context)
+    in_blocks = any(isinstance(measure, Blockwise) for measure in aggregate.measures)
+    rewritten = apply_rules(BLOCK_ROW_RULES if in_blocks else ROW_RULES, aggregate, context)
     return apply_rules(rules, ReleasePlan(aggregate, rewritten), context)

@@ -33,8 +33,7 @@ from dpsql.compiler.plan.walk import aggregate_exprs, columns_of, map_rows, node
 from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.errors import InternalError
 from dpsql.schema import model
-from dpsql.schema.domain import to_number
-from dpsql.schema.model import ForeignUnit, OwnUnit, PublicFacts, Resolved, Source
+from dpsql.schema.model import ForeignUnit, OwnUnit, PublicFacts, Resolved, Source, to_number
 from dpsql.types import TEXT, Type
 
 

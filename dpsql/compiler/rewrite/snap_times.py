@@ -54,8 +54,6 @@ class SnappedPlan:
 
 def snap_times(aggregate: Aggregate, schema: Schema) -> SnappedPlan:
     """The aggregate with its times on the grids, and what to say about it. It expects the canonical spelling."""
-    if not any(column.snap for table in schema.tables for column in table.columns):
-        return SnappedPlan(aggregate, ())
     seen: dict[str, Snap] = {}
 
     def change(node: Rows) -> Rows:

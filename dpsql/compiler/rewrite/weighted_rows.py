@@ -38,8 +38,7 @@ from dpsql.compiler.rewrite.make_total import strip_finite
 from dpsql.compiler.rewrite.pipeline import ROW_RULES, apply_rules
 from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.errors import LimitExceeded, Span, TypeMismatch, UnboundedValues
-from dpsql.schema.domain import Domain, Scalar
-from dpsql.schema.model import Resolved
+from dpsql.schema.model import Domain, Resolved, Scalar
 from dpsql.types import BIGINT, Kind
 
 MAX_VALUES = 1_000

@@ -19,8 +19,7 @@ from dpsql.compiler.plan.relations import Field
 from dpsql.compiler.plan.steps import ReleaseColumn, Shape
 from dpsql.compiler.split.release_block import ErrorBar
 from dpsql.errors import InvalidSyntax, NotPrivate, Unsupported
-from dpsql.schema.domain import Domain
-from dpsql.schema.model import Schema
+from dpsql.schema.model import Domain, Schema
 
 RECURSIVE_KEY = "recursive"
 """The note of a query that reads itself, as a CTE."""

@@ -26,8 +26,7 @@ from dpsql.compiler.functions.calendar import convert_time, datetime_bounds
 from dpsql.compiler.plan.expressions import Call, Cast, Column, Expr, IsNull, Not, split_conjuncts
 from dpsql.compiler.plan.relations import Filter, Project, Rows, Table
 from dpsql.compiler.plan.walk import columns_of
-from dpsql.schema.domain import Domain
-from dpsql.schema.model import Schema
+from dpsql.schema.model import Domain, Schema
 
 
 class RangeSource(Enum):

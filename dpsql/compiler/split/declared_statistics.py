@@ -14,10 +14,10 @@ from difflib import get_close_matches
 from sqlglot import exp
 
 from dpsql.compiler.bind.aggregates import is_aggregate
-from dpsql.compiler.bind.blockwise import SUPPORTED_STATISTICS, bind_blockwise, is_blockwise
+from dpsql.compiler.bind.blockwise import BLOCKWISE_NAME, SUPPORTED_STATISTICS, bind_blockwise, is_blockwise
 from dpsql.compiler.bind.scope import BoundColumn, Scope, SourceScope
 from dpsql.compiler.functions.table import FUNCTIONS
-from dpsql.compiler.parse.dialect import span_of
+from dpsql.compiler.parse.dialect import find_calls, span_of
 from dpsql.compiler.parse.parser import parse_query
 from dpsql.compiler.plan.expressions import Column
 from dpsql.errors import Error, SchemaError, TypeMismatch, UnknownFunction
@@ -27,7 +27,7 @@ from dpsql.types import DOUBLE
 
 def expand_statistics(tree: exp.Query, schema: Schema) -> exp.Query:
     """The statement with the owner's statistics written out."""
-    for call in [node for node in tree.find_all(exp.Anonymous) if is_blockwise(node) and node.expressions]:
+    for call in [node for node in find_calls(tree, BLOCKWISE_NAME) if is_blockwise(node) and node.expressions]:
         for node in list(call.expressions[0].find_all(exp.Anonymous)):
             declared = _find_statistic(node, schema)
             if declared is not None:

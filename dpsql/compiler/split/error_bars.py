@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
@@ -30,8 +30,10 @@ from dpsql.compiler.plan.measures import (
     SharesPosterior,
     Truth,
 )
-from dpsql.compiler.split.references import ReleaseReferences
 from dpsql.errors import Unsupported
+
+if TYPE_CHECKING:
+    from dpsql.compiler.split.release_block import ReleaseReferences
 
 MAX_EXPRESSION_NODES, MAX_ERROR_NODES = 150, 3_000
 """Of the expression, and of its error: derivatives of products grow, and such a bar is not worth its time."""

@@ -16,20 +16,20 @@ from typing import Literal
 from sqlglot import exp
 
 from dpsql.compiler.bind.sources import lookup_table
-from dpsql.compiler.parse.dialect import IMPLIED_COLUMN_KEY, WRITTEN_NAME_KEY, span_of
+from dpsql.compiler.parse.dialect import IMPLIED_COLUMN_KEY, WRITTEN_NAME_KEY, find_calls, span_of
 from dpsql.errors import InvalidSyntax, LimitExceeded, TypeMismatch, UnknownColumn, UnknownFunction
-from dpsql.schema.domain import Scalar
-from dpsql.schema.model import CREATED_SCHEMA, LOGISTIC, MadeModel, Schema, Term
+from dpsql.schema.model import CREATED_SCHEMA, LOGISTIC, MadeModel, Scalar, Schema, Term
 from dpsql.types import Kind, Type, parse_type
 
 PREDICT, ACCURACY = "PREDICT", "ACCURACY"
+MODEL_FUNCTIONS = (PREDICT.lower(), ACCURACY.lower())
 MAX_CALLS = 64
 """Calls in one statement: each is as long as its model has terms."""
 
 
 def expand_predictions(tree: exp.Query, schema: Schema) -> exp.Query:
     """The query without PREDICT and ACCURACY; it is changed in place."""
-    calls = [call for call in tree.find_all(exp.Anonymous) if call.name.upper() in (PREDICT, ACCURACY)]
+    calls = find_calls(tree, *MODEL_FUNCTIONS)
     if len(calls) > MAX_CALLS:
         raise LimitExceeded(f"a statement has at most {MAX_CALLS} calls of {PREDICT} and {ACCURACY}")
     for call in reversed(calls):  # what stands within comes first

@@ -11,7 +11,7 @@ from sqlglot.errors import SqlglotError
 
 from dpsql.compiler.bind.outputs import UNNAMED_COLUMN
 from dpsql.compiler.bind.scope import BoundColumn, is_star
-from dpsql.compiler.catalog.identity import Identity
+from dpsql.compiler.catalog.variables import Identity
 from dpsql.compiler.parse.dialect import span_of
 from dpsql.compiler.parse.parameters import Parameter
 from dpsql.compiler.parse.parser import parse_query

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import combinations, product
 
 from sqlglot import exp
 
 from dpsql.compiler.analysis.canonical import canonical_expr_text, canonical_measure_text, canonical_order
-from dpsql.compiler.bind.aggregates import bind_measure, has_aggregate, is_aggregate, is_interval_aggregate
+from dpsql.compiler.bind.aggregates import (
+    bind_measure,
+    has_aggregate,
+    is_aggregate,
+    is_interval_aggregate,
+    measure_type,
+)
 from dpsql.compiler.bind.binder import Binder
 from dpsql.compiler.bind.calls import bind_clip
 from dpsql.compiler.bind.datetime import seconds_to_interval
@@ -22,15 +28,16 @@ from dpsql.compiler.bind.outputs import (
     output_name,
     rewrite_integer_division,
 )
-from dpsql.compiler.bind.posteriors import expand_posteriors
+from dpsql.compiler.bind.posteriors import ALL_PARTS_FUNCTIONS, expand_posteriors
 from dpsql.compiler.bind.scope import BoundColumn, ColumnNamer, Scope, expand_plain_star
 from dpsql.compiler.bind.unit_aggregates import bind_unit_measure
-from dpsql.compiler.parse.dialect import refuse_other_args, span_of, sql_name_of
+from dpsql.compiler.parse.dialect import find_calls, refuse_other_args, span_of, sql_name_of
 from dpsql.compiler.parse.googlesql import PER_GROUP
 from dpsql.compiler.plan.aggregate import Aggregate
 from dpsql.compiler.plan.expressions import Case, Cast, Column, Expr, IsNull, Literal, Not
 from dpsql.compiler.plan.measures import CountDistinctUnits, MeanValues, Measure, SumValues
-from dpsql.compiler.plan.relations import Named, PerUnit, Project, Rows, UnitMeasure, has_uid
+from dpsql.compiler.plan.relations import SET_COLUMN, Named, PerUnit, Project, Rows, UnitMeasure, has_uid
+from dpsql.compiler.plan.steps import ReleaseColumn
 from dpsql.compiler.postprocess.allowed_functions import check_allowed_function
 from dpsql.compiler.split.declared_range import DeclaredRanges
 from dpsql.compiler.split.error_bars import (
@@ -41,9 +48,8 @@ from dpsql.compiler.split.error_bars import (
     no_error_bar_error,
     propagate_error,
 )
-from dpsql.compiler.split.references import SET_KEY, ReleaseReferences
 from dpsql.errors import Error, GroupingError, InvalidSyntax, LimitExceeded, Unsupported
-from dpsql.types import BIGINT
+from dpsql.types import BIGINT, DOUBLE, Type
 
 RELEASE_CLAUSES = (
     "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset", "distinct",
@@ -59,6 +65,87 @@ ERROR_BAR_FUNCTIONS = {
 
 RewriteSubSelect = Callable[[exp.Expr, Callable[[exp.Expr], exp.Expr]], exp.Expr]
 """A sub-select as post-processing, given what makes post-processing of the columns that it reads of this block."""
+
+
+# --- references to a release's columns -------------------------------------------------------------------------------
+# They get their names once all keys and measures are known.
+
+SET_KEY = Column(SET_COLUMN, BIGINT)
+"""The key that tells which grouping set a row is of."""
+
+
+@dataclass(frozen=True)
+class _PendingColumn:
+    kind: str
+    what: Expr | Measure | None
+    other: Measure | None
+
+
+@dataclass
+class ReleaseReferences:
+    release: str
+    _pending: dict[str, _PendingColumn] = field(default_factory=dict)
+
+    def key_column(self, key: Expr) -> exp.Column:
+        return self._add_reference("key", key.type, key)
+
+    def value_column(self, measure: Measure) -> exp.Column:
+        return self._add_reference("value", measure_type(measure), measure)
+
+    def error_column(self, kind: str, measure: Measure) -> exp.Column:
+        """The column that holds its "stderr", "low" or "high"."""
+        return self._add_reference(kind, DOUBLE, measure)
+
+    def covariance_column(self, first: Measure, other: Measure) -> exp.Column:
+        return self._add_reference("cov", DOUBLE, first, other)
+
+    def factor_column(self) -> exp.Column:
+        """Half of a 95 % interval, in standard errors of this release's noise."""
+        return self._add_reference("factor", DOUBLE, None)
+
+    def _add_reference(
+        self, kind: str, type_: Type, what: Expr | Measure | None, other: Measure | None = None
+    ) -> exp.Column:
+        name = f"{self.release} pending {len(self._pending)}"
+        self._pending[name] = _PendingColumn(kind, what, other)
+        column = exp.Column(this=exp.to_identifier(name, quoted=True), table=exp.to_identifier(self.release))
+        column.meta["type"] = type_
+        return column
+
+    def assign_names(self, post: exp.Expr, keys: list[Expr], measures: list[Measure]) -> tuple[ReleaseColumn, ...]:
+        """Name what `post` refers to, by its place in the release's canonical order."""
+        columns: dict[str, ReleaseColumn] = {}
+        indexes = {measure: index for index, measure in reversed([*enumerate(measures)])}
+        for identifier in list(post.find_all(exp.Identifier)):
+            pending = self._pending.get(identifier.name)
+            if pending is not None:
+                column = _release_column(pending, keys, indexes, measures)
+                identifier.set("this", column.name)
+                columns[column.name] = column
+        return tuple(columns[name] for name in sorted(columns))
+
+
+def _release_column(
+    pending: _PendingColumn, keys: list[Expr], indexes: dict[Measure, int], measures: list[Measure]
+) -> ReleaseColumn:
+    kind, what = pending.kind, pending.what
+    if what is None:
+        return ReleaseColumn(kind, DOUBLE, kind, 0)
+    if what is SET_KEY:
+        return ReleaseColumn(SET_COLUMN, SET_KEY.type, kind, len(keys))
+    if kind == "key":
+        index = keys.index(what)  # type: ignore[arg-type]
+        return ReleaseColumn(f"k{index + 1}", keys[index].type, kind, index)
+    index = indexes[what]  # type: ignore[index]
+    if kind == "value":
+        return ReleaseColumn(f"m{index + 1}", measure_type(measures[index]), kind, index)
+    if pending.other is not None:
+        other = indexes[pending.other]
+        return ReleaseColumn(f"m{index + 1}_m{other + 1}_{kind}", DOUBLE, kind, index, other)
+    return ReleaseColumn(f"m{index + 1}_{kind}", DOUBLE, kind, index)
+
+
+# --- the block -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -125,7 +212,10 @@ class ReleaseBlock:
     def _expand_items(self) -> list[exp.Expr]:
         """SELECT items with * written out and every item named."""
         items: list[exp.Expr] = []
-        for item in expand_posteriors(self._select.expressions):
+        written: Iterable[exp.Expr] = self._select.expressions
+        if find_calls(self._select, *ALL_PARTS_FUNCTIONS):
+            written = expand_posteriors(self._select.expressions)
+        for item in written:
             if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
                 for column in expand_plain_star(item, self._scope):
                     reference = exp.column(exp.to_identifier(column.name, quoted=True))

@@ -15,7 +15,7 @@ from dpsql.compiler.bind.coercion import bind_literal
 from dpsql.compiler.bind.scope import BoundColumn, is_star
 from dpsql.compiler.bind.sources import lookup_table
 from dpsql.compiler.parse.dialect import span_of
-from dpsql.compiler.render.literals import quote_identifier
+from dpsql.compiler.render.expressions import quote_identifier
 from dpsql.compiler.split.blocks import Block, Ownership, SplitState
 from dpsql.errors import InternalError, NotPrivate
 from dpsql.schema.dummy_rows import MAX_ROWS
@@ -82,10 +82,6 @@ PREVIEW_NOTICE = "these rows are made up from the schema: none of them is in the
 
 class NoPreview(Exception):
     """The statement has no preview: it aggregates, or reads a table that has none."""
-
-
-def has_previews(schema: Schema) -> bool:
-    return any(table.preview for table in schema.tables)
 
 
 def check_previewable(tree: exp.Expr) -> None:

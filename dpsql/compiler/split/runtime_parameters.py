@@ -45,8 +45,7 @@ from dpsql.compiler.split.blocks import (
     prepend_ctes,
 )
 from dpsql.errors import NotPrivate, Unsupported
-from dpsql.schema.domain import Domain
-from dpsql.schema.model import CREATED_SCHEMA, EngineTable, MadeTable, Schema
+from dpsql.schema.model import CREATED_SCHEMA, Domain, EngineTable, MadeTable, Schema
 from dpsql.types import TEXT, Type
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from dpsql.base.cancellation import checkpoint
-from dpsql.compiler.catalog.identity import DEFAULT_SCHEMA, Identity
+from dpsql.compiler.catalog.variables import DEFAULT_SCHEMA, Identity
 from dpsql.compiler.parse.dialect import WRITTEN_NAME_KEY, span_of
 from dpsql.errors import InvalidParameter, Unsupported
 

@@ -8,7 +8,7 @@ into WHERE, aggregates and keys replaced by the release's columns. What is above
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -16,14 +16,16 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dpsql.compiler.bind.binder import Binder
+from dpsql.compiler.bind.blockwise import BLOCKWISE_NAME
 from dpsql.compiler.bind.correlation import DecorrelatedSelect, decorrelate, look_up_group
-from dpsql.compiler.bind.outputs import name_outputs
-from dpsql.compiler.bind.sources import require_table, strip_database
+from dpsql.compiler.bind.outputs import Output, name_outputs
+from dpsql.compiler.bind.sources import check_qualifier, find_synthetic_table, require_table, strip_database
 from dpsql.compiler.bind.windows import rewrite_distinct_on
-from dpsql.compiler.catalog.identity import Identity
-from dpsql.compiler.catalog.tables import catalog_schema_of
-from dpsql.compiler.parse.dialect import refuse_other_args, span_of
+from dpsql.compiler.catalog.tables import catalog_schema_of, catalog_table_names, find_catalog_table
+from dpsql.compiler.catalog.variables import Identity
+from dpsql.compiler.parse.dialect import find_calls, refuse_other_args, span_of
 from dpsql.compiler.parse.parser import is_join_tree, join_leaves, parse_query
+from dpsql.compiler.plan.relations import Field
 from dpsql.compiler.postprocess.allowed_functions import check_allowed_function, check_allowed_source
 from dpsql.compiler.split.blocks import (
     Block,
@@ -51,25 +53,19 @@ from dpsql.compiler.split.blocks import (
 from dpsql.compiler.split.declared_range import DeclaredRanges, RangeSource, find_output_blocks
 from dpsql.compiler.split.declared_statistics import expand_statistics
 from dpsql.compiler.split.pivot import rewrite_pivots
-from dpsql.compiler.split.public_tables import (
-    find_synthetic_table,
-    read_public_source,
-    strip_column_schemas,
-    strip_schema,
-)
 from dpsql.compiler.split.randomized_response import bind_randomized_block
 from dpsql.compiler.split.release_block import ErrorBar, ReleaseBlock
 from dpsql.compiler.split.row_queries import (
     NoPreview,
     check_previewable,
     describe_or_refuse_rows,
+    dummy_table_name,
     finish_preview,
-    has_previews,
 )
 from dpsql.compiler.split.runtime_parameters import SubqueryParameters, must_aggregate_error
 from dpsql.compiler.split.session_functions import replace_session_functions
 from dpsql.errors import InternalError, InvalidSyntax, NotPrivate, UnknownTable, Unsupported
-from dpsql.schema.model import Schema
+from dpsql.schema.model import CREATED_SCHEMA, Column, Schema
 
 ANONYMOUS = Identity("", "", "")
 
@@ -92,7 +88,7 @@ def split_query(
     identity: Identity = ANONYMOUS,
     ranges: RangeSource = RangeSource.DECLARED,
 ) -> SplitQuery:
-    original = tree.copy() if has_previews(schema) else None
+    original = tree.copy() if schema.has_previews else None
     try:
         return _split_tree(tree, Splitter(SplitState(schema), identity, now, ranges))
     except NotPrivate:
@@ -105,7 +101,8 @@ def split_query(
 def _split_tree(tree: exp.Query, splitter: Splitter) -> SplitQuery:
     try:
         plain = splitter.prepare_tree(tree)
-        splitter.shown = find_output_blocks(plain)
+        if plain.find(exp.Min, exp.Max) is not None:
+            splitter.shown = find_output_blocks(plain)
         block = splitter.split_block(plain, {}, top=True)
     except SqlglotError:  # a tree that its own generator cannot write
         raise InvalidSyntax("the statement is not understood") from None
@@ -132,8 +129,11 @@ class Splitter:
         schema = self.state.schema
         if self.state.preview:
             check_previewable(tree)
-        tree = expand_statistics(replace_session_functions(tree, self.now, self.who), schema)
-        return rewrite_pivots(strip_database(tree, schema), schema)
+        tree = replace_session_functions(tree, self.now, self.who)
+        if find_calls(tree, BLOCKWISE_NAME):
+            tree = expand_statistics(tree, schema)
+        tree = strip_database(tree, schema)
+        return tree if tree.find(exp.Pivot) is None else rewrite_pivots(tree, schema)
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
@@ -221,7 +221,8 @@ class Splitter:
             outputs = annotate_outputs(select, sources, blocks)
             released = any(block.ownership is Ownership.RELEASED for block in blocks)
             return Block(Ownership.RELEASED if released else Ownership.PUBLIC, select, (), outputs)
-        rewrite_distinct_on(select)
+        if _has_distinct_on(select):
+            rewrite_distinct_on(select)
         for source in sources:
             self._split_owned_source(source, env)
         self.state.scopes[id(select)] = self._owned_queries(env)
@@ -309,7 +310,7 @@ class Splitter:
         if isinstance(query, exp.SetOperation):
             return combine_ownership([self.ownership_of(side, env) for side in (query.left, query.right)])
         kinds = [self._source_ownership(source, env) for source in sources_of(query)]
-        if Ownership.OWNED in kinds:
+        if Ownership.OWNED in kinds and _has_distinct_on(query):
             rewrite_distinct_on(query)
         if Ownership.OWNED not in kinds or not is_release_select(query):
             return combine_ownership(kinds)
@@ -412,3 +413,68 @@ class Splitter:
         check_allowed_function(node)
         for child in list(node.iter_expressions()):
             self._split_nested_expr(child, env)
+
+
+def _has_distinct_on(select: exp.Select) -> bool:
+    distinct = select.args.get("distinct")
+    return isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
+
+
+# --- tables that post-processing reads whole -------------------------------------------------------------------------
+
+
+SCHEMA_NAMES = ("public", "main", "information_schema", "pg_catalog")
+
+
+def read_public_source(source: exp.Table, state: SplitState, identity: Identity) -> Block:
+    """A public table, or one of the catalog: read whole into the sandbox, under a name of ours.
+
+    Of a preview also a private one: then made-up rows are read, under a `dummy_table_name`, and no row of the table.
+    """
+    catalog_schema = catalog_schema_of(state.schema, source.db, source.name) or ""
+    synthetic = find_synthetic_table(state.schema, source)
+    if synthetic is not None:
+        catalog_schema, table = CREATED_SCHEMA, source.name
+        columns = tuple(Field(c.name, c.type) for c in synthetic.columns)
+    elif catalog_schema:
+        catalog_table = find_catalog_table(state.schema, identity, catalog_schema, source.name.lower())
+        if catalog_table is None:
+            raise UnknownTable(f'table "{source.db}.{source.name}" does not exist',
+                               hint=f"Known of it: {', '.join(catalog_table_names(catalog_schema))}.",
+                               span=span_of(source))  # fmt: skip
+        table, columns = source.name.lower(), tuple(Field(name, type_) for name, type_ in catalog_table.columns)
+    else:
+        check_qualifier(source)
+        declared = require_table(state.schema, source)
+        if not declared.public:
+            return _read_under_name(dummy_table_name(declared, state), source, declared.columns)
+        table, columns = declared.name, tuple(Field(c.name, c.type) for c in declared.columns)
+    read = state.reads.setdefault(
+        (catalog_schema, table), PublicRead(f"_p{len(state.reads) + 1}", catalog_schema, table, columns)
+    )
+    return _read_under_name(read.name, source, columns)
+
+
+def strip_schema(source: exp.Table) -> None:
+    """ "public"."v" is "v" after the split; what it is called stays."""
+    source.set("db", None)
+    source.set("catalog", None)
+
+
+def strip_column_schemas(select: exp.Select) -> None:
+    """ "public"."wards"."ward" is "wards"."ward" after the split, where tables have no schema."""
+    for column in select.find_all(exp.Column):
+        if column.db.lower() in SCHEMA_NAMES:
+            column.set("db", None)
+            column.set("catalog", None)
+
+
+def _read_under_name(name: str, source: exp.Table, columns: Sequence[Field | Column]) -> Block:
+    if source.args.get("alias") is None:
+        source.set("alias", exp.TableAlias(this=exp.to_identifier(source.name, quoted=True)))
+    source.meta["read"] = True
+    source.set("this", exp.to_identifier(name))
+    source.set("db", None)
+    source.set("catalog", None)
+    outputs = tuple(Output(column.name, column.type) for column in columns)
+    return Block(Ownership.PUBLIC, exp.select("*").from_(source.copy()), (), outputs)

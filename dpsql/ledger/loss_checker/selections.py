@@ -94,15 +94,15 @@ def _penalty_width(first: int, steps: int, fine: int) -> int:
         return int(high.to_integral_value(ROUND_CEILING)) - int(low.to_integral_value(ROUND_CEILING))
 
 
-# What a median by its local sensitivity loses, from the record of it: a part of the checker, and as independent.
+# --- medians by their local sensitivity ------------------------------------------------------------------------------
 #
 # Neighbors differ in at most `blocks` blocks, in each by at most `steps` values that come or go.
 #
 #     smooth      Noise of scale 2S/epsilon, S a bound on the local sensitivity that falls off by e^-rate for each step:
 #                 scales of neighbors are within a factor 1 + h, h = e^(steps rate) - 1. Shifting costs e^(epsilon/2).
-# Stretching costs e^(epsilon/2) but where |x| > y = b epsilon/(2h), which the wider of both exceeds with
-# probability 2 q^(floor(y) + 1)/(1 + q) < 2 e^(-y/b) = 2 e^(-epsilon/(2h)). So (epsilon, delta)-DP, which
-#                 is delta-approximate (epsilon^2/2)-zCDP: with probability 1 - delta a pure epsilon.
+#                 Stretching costs e^(epsilon/2) but where |x| > y = b epsilon/(2h), which the wider of both exceeds
+#                 with probability 2 q^(floor(y) + 1)/(1 + q) < 2 e^(-y/b) = 2 e^(-epsilon/(2h)). So (epsilon,
+#                 delta)-DP, which is delta-approximate (epsilon^2/2)-zCDP: with probability 1 - delta a pure epsilon.
 #     ptr         Two Laplace draws of epsilon each, if the median moves by at most what was proposed: rho = epsilon^2.
 #                 Else the distance is 0 on both sides, and both are silent unless Y > limit, Y of scale steps/epsilon.
 
@@ -174,9 +174,7 @@ def _to_decimal(value: Fraction) -> Decimal:
     return Decimal(value.numerator) / Decimal(value.denominator)
 
 
-# What threshold queries and the holdout lose, worked out again for the checker.
-#
-# Law: as `checker.py`, independent; it imports nothing of privacy.
+# --- threshold queries and the holdout -------------------------------------------------------------------------------
 #
 # One run ends with an answer above the threshold. What is compared moves by at most l1. So does the largest of those
 # below, for which the noise of the threshold makes up: l1/threshold_scale. The last one must then come out above a

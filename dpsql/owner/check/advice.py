@@ -13,9 +13,8 @@ from dpsql.owner.draft.suggestions import MAX_VALUES, MIN_UNITS, propose_bounds,
 from dpsql.owner.introspect.statistics import ColumnFacts, RunQuery, find_common_values
 from dpsql.owner.introspect.tables import IntrospectedColumn
 from dpsql.owner.yaml_text import format_number, format_scalar
-from dpsql.schema.domain import EPOCH
 from dpsql.schema.literals import read_bound
-from dpsql.schema.model import Analyst, Column, ForeignUnit, Group, OwnUnit, Schema, Source, Table
+from dpsql.schema.model import EPOCH, Analyst, Column, ForeignUnit, Group, OwnUnit, Schema, Source, Table
 from dpsql.types import Kind
 
 DEFAULT_ROWS = 20

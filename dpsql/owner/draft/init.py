@@ -41,12 +41,11 @@ from dpsql.owner.introspect.statistics import (
 from dpsql.owner.introspect.tables import IntrospectedColumn, IntrospectedTable
 from dpsql.owner.temp_folder import open_temp_folder
 from dpsql.schema.document import closest_name, printable_text, quote_text
-from dpsql.schema.domain import Domain
 from dpsql.schema.keys import ANALYST_NAME, MAX_EPSILON
 from dpsql.schema.literals import read_number
 from dpsql.schema.load import load_schema
 from dpsql.schema.locations import MEMORY_URL
-from dpsql.schema.model import Column, Files, Schema, Source
+from dpsql.schema.model import Column, Domain, Files, Schema, Source
 from dpsql.types import Kind
 
 # Looking at the rows of found tables, when the owner asks for it: what bounds, values and norms they suggest.

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.owner.introspect.statistics import ColumnFacts
-from dpsql.schema.domain import EPOCH
 from dpsql.schema.literals import fits_type
+from dpsql.schema.model import EPOCH
 from dpsql.types import Kind, Type, integer_range
 
 MAX_VALUES = 24

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 from dpsql.engines.duckdb import duckdb_type_name, quote_identifier, quote_literal, render_source
 from dpsql.engines.duckdb_admin import sanitized_sql, text_files_sql
-from dpsql.schema.domain import EPOCH
-from dpsql.schema.model import Column, Files, ForeignUnit, OwnUnit, Schema, Source, Table
+from dpsql.schema.model import EPOCH, Column, Files, ForeignUnit, OwnUnit, Schema, Source, Table
 from dpsql.types import Kind, Type
 
 RunQuery = Callable[[str], list[tuple[object, ...]]]

@@ -43,7 +43,7 @@ from dpsql.privacy.synthetic.synthesis import (
     default_method,
 )
 from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRowsMechanism
-from dpsql.schema.domain import Scalar
+from dpsql.schema.model import Scalar
 from dpsql.session.artifacts import base
 from dpsql.session.artifacts.base import CreatedArtifact, CreateRequest
 from dpsql.session.artifacts.synthetic_table import BinSampler, axes_to_json, build_bin_sampler, definition_axes

@@ -21,8 +21,7 @@ from dpsql.privacy.regression.noisy_moments import NoisyMoments
 from dpsql.privacy.regression.objective_perturbation import ObjectivePerturbation
 from dpsql.privacy.regression.output_perturbation import FittedModel, OutputPerturbation
 from dpsql.privacy.release import release_from_bytes
-from dpsql.schema.domain import Scalar
-from dpsql.schema.model import LINEAR, LOGISTIC, MadeModel, Term
+from dpsql.schema.model import LINEAR, LOGISTIC, MadeModel, Scalar, Term
 from dpsql.session.artifacts.synthetic_table import axes_from_json, decode_values
 from dpsql.types import Kind
 

@@ -20,10 +20,9 @@ from dpsql.errors import IntegrityError
 from dpsql.ledger.base import CreatedObject
 from dpsql.privacy.release import release_from_bytes
 from dpsql.privacy.synthetic.synthesis import ROW
-from dpsql.schema.domain import Domain, to_number
-from dpsql.schema.model import Column, MadeTable
-from dpsql.session.postprocess.arrays import MAX_DECIMAL_SCALE, DictionaryColumn, NumericColumn
+from dpsql.schema.model import Column, Domain, MadeTable, to_number
 from dpsql.session.postprocess.release_tables import bin_to_value
+from dpsql.session.postprocess.sandbox import MAX_DECIMAL_SCALE, DictionaryColumn, NumericColumn
 from dpsql.types import Kind, Type, parse_type
 
 # The values within a bin: a synthetic number or time lies anywhere in its bin, on the column's own grid.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpsql.errors import AccessDenied
-from dpsql.ledger.account import DATASET as DATASET
+from dpsql.ledger.base import DATASET as DATASET
 from dpsql.ledger.base import Account, Binding, Ledger
 from dpsql.ledger.ledger import DATASET_FAILURE_FACTOR
 from dpsql.ledger.open import open_ledger

@@ -10,13 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpsql.compiler.plan.relations import ScanColumn
-from dpsql.compiler.render.literals import quote_identifier
+from dpsql.compiler.render.expressions import quote_identifier
 from dpsql.compiler.render.relations import render_rows
 from dpsql.compiler.rewrite.scan_tables import make_public_scan
 from dpsql.errors import InternalError
-from dpsql.schema.domain import Scalar
 from dpsql.schema.literals import read_value
-from dpsql.schema.model import PublicFacts, Schema, Source, Table
+from dpsql.schema.model import PublicFacts, Scalar, Schema, Source, Table
 from dpsql.types import Kind, Type
 
 MAX_VALUES = 1_000

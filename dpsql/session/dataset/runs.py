@@ -1,7 +1,7 @@
 """Runs of releases: each on a thread of its own, so that whoever asked may leave and the run goes on.
 
 Law: one run of the engine for a charge, unless it failed. Who asks for a release that is being run waits for that run,
-whichever process it is in: each takes the release's lease in the ledger first (`ledger/leases.py`).
+whichever process it is in: each takes the release's lease in the ledger first (`ledger/release_store.py`).
 A cancel, a timeout and Ctrl-C let the one go who waits and touch nothing else: a run that they stopped, asked for
 again, would be a free clock of the rows (SOUNDNESS 10).
 
@@ -30,7 +30,7 @@ from dpsql.base.cancellation import cancel_scope
 from dpsql.engines.base import ENGINE_FAILED, ENGINE_FAILED_HINT, Engine, log
 from dpsql.errors import EngineFailed, Error, OperationalError, QueryCanceled, StaleData
 from dpsql.ledger.base import Account, Entitlement, Ledger, RunLease
-from dpsql.ledger.leases import visible_after
+from dpsql.ledger.release_store import visible_after
 from dpsql.privacy.release import ReleaseSpec, evaluate_threshold_query, perturb, release_to_bytes
 from dpsql.privacy.sampling import Sampler
 from dpsql.privacy.sparse_vector import SparseVectorState, ThresholdQuery, threshold_answer_to_bytes

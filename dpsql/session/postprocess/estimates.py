@@ -35,8 +35,8 @@ from dpsql.privacy.exact import Row
 from dpsql.privacy.noise import interval_factor
 from dpsql.privacy.release import Release
 from dpsql.schema.model import Randomized
-from dpsql.session.postprocess.autodiff import Dual, Floats
-from dpsql.session.postprocess.noisy_cells import NoisyCells, noisy_cells_of
+from dpsql.session.postprocess.latent_sums import Floats
+from dpsql.session.postprocess.noisy_cells import Dual, NoisyCells, noisy_cells_of
 from dpsql.session.postprocess.posteriors import infer_posterior, posterior_column
 from dpsql.types import BIGINT, Kind, Type
 

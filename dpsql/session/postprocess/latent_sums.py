@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.session.postprocess.autodiff import Floats
-
+Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 _REACH_IN_SCALES = {"laplace": 8.0, "gaussian": 5.0}

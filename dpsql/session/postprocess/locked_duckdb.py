@@ -16,8 +16,8 @@ from typing import Generic, TypeVar
 
 import duckdb
 
+from dpsql.base.cancellation import DeadlineWatcher
 from dpsql.engines.duckdb import lock_configuration
-from dpsql.engines.interrupt import DeadlineWatcher
 from dpsql.errors import Error, InternalError
 
 Setting = tuple[str, object]

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from dpsql.compiler.plan.estimators import BetaPosterior, NormalPosterior, Terms
 from dpsql.privacy.release import Release
-from dpsql.session.postprocess.autodiff import Floats
 from dpsql.session.postprocess.latent_sums import (
+    Floats,
     GridDensity,
     Mask,
     QuadratureNodes,

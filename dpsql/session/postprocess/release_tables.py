@@ -28,7 +28,7 @@ from dpsql.compiler.plan.steps import VALUE_KEY, Bins, ReleaseColumn
 from dpsql.engines.duckdb import duckdb_type_name
 from dpsql.privacy.exact import Row
 from dpsql.privacy.release import Release
-from dpsql.schema.domain import EPOCH
+from dpsql.schema.model import EPOCH
 from dpsql.session.postprocess.estimates import Estimates, estimate_covariance, estimate_measure, widest_interval_factor
 from dpsql.session.postprocess.posteriors import (
     MeanPosterior,

@@ -19,8 +19,8 @@ from uuid import UUID
 
 from dpsql.compiler.plan.steps import MAX_PARAMETER_LENGTH, Hole, Shape
 from dpsql.errors import DataError, LimitExceeded
-from dpsql.privacy.release_codec import scalar_from_json, scalar_to_json
-from dpsql.schema.domain import Domain
+from dpsql.privacy.release_spec import scalar_from_json, scalar_to_json
+from dpsql.schema.model import Domain
 from dpsql.session.postprocess import sandbox
 from dpsql.session.postprocess.sandbox import SandboxTable
 from dpsql.types import Kind, Type, integer_range

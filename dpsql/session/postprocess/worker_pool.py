@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from dpsql import errors
-from dpsql.base.cancellation import current_account
-from dpsql.base.memory_quota import RESULT_QUOTA
-from dpsql.engines.interrupt import stop_on_cancel
+from dpsql.base.cancellation import current_account, stop_on_cancel
+from dpsql.base.fair_sharing import RESULT_QUOTA
 from dpsql.errors import Error, LimitExceeded, OperationalError
 from dpsql.privacy.exact import Row
 from dpsql.schema.model import Schema
@@ -100,7 +99,7 @@ class WorkerPool:
             idle, self._idle = self._idle, []
         for worker in idle:
             worker.kill_and_close()
-        RESULT_QUOTA.most = None
+        RESULT_QUOTA.max_bytes = None
         set_executor(None)
         catalog_sandbox.set_catalog_executor(None)
 
@@ -189,7 +188,7 @@ def start_worker_pool(answer_bytes: int | None = None) -> WorkerPool:
     """From now on, all that this process post-processes, and is asked of the catalog, runs in children; close them at
     the end. The answers that its clients hold take at most so many bytes together."""
     pool = WorkerPool()
-    RESULT_QUOTA.most = answer_bytes
+    RESULT_QUOTA.max_bytes = answer_bytes
     pool.start_workers(MAX_IDLE_WORKERS // 2)
     set_executor(pool)
     catalog_sandbox.set_catalog_executor(pool)

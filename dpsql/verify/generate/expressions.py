@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpsql.schema.domain import Domain
+from dpsql.schema.model import Domain
 from dpsql.verify.generate.choices import ChoiceStream
 from dpsql.verify.generate.columns import kind_of
 from dpsql.verify.generate.schemas import GeneratedSchema, StoredTable

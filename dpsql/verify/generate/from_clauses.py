@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dpsql.schema.domain import Domain
-from dpsql.schema.model import ForeignUnit
+from dpsql.schema.model import Domain, ForeignUnit
 from dpsql.types import BIGINT, DOUBLE
 from dpsql.verify.generate.choices import ChoiceStream
 from dpsql.verify.generate.expressions import ExpressionGenerator, ScopedColumn, columns_in_scope, quote_name

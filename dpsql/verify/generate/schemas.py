@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-from dpsql.schema.domain import Domain, boolean_domain
 from dpsql.schema.fingerprint import hash_schema
 from dpsql.schema.model import (
     Budget,
     Column,
     Contributions,
+    Domain,
     EngineTable,
     ForeignUnit,
     Neighbors,
@@ -24,6 +24,7 @@ from dpsql.schema.model import (
     Schema,
     Table,
     Unit,
+    boolean_domain,
 )
 from dpsql.types import BIGINT, DATE, DOUBLE, HUGEINT, INTEGER, SMALLINT, TEXT, TIMESTAMP, Type, decimal_type
 from dpsql.verify.generate.choices import ChoiceStream

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.base import cancellation
-from dpsql.base.fair_queue import FairSemaphore
+from dpsql.base.fair_sharing import FairSemaphore
 from dpsql.compiler.compile import compile_query
 from dpsql.compiler.settings import default_settings
 from dpsql.errors import LimitExceeded, QueryCanceled

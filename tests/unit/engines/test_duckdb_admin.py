@@ -11,9 +11,8 @@ import pytest
 from dpsql import types as t
 from dpsql.engines.duckdb_admin import DuckDBAdmin
 from dpsql.errors import OperationalError
-from dpsql.schema.domain import Domain
 from dpsql.schema.locations import MEMORY_URL
-from dpsql.schema.model import Column, EngineTable, Files
+from dpsql.schema.model import Column, Domain, EngineTable, Files
 
 T = EngineTable(("t",))
 

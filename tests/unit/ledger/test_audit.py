@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsql.ledger.account import Balance
 from dpsql.ledger.audit import parse_receipt, run_audit
-from dpsql.ledger.base import Account, Binding, ChargedStatement, Receipt, ReleaseRequest
+from dpsql.ledger.base import Account, Balance, Binding, ChargedStatement, Receipt, ReleaseRequest
 from dpsql.ledger.budget import MAX_COUNTED, balance_of
 from dpsql.ledger.ledger import SqlLedger
 from dpsql.ledger.open import open_ledger

@@ -22,8 +22,8 @@ from dpsql.ledger.base import (
     LedgerFinding,
     ReleaseRequest,
 )
+from dpsql.ledger.hash_chain import from_units, to_units
 from dpsql.ledger.ledger import SqlLedger
-from dpsql.ledger.loss_codec import from_units, to_units
 from dpsql.privacy.filters import add_cost, cost_of
 from dpsql.privacy.loss import LOSS_DENOMINATOR, Loss
 from tests.support.ledgers import Shelf, charges

@@ -29,7 +29,8 @@ from dpsql.privacy.exponential import (
 from dpsql.privacy.loss import LossTooSmall, round_down
 from dpsql.privacy.noise import SCALE_GRID
 from dpsql.privacy.release import BinPicks, ReleaseSpec, perturb
-from dpsql.privacy.sampling import MIN_SCALE, ExactSampler, likeliest_index
+from dpsql.privacy.sampling import MIN_SCALE, ExactSampler
+from tests.support.likeliest_index import likeliest_index
 
 MEDIAN, MIN, MAX = Rank(F(1, 2)), ExtremeTarget(False), ExtremeTarget(True)
 BINS = 12

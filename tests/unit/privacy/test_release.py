@@ -32,7 +32,7 @@ from dpsql.privacy.release import (
     release_from_bytes,
     release_to_bytes,
 )
-from dpsql.privacy.sampling import likeliest_index
+from tests.support.likeliest_index import likeliest_index
 
 ONE = F(1)
 

@@ -17,10 +17,10 @@ from dpsql.privacy.sampling import (
     is_below_exp,
     laplace_magnitude,
     laplace_offset,
-    likeliest_index,
     pick_uniform_index,
     pick_weighted_index,
 )
+from tests.support.likeliest_index import likeliest_index
 
 SCALES = [F(3, 10), F(1), F(7, 2), F(1000), F(2**20) + F(1, 7), F(2**30), F(2**40)]
 WORDS = 3000

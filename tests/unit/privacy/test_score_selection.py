@@ -10,7 +10,7 @@ import pytest
 from dpsql.privacy.exact import Exact
 from dpsql.privacy.noise import Sensitivity
 from dpsql.privacy.release import ReleaseSpec, perturb, release_from_bytes, release_to_bytes
-from dpsql.privacy.sampling import ExactSampler, likeliest_index
+from dpsql.privacy.sampling import ExactSampler
 from dpsql.privacy.score_selection import (
     LIKELIHOOD_STEPS,
     SHARE_STEPS,
@@ -28,6 +28,7 @@ from dpsql.privacy.score_selection import (
     score_error,
     score_loss,
 )
+from tests.support.likeliest_index import likeliest_index
 
 ONE = F(1)
 

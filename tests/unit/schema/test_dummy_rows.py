@@ -10,10 +10,9 @@ import pytest
 
 from dpsql.errors import SchemaError
 from dpsql.schema import dummy_rows
-from dpsql.schema.domain import to_number
 from dpsql.schema.dummy_rows import MAX_ROWS, make_dummy_rows
 from dpsql.schema.load import load_schema
-from dpsql.schema.model import Column, Schema, Table
+from dpsql.schema.model import Column, Schema, Table, to_number
 
 ROOT = Path(__file__).resolve().parents[3]
 WORKED = [*sorted((ROOT / "schemas").glob("*.yaml")), ROOT / "tests" / "corpus" / "hospital.yaml",

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import SchemaError
-from dpsql.schema.domain import to_number
 from dpsql.schema.load import load_schema
 from dpsql.schema.locations import MEMORY_URL, database_path
 from dpsql.schema.model import (
@@ -27,6 +26,7 @@ from dpsql.schema.model import (
     RowUnit,
     Schema,
     Snap,
+    to_number,
 )
 
 SMALL = """\

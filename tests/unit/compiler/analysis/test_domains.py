@@ -24,7 +24,7 @@ from dpsql.compiler.plan.expressions import (
     Or,
     Quantise,
 )
-from dpsql.schema.domain import Domain
+from dpsql.schema.model import Domain
 from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, SMALLINT, TEXT, TIMESTAMP, Type
 
 

@@ -13,7 +13,7 @@ from dpsql.compiler.bind.scope import BoundColumn, Scope, SourceScope
 from dpsql.compiler.functions.calendar import bound_to_datetime
 from dpsql.compiler.parse.dialect import AnalystDialect
 from dpsql.compiler.plan.expressions import And, Cast, Column, Compare, Expr, InList, IsNull, Literal, Not, Or
-from dpsql.schema.domain import Domain, to_number
+from dpsql.schema.model import Domain, to_number
 from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, SMALLINT, TEXT, TIMESTAMP, Type, decimal_type
 
 A = Column("a", INTEGER)

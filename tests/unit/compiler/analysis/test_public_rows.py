@@ -35,8 +35,7 @@ from dpsql.compiler.plan.relations import (
     UnitMeasure,
     UnitWindow,
 )
-from dpsql.schema.domain import Domain
-from dpsql.schema.model import EngineTable
+from dpsql.schema.model import Domain, EngineTable
 from dpsql.types import BIGINT
 
 

@@ -12,8 +12,7 @@ from dpsql.compiler.plan.expressions import ROW_WEIGHT, Column, Quantise
 from dpsql.compiler.plan.relations import Field, Scan, ScanColumn, UnitId
 from dpsql.errors import InternalError, UnboundedContribution
 from dpsql.privacy.noise import Sensitivity
-from dpsql.schema.domain import Domain
-from dpsql.schema.model import EngineTable
+from dpsql.schema.model import Domain, EngineTable
 from dpsql.types import BIGINT, TEXT
 
 ADD_REMOVE, CHANGE_ONE = Neighboring(False, 1), Neighboring(True, 1)

@@ -7,8 +7,7 @@ from dpsql.compiler.plan.aggregate import Node
 from dpsql.compiler.plan.expressions import TRUE, UID, Column, Literal
 from dpsql.compiler.plan.relations import Filter, Join, JoinKind, Named, Project, Scan, ScanColumn, UnitId
 from dpsql.errors import InternalError
-from dpsql.schema.domain import Domain
-from dpsql.schema.model import EngineTable
+from dpsql.schema.model import Domain, EngineTable
 from dpsql.types import BIGINT, TEXT, Type
 
 

@@ -9,8 +9,8 @@ import duckdb
 import pytest
 
 import dpsql
-from dpsql.compiler.catalog.identity import Identity
 from dpsql.compiler.catalog.tables import find_catalog_table
+from dpsql.compiler.catalog.variables import Identity
 from dpsql.errors import SchemaError
 from dpsql.schema.load import load_schema
 from dpsql.session.reflection import reflect_tables

@@ -9,7 +9,7 @@ import pytest
 from dpsql.compiler.functions.calendar import PART_RANGES, TRUNCATIONS, part_bounds, truncate_datetime, truncated_domain
 from dpsql.compiler.plan.expressions import Call, Literal
 from dpsql.compiler.render.expressions import render_expr
-from dpsql.schema.domain import Domain, to_number
+from dpsql.schema.model import Domain, to_number
 from dpsql.types import DATE, TEXT, TIMESTAMP, TIMESTAMPTZ
 
 MOMENTS = [

@@ -10,7 +10,7 @@ import pytest
 
 from dpsql.compiler.functions.time_zones import MAX_OFFSET_HOURS, UTC_NAMES, ZONE_OFFSETS, find_zone_name, suggest_zones
 from dpsql.errors import Unsupported
-from dpsql.schema.domain import to_number
+from dpsql.schema.model import to_number
 from dpsql.types import TIMESTAMP, TIMESTAMPTZ
 from tests.support.expressions import bound, claimed
 from tests.support.time_zones import hours, known

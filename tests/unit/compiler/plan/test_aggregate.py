@@ -13,7 +13,6 @@ from dpsql.compiler.plan.aggregate import (
     Norm,
     Sum,
     Weigh,
-    has_unit,
     node_fields,
 )
 from dpsql.compiler.plan.bundles import CountBundle, MomentBundle
@@ -83,7 +82,7 @@ def test_distinct_values_are_of_columns_and_a_limit_is_of_units() -> None:
         with pytest.raises(ValueError, match="value"):
             Distinct(bad[0], (), bad[1], bad[2])
     assert node_fields(Distinct(ROWS, (), ("x",), None)) == (KEY,)
-    assert not has_unit(Distinct(TABLE, (), ("x",), 5))
+    assert Field(UID, BIGINT) not in node_fields(Distinct(TABLE, (), ("x",), 5))
 
 
 def test_units_are_counted_by_their_id() -> None:
@@ -116,7 +115,7 @@ def test_the_units_id_is_carried_through_every_relation() -> None:
     other = Table("u", (("x", Field("y", TEXT)),), BIGINT)
     joined = node_fields(Join(TABLE, other, JoinKind.INNER, TRUE))
     assert joined == (Field(UID, BIGINT), Field("x", BIGINT), Field("y", TEXT))
-    assert not has_unit(ROWS) and has_unit(Filter(TABLE, TRUE))
+    assert Field(UID, BIGINT) not in node_fields(ROWS) and Field(UID, BIGINT) in node_fields(Filter(TABLE, TRUE))
 
 
 def test_conditions_flatten_into_parts_and_back() -> None:

@@ -34,8 +34,7 @@ from dpsql.compiler.plan.measures import (
     VarianceValues,
 )
 from dpsql.compiler.plan.show import show_domain, show_expr, show_measure, show_plan
-from dpsql.schema.domain import Domain
-from dpsql.schema.model import EngineTable, Files
+from dpsql.schema.model import Domain, EngineTable, Files
 from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, TEXT, TIMESTAMP, decimal_type
 
 X, Y = expressions.Column("x", BIGINT), expressions.Column("y", DOUBLE)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpsql.compiler.reuse.derive import Matrix, covariance_matrix, find_combination, is_positive_semidefinite
-from dpsql.compiler.reuse.shape import CellForm
+from dpsql.compiler.reuse.describe import CellForm
 
 
 def form(**numbers: object) -> CellForm:

@@ -8,7 +8,7 @@ import pytest
 from dpsql.compiler.plan.expressions import Column, Quantise
 from dpsql.compiler.rewrite.grids import MAX_STEPS, STEP_BITS, quantize_arg
 from dpsql.errors import UnboundedValues
-from dpsql.schema.domain import Domain
+from dpsql.schema.model import Domain
 from dpsql.types import BIGINT, DOUBLE, INTEGER, Type, decimal_type
 
 

@@ -23,8 +23,7 @@ from dpsql.compiler.plan.relations import (
 )
 from dpsql.compiler.rewrite.make_total import make_unit_aggregates_exact
 from dpsql.errors import UnboundedValues, Unsupported
-from dpsql.schema.domain import Domain
-from dpsql.schema.model import EngineTable
+from dpsql.schema.model import Domain, EngineTable
 from dpsql.types import BIGINT, DOUBLE, HUGEINT, TEXT, Type, decimal_type, sum_type
 
 DOMAINS = {

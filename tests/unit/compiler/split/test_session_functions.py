@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from dpsql.compiler.catalog.identity import Identity
+from dpsql.compiler.catalog.variables import Identity
 from dpsql.compiler.parse.parser import parse_query
 from dpsql.compiler.split.session_functions import replace_session_functions
 from dpsql.errors import Error, InvalidParameter, Unsupported

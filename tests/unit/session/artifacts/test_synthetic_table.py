@@ -24,8 +24,8 @@ from dpsql.session.artifacts.synthetic_table import (
     shrink_codes,
 )
 from dpsql.session.postprocess import sandbox, worker_pool
-from dpsql.session.postprocess.arrays import ArrayTable, DictionaryColumn, NumericColumn
 from dpsql.session.postprocess.release_tables import bin_to_value
+from dpsql.session.postprocess.sandbox import ArrayTable, DictionaryColumn, NumericColumn
 from dpsql.types import (
     BIGINT,
     BOOLEAN,

@@ -14,12 +14,12 @@ import pytest
 
 from dpsql import types as t
 from dpsql.errors import OperationalError, StaleData
-from dpsql.schema.domain import Domain
 from dpsql.schema.locations import MEMORY_URL
 from dpsql.schema.model import (
     Answers,
     Budget,
     Column,
+    Domain,
     EngineTable,
     Files,
     ForeignUnit,

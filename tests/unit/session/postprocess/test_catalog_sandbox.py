@@ -9,12 +9,11 @@ import pytest
 
 from dpsql.compiler.catalog.builtin import load_relations
 from dpsql.compiler.catalog.functions import CATALOG_FUNCTIONS, TABLE_FUNCTIONS
-from dpsql.compiler.catalog.identity import Identity
 from dpsql.compiler.catalog.oids import object_oids_of
 from dpsql.compiler.catalog.pg_catalog import OWN_FUNCTIONS
 from dpsql.compiler.catalog.query import CatalogQuery, read_catalog_query
 from dpsql.compiler.catalog.tables import SESSION_ROWS, rows_of_relation
-from dpsql.compiler.catalog.variables import Variables
+from dpsql.compiler.catalog.variables import Identity, Variables
 from dpsql.errors import Error, InternalError, LimitExceeded, OperationalError, UnknownFunction, UnknownTable
 from dpsql.schema.model import Schema
 from dpsql.session.postprocess import catalog_sandbox

@@ -7,7 +7,7 @@ import pytest
 
 from dpsql.compiler.plan.relations import Field
 from dpsql.compiler.plan.steps import Hole, Shape
-from dpsql.schema.domain import Domain
+from dpsql.schema.model import Domain
 from dpsql.session.postprocess.runtime_parameters import bind_runtime_parameters
 from dpsql.types import BIGINT, DOUBLE, Type, decimal_type
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.base.cancellation import StatementHandle, statement_scope
-from dpsql.engines.interrupt import stop_on_cancel
+from dpsql.base.cancellation import StatementHandle, statement_scope, stop_on_cancel
 from dpsql.errors import QueryCanceled
 from dpsql.session.postprocess import sandbox
 from dpsql.session.postprocess.worker_pool import WorkerPool

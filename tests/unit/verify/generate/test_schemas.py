@@ -10,9 +10,8 @@ import duckdb
 import pytest
 
 from dpsql.engines.in_memory import InMemoryEngine, InMemoryEngineError
-from dpsql.schema.domain import Domain
 from dpsql.schema.load import load_schema
-from dpsql.schema.model import Column, ForeignUnit, Neighbors, OwnUnit
+from dpsql.schema.model import Column, Domain, ForeignUnit, Neighbors, OwnUnit
 from dpsql.types import Kind, Type, decimal_type
 from dpsql.verify.generate.choices import ChoiceStream
 from dpsql.verify.generate.columns import NULL, engine_type_name, serial_literal, store_column

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.compiler.reuse.describe import DescribedRelease
-from dpsql.compiler.reuse.shape import CellKind, shape_from_text, shape_to_text
+from dpsql.compiler.reuse.describe import CellKind, DescribedRelease, shape_from_text, shape_to_text
 from dpsql.errors import IntegrityError
 from dpsql.session.session import Session
 from tests.support.shop import open_shop

@@ -8,7 +8,7 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-from dpsql.compiler.render.literals import (
+from dpsql.compiler.render.expressions import (
     quote_identifier,
     render_double,
     render_literal,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.base.memory_quota import RESULT_QUOTA, UNCOUNTED_BYTES, MemoryQuota
+from dpsql.base.fair_sharing import RESULT_QUOTA, UNCOUNTED_BYTES, MemoryQuota
 from dpsql.errors import OperationalError
 from dpsql.session.session import Session
 from tests.support.shop import open_shop
@@ -29,7 +29,7 @@ def test_rows_are_counted_until_nobody_has_them() -> None:
     assert kept == rows(2 * MB) and 2 * MB <= holding.used_bytes < 2.2 * MB
     del kept
     gc.collect()
-    assert holding.used_bytes == 0 and not holding._held
+    assert holding.used_bytes == 0 and not holding._used_by_account
 
 
 def test_an_account_has_half_of_what_others_leave() -> None:
@@ -53,9 +53,9 @@ def test_without_a_limit_nothing_is_counted() -> None:
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
     opened = open_shop(tmp_path)[0]
-    RESULT_QUOTA.most = 20 * MB
+    RESULT_QUOTA.max_bytes = 20 * MB
     yield opened
-    RESULT_QUOTA.most = None
+    RESULT_QUOTA.max_bytes = None
     opened.close()
 
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from dpsql.engines.interrupt import DeadlineWatcher
+from dpsql.base.cancellation import DeadlineWatcher
 
 
 def test_what_takes_too_long_is_stopped_once() -> None:
