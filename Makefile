@@ -1,11 +1,13 @@
 # Everything runs in .venv, which the targets make themselves. Written for GNU make 3.81 and later.
 #   make PYTHON=/path/to/python3.12 test      another interpreter
-#   make JOBS=1 test                          one process
+#   make JOBS=1 test                          one process; SLOW_JOBS=1 for test-slow
 #   make SECONDS=600 verify                   longer
 
 PYTHON ?= python3
 # One more than there are cores: tests of the prompt mostly wait.
 JOBS   ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# Two more: of the slow ones, those of servers and terminals wait most of their time.
+SLOW_JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 SECONDS ?= 60
 EACH   ?= 10
 VENV   := .venv
@@ -67,7 +69,7 @@ test: $(DEV) $(NODE)
 	$(PYTEST) -m 'not slow and not stat and not clients and not superset' -n $(JOBS) --dist worksteal
 
 test-slow: $(DEV) $(NODE)
-	DPSQL_THOROUGH=1 $(PYTEST) -m '(slow or thorough) and not stat and not clients and not superset' -n $(JOBS) --dist worksteal
+	DPSQL_THOROUGH=1 $(PYTEST) -m '(slow or thorough) and not stat and not clients and not superset' -n $(SLOW_JOBS) --dist worksteal
 
 # What no package of Python brings along. Its tests are skipped, with a line, where nobody could install it here.
 CLIENTS := zsh fish postgresql-client default-jdk-headless libpostgresql-jdbc-java unixodbc odbc-postgresql
