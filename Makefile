@@ -1,11 +1,13 @@
 # Everything runs in .venv, which the targets make themselves. Written for GNU make 3.81 and later.
 #   make PYTHON=/path/to/python3.12 test      another interpreter
-#   make JOBS=1 test                          one process
+#   make JOBS=1 test                          one process; SLOW_JOBS=1 for test-slow
 #   make SECONDS=600 verify                   longer
 
 PYTHON ?= python3
 # One more than there are cores: tests of the prompt mostly wait.
 JOBS   ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# Two more: of the slow ones, those of servers and terminals wait most of their time.
+SLOW_JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 SECONDS ?= 60
 EACH   ?= 10
 VENV   := .venv
@@ -13,6 +15,8 @@ BIN    := $(VENV)/bin
 RUN    := $(VENV)/run.stamp
 DEV    := $(VENV)/dev.stamp
 NODE   := $(VENV)/node.stamp
+# Empty, so that bytecode is kept: tests start hundreds of processes, each of which would compile dpsql again.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 # By path, so that `import dpsql` finds the package also from the folder that holds this one.
 EDITABLE := --config-settings editable_mode=compat
 
@@ -62,10 +66,10 @@ demo: $(RUN)
 	$(BIN)/dpsql demo
 
 test: $(DEV) $(NODE)
-	$(BIN)/python -m pytest -m 'not slow and not stat and not clients and not superset' -n $(JOBS) --dist worksteal
+	$(PYTEST) -m 'not slow and not stat and not clients and not superset' -n $(JOBS) --dist worksteal
 
 test-slow: $(DEV) $(NODE)
-	DPSQL_THOROUGH=1 $(BIN)/python -m pytest -m '(slow or thorough) and not stat and not clients and not superset' -n $(JOBS) --dist worksteal
+	DPSQL_THOROUGH=1 $(PYTEST) -m '(slow or thorough) and not stat and not clients and not superset' -n $(SLOW_JOBS) --dist worksteal
 
 # What no package of Python brings along. Its tests are skipped, with a line, where nobody could install it here.
 CLIENTS := zsh fish postgresql-client default-jdk-headless libpostgresql-jdbc-java unixodbc odbc-postgresql
@@ -76,7 +80,7 @@ test-clients: $(DEV)
 	  apt-get install -qq -y --no-install-recommends $$missing >/dev/null || \
 	    { apt-get update -qq && apt-get install -qq -y --no-install-recommends $$missing >/dev/null; } || true; \
 	fi
-	$(BIN)/python -m pytest -m clients -rs -n 2 --dist loadfile tests/clients
+	$(PYTEST) -m clients -rs -n 2 --dist loadfile tests/clients
 
 # Superset has many packages, of other versions than ours: .venv-superset. The picture of a dashboard is left in build/.
 SUPERSET := .venv-superset
@@ -93,7 +97,7 @@ test-superset: $(DEV) $(SUPERSET)/stamp
 	  apt-get install -qq -y --no-install-recommends $(BROWSER) >/dev/null || \
 	    { apt-get update -qq && apt-get install -qq -y --no-install-recommends $(BROWSER) >/dev/null; } || true; \
 	fi
-	$(BIN)/python -m pytest -m superset -rs tests/clients/superset
+	$(PYTEST) -m superset -rs tests/clients/superset
 
 lint: $(DEV)
 	$(BIN)/ruff check .
@@ -102,7 +106,7 @@ types: $(DEV)
 	$(BIN)/mypy
 
 stat: $(DEV)
-	$(BIN)/python -m pytest -m stat -n $(JOBS)
+	$(PYTEST) -m stat -n $(JOBS)
 
 # Needs only what dpsql needs at run time: anyone can run it. Random schemas, then the worked ones.
 verify: $(RUN)

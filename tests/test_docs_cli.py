@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
 import os
 import re
@@ -19,6 +21,7 @@ from typing import Any
 import pytest
 
 from dpsql.interfaces.cli.arguments import build_parser, list_commands
+from dpsql.interfaces.cli.main import main
 from dpsql.interfaces.cli.parser import CommandParser
 from dpsql.interfaces.repl.meta_commands import META_COMMANDS as BACKSLASH
 from tests.support.server import make_certificate
@@ -98,17 +101,37 @@ def _shell(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
                           text=True, stdin=subprocess.DEVNULL)  # fmt: skip
 
 
+def _in_process(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
+    """As `_shell`, without a process: for lines that are one command, where another test starts that command."""
+    out, error = io.StringIO(), io.StringIO()
+    handler = signal.getsignal(signal.SIGTERM)
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
+        try:
+            code = main(shlex.split(line)[1:])
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        finally:
+            signal.signal(signal.SIGTERM, handler)  # `verify` has its own
+    return subprocess.CompletedProcess(line, code, out.getvalue(), error.getvalue())
+
+
+def _run(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
+    """In a shell only where the line needs one."""
+    is_command = line.startswith("dpsql ") and not re.search(r"[|<>$;&`]", re.sub(r"""'[^']*'|"[^"$`]*\"""", "", line))
+    return (_in_process if is_command else _shell)(folder, line)
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_examples_of_a_command_run_as_they_stand_in_its_help(hospital: Path, name: str) -> None:
     parser = COMMANDS[name]
     assert parser.examples and all(f"  {line}\n" in parser.format_help() + "\n" for line in parser.examples)
     assert any(line.startswith(f"dpsql {name} ") or name == "repl" or f"(dpsql {name} " in line or f"| dpsql {name} " in
                line for line in parser.examples)  # fmt: skip
-    for line in parser.examples:
+    for place, line in enumerate(parser.examples):
         if name == "serve":
             _serves(hospital, line)
             continue
-        ran = _shell(hospital, line)
+        ran = (_run if place else _shell)(hospital, line)  # each command in a process once
         allowed = (0, FOUND) if name == "check" else (0,)
         assert ran.returncode in allowed and "Traceback" not in ran.stderr, (line, ran.stdout, ran.stderr)
 
@@ -131,14 +154,14 @@ def test_the_examples_of_the_whole_run(hospital: Path) -> None:
     lines = re.findall(r"^  ((?:echo .*)?dpsql .*)$", (build_parser().epilog or ""), re.MULTILINE)
     assert len(lines) >= 4
     for line in lines:
-        assert _shell(hospital, line).returncode == 0, line
+        assert _run(hospital, line).returncode == 0, line
 
 
 def test_the_console_of_the_prompt_runs(hospital: Path) -> None:
     lines = re.findall(r"^\$ (.*)$", PROMPT, re.MULTILINE)
     assert lines
     for line in lines:
-        ran = _shell(hospital, line)
+        ran = _run(hospital, line)
         assert ran.returncode == 0 and ran.stdout, (line, ran.stderr)
 
 
@@ -159,7 +182,7 @@ ASKED = {
     "init": "init patients.csv visits.csv -o -",
     "check": "check hospital.yaml",
     "randomize": "randomize patients.csv --column sex --values f,m,x --null x --epsilon 1 -o randomized.csv",
-    "verify": "verify hospital.yaml --trials 5 --no-statistics",
+    "verify": "verify hospital.yaml --trials 5 --workers 1 --no-statistics",
 }
 
 
@@ -173,7 +196,7 @@ def test_every_command_with_json_is_in_the_table_and_no_other() -> None:
 
 @pytest.mark.parametrize("name", JSON)
 def test_json_has_the_documented_fields_and_no_other(hospital: Path, name: str) -> None:
-    ran = _shell(hospital, f"dpsql {ASKED[name]} --json")
+    ran = _run(hospital, f"dpsql {ASKED[name]} --json")
     assert ran.returncode in (0, FOUND), ran.stderr
     found = json.loads(ran.stdout)
     documented = set(re.findall(r"`(\w+)`", JSON[name]))
@@ -188,7 +211,7 @@ def _fields(value: Any) -> set[str]:
 
 
 def test_every_field_of_explain_is_explained(hospital: Path) -> None:
-    found = json.loads(_shell(hospital, f"dpsql {ASKED['explain']} --json").stdout)
+    found = json.loads(_run(hospital, f"dpsql {ASKED['explain']} --json").stdout)
     text = CLI.split("Of `explain`:")[1].split("\n\n")[0] + JSON["explain"]
     assert _fields(found) == set(re.findall(r"`(\w+)`", text)) - {"explain"}
     assert found["releases"] and found["offers"] and found["releases"][0]["bundles"]
@@ -201,7 +224,7 @@ CODES = {
     1: "dpsql query hospital.yaml 'SELECT * FROM visits' --user ana",
     2: "dpsql query hospital.yaml --bogus",
     FOUND: f"dpsql audit hospital.yaml --receipt ana/1/{'0' * 64}",
-    4: "dpsql verify hospital.yaml --trials 2 --samples 50",
+    4: "dpsql verify hospital.yaml --trials 2 --workers 1 --samples 50",
 }
 INTERRUPTED, CLOSED = 130, 141
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import get_context
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
@@ -43,16 +45,24 @@ KILLS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def warm() -> ForkServerContext:
+    """Its processes start with dpsql imported, which takes longer than what they do."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload([kill_at_step.__name__])
+    return context
+
+
 @pytest.mark.parametrize(("shelf", "sql", "step", "skip"), KILLS, indirect=["shelf"])
 def test_killed_at_a_step_the_question_is_paid_for_once_and_answered_once(
-    shelf: Shelf, tmp_path: Path, sql: str, step: str, skip: int
+    shelf: Shelf, warm: ForkServerContext, tmp_path: Path, sql: str, step: str, skip: int
 ) -> None:
     with closing_session(build(tmp_path, "h", in_schema(schema_text("h"), shelf.url()), DATA)) as session:
         price = sum(one.loss.rho for one in session.compile_statement(sql, ()).steps)
-    command = [sys.executable, "-m", "tests.support.kill_at_step", str(tmp_path / "h.yaml"), step, sql, str(skip)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
-                          env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
-    assert done.returncode == -9, done.stderr
+    process = warm.Process(target=kill_at_step.ask_and_be_killed, args=(tmp_path / "h.yaml", step, sql, skip))
+    process.start()
+    process.join(timeout=60)
+    assert process.exitcode == -signal.SIGKILL
     stored = bodies(shelf.url())
     with closing_session(reopen(tmp_path / "h.yaml")) as session:
         uncharged = step == "before purchase" or (step, skip) == ("in write", 0)

@@ -1,10 +1,9 @@
-"""Run as a script: ask one question and be killed, as by kill -9, at one step on the way."""
+"""Ask one question and be killed, as by kill -9, at one step on the way."""
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -73,8 +72,8 @@ def _write(real: Callable[[Any], Any], when: str, stop: Callable[[], None], skip
     return watched
 
 
-if __name__ == "__main__":
-    path, step, sql, skip = Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
+def ask_and_be_killed(path: Path, step: str, sql: str, skip: int) -> None:
+    """In a process of its own."""
     runs.LEASE_SECONDS = 0.2  # nobody else runs what it runs; who asks after it was killed need not wait for long
     session = Session(open_dataset(path))
     around(step, stop, setattr, skip)

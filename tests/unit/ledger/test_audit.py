@@ -96,9 +96,9 @@ def test_receipts(ledger: SqlLedger) -> None:
 
 def balances(draw_spent: int, composition: Composition, delta: F) -> Balance:
     account = Account("a", F(3), delta, composition)
-    spent = NO_CUMULATIVE_LOSS
+    spent, limits, cost = NO_CUMULATIVE_LOSS, account.terms.limits, usual_cost(F(1, 10), delta / 1000)
     for _ in range(draw_spent):
-        after = admit_charge(account.terms.limits, spent, usual_cost(F(1, 10), delta / 1000))
+        after = admit_charge(limits, spent, cost)
         spent = spent if after is None else after
     return balance_of(account, spent, draw_spent)
 
@@ -113,8 +113,8 @@ def balances(draw_spent: int, composition: Composition, delta: F) -> Balance:
 def test_as_many_as_are_reported_are_granted(asked: int, composition: Composition, delta: F, epsilon: F) -> None:
     balance = balances(asked, composition, delta)
     cost = usual_cost(epsilon, delta / 1000)
-    told, spent, granted = count_more_like(balance, cost), balance.spent, 0
-    while (after := admit_charge(balance.terms.limits, spent, cost)) is not None and granted <= told:
+    told, spent, granted, limits = count_more_like(balance, cost), balance.spent, 0, balance.terms.limits
+    while (after := admit_charge(limits, spent, cost)) is not None and granted <= told:
         spent, granted = after, granted + 1
     assert told == granted
 

@@ -10,7 +10,7 @@ import pytest
 
 from dpsql.schema.fingerprint import hash_schema
 from dpsql.schema.load import load_schema
-from dpsql.schema.model import Randomized, Snap
+from dpsql.schema.model import Files, Randomized, Schema, Snap
 
 TEXT = """\
 dpsql: 1
@@ -101,3 +101,51 @@ def test_every_field_of_a_column_counts(tmp_path: Path) -> None:
     ]
     hashes = {hash_schema(replace(schema, tables=(replace(table, columns=(column,)),))) for column in changed}
     assert len(hashes) == len(changed)
+
+
+LARGER = """\
+dpsql: 1
+engine: duckdb:///x.duckdb
+ledger: sqlite:///x.ledger
+privacy: {unit: a.id, neighbors: change_one, group_size: 2, budget: {epsilon: 8, delta: 1e-7},
+  query: {epsilon: 1, delta: 1e-9}, contributions: {rows: 2, groups: 3}}
+tables:
+  a: {unit: id, unique: [id], columns: {id: {type: uuid}, v: {type: text, max_length: 9, nullable: true, values: [x]}}}
+  b:
+    unit: {a_id: a.id}
+    unique: [[a_id, at]]
+    columns:
+      a_id: {type: uuid}
+      at: {type: timestamp, bounds: [2024-01-01, 2025-01-01], snap: 1 hour}
+      day: {type: date, bounds: [2024-01-01, 2025-01-01]}
+      sum: {type: "decimal(10,2)", bounds: [-1, 1.5]}
+      cost: {type: double, bounds: [0, 1], grid: 0.1}
+      said: {type: text, randomized: {epsilon: 1.5, values: [no, yes]}}
+views: {recent: SELECT at FROM b}
+"""
+
+
+def load_anywhere(tmp_path: Path, text: str) -> Schema:
+    """With the engine as it is written: a path in it becomes absolute."""
+    path = tmp_path / "s.yaml"
+    path.write_text(text)
+    return replace(load_schema(path, {}), engine="duckdb:///x.duckdb")
+
+
+def test_hashes_are_those_of_earlier_versions(tmp_path: Path) -> None:
+    """Every entry of a ledger names the schema that it was charged under by this hash.
+
+    If this fails, the name of a class or a field in `dpsql/schema/model.py`, `dpsql/schema/domain.py` or
+    `dpsql/types.py` has changed, or what is hashed: an owner can then no longer show that an entry belongs to a schema.
+    Keep the name, or raise `HASH_VERSION` and say so in the changelog; see `tests/unit/compiler/test_release_key.py`
+    for stored releases, which such a name loses too.
+    """
+    assert (
+        hash_schema(load_anywhere(tmp_path, TEXT)) == "bd9dfd023fdbe09faf644c1476106b05cbe5f0667a09c6adc00f9e8e779b6652"
+    )
+    larger = load_anywhere(tmp_path, LARGER)
+    from_files = replace(larger.tables[0], source=Files(("/data/a-*.csv",), "csv", delimiter=";", written=("a-*.csv",)))
+    assert (
+        hash_schema(replace(larger, tables=(from_files, *larger.tables[1:])))
+        == "0bf29d0f3f4e2fb4b85bcdfb06adbd23308b3467366fc5ca2806e2877200e21b"
+    )

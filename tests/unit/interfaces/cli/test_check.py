@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import tempfile
 
 import duckdb
@@ -66,12 +67,27 @@ CREATE TABLE shops AS SELECT 'a' AS shop;
 """
 
 
-@pytest.fixture
-def shop(tmp_path):
-    (tmp_path / "shop.yaml").write_text(SCHEMA)
-    with duckdb.connect(str(tmp_path / "shop.duckdb")) as db:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The shop that each test has a copy of."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "shop.yaml").write_text(SCHEMA)
+    with duckdb.connect(str(folder / "shop.duckdb")) as db:
         db.execute(DATA)
+    return folder / "shop.yaml"
+
+
+@pytest.fixture
+def shop(made, tmp_path):
+    for path in made.parent.iterdir():
+        shutil.copy(path, tmp_path)
     return tmp_path / "shop.yaml"
+
+
+@pytest.fixture(scope="module")
+def report(made):
+    """Of the shop as it is, for tests that change nothing."""
+    return check_schema(made)
 
 
 def change(path, old, new):
@@ -97,8 +113,8 @@ def exact(path, sql):
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
-def test_shares_of_rows_are_those_of_the_data(shop):
-    tables = tables_of(check_schema(shop))
+def test_shares_of_rows_are_those_of_the_data(shop, report):
+    tables = tables_of(report)
     users, orders = columns_of(tables["users"]), columns_of(tables["orders"])
     rows = tables["orders"].rows
     assert (tables["users"].rows, rows) == (1000, 1211)
@@ -118,8 +134,8 @@ def test_shares_of_rows_are_those_of_the_data(shop):
     )
 
 
-def test_units_are_counted_along_their_way(shop):
-    tables = tables_of(check_schema(shop))
+def test_units_are_counted_along_their_way(shop, report):
+    tables = tables_of(report)
     orders, items = tables["orders"], tables["items"]
     assert (orders.units, orders.without_unit, orders.orphans) == (1020, 10, 20)
     held, units = exact(
@@ -133,9 +149,9 @@ def test_units_are_counted_along_their_way(shop):
     assert (tables["shops"].units, tables["shops"].questions) == (None, ())
 
 
-def test_norms_are_what_the_plan_does(shop):
+def test_norms_are_what_the_plan_does(report):
     """The figure from a histogram, and the answer that a session gives without noise."""
-    orders = tables_of(check_schema(shop))["orders"]
+    orders = tables_of(report)["orders"]
     declared = orders.norms[0]
     assert declared.rows == 4
     assert declared.units_clipped == pytest.approx(10 / 1020)
@@ -146,8 +162,8 @@ def test_norms_are_what_the_plan_does(shop):
     assert noises[101] == pytest.approx(noises[4] * 101 / 4)
 
 
-def test_what_bounds_lose_is_seen_in_questions(shop):
-    users = {one.sql: one for one in tables_of(check_schema(shop))["users"].questions}
+def test_what_bounds_lose_is_seen_in_questions(shop, report):
+    users = {one.sql: one for one in tables_of(report)["users"].questions}
     asked = users["SELECT SUM(age) FROM users"]
     true, clipped = exact(shop, "SELECT sum(age), sum(greatest(20, least(60, age))) FROM users")
     assert asked.exact == true and asked.lost == pytest.approx((true - clipped) / true, abs=1e-6)
@@ -155,8 +171,7 @@ def test_what_bounds_lose_is_seen_in_questions(shop):
     assert by_sex.groups == 2 and by_sex.exact == (100 + 700) / 2 and by_sex.lost == 0
 
 
-def test_noise_is_that_of_the_default_epsilon(shop):
-    report = check_schema(shop)
+def test_noise_is_that_of_the_default_epsilon(shop, report):
     with dpsql.connect(shop) as connection:
         for table in report.tables:
             for asked in table.questions:
@@ -165,8 +180,8 @@ def test_noise_is_that_of_the_default_epsilon(shop):
                     assert asked.noise * abs(asked.exact) == pytest.approx(offer.within[-1])
 
 
-def test_the_epsilon_for_five_percent_gives_five_percent(shop):
-    (counted,) = (one for one in tables_of(check_schema(shop))["orders"].questions if "SELECT COUNT(*)" in one.sql)
+def test_the_epsilon_for_five_percent_gives_five_percent(shop, report):
+    (counted,) = (one for one in tables_of(report)["orders"].questions if "SELECT COUNT(*)" in one.sql)
     with dpsql.connect(shop, epsilon=f"{counted.epsilon:.6g}") as connection:
         error = 1.96 * connection.explain(counted.sql).expected[0]
     assert 0.9 * 0.05 < error / counted.exact <= 1.01 * 0.05
@@ -295,12 +310,12 @@ tables:
 # --- findings --------------------------------------------------------------------------------------------------------
 
 
-def found(path, level=None):
-    return [(one.where, one.what) for one in check_schema(path).findings if level is None or one.level is level]
+def found(report, level=None):
+    return [(one.where, one.what) for one in report.findings if level is None or one.level is level]
 
 
-def suggestions(path, where):
-    return [one.try_ for one in check_schema(path).findings if one.where == where and one.try_]
+def suggestions(report, where):
+    return [one.try_ for one in report.findings if one.where == where and one.try_]
 
 
 BROKEN = [
@@ -320,14 +335,18 @@ def test_data_that_is_not_as_declared_cannot_be_served(run, shop, old, new, tabl
         assert ran.code == 1
         return
     assert ran.code == 3 and "Cannot be served (1)" in ran.out and said in ran.out
-    assert found(path, Severity.BROKEN)[0][0] == f"tables.{table}"
+    assert found(check_schema(path), Severity.BROKEN)[0][0] == f"tables.{table}"
 
 
 def test_all_that_is_broken_is_reported_at_once(run, shop):
     for old, new, table, _ in BROKEN:
         if table is not None:
             change(shop, old, new)
-    assert {where for where, _ in found(shop, Severity.BROKEN)} == {"tables.users", "tables.orders", "tables.shops"}
+    assert {where for where, _ in found(check_schema(shop), Severity.BROKEN)} == {
+        "tables.users",
+        "tables.orders",
+        "tables.shops",
+    }
 
 
 def test_a_missing_database_is_reported(run, shop):
@@ -352,69 +371,71 @@ def test_a_schema_that_does_not_load_is_an_error(run, shop):
     assert ran.code == 1 and "are reversed" in ran.err
 
 
-def test_what_should_be_mended_is_reported_by_the_exit_code(run, shop):
+def test_what_should_be_mended_is_reported_by_the_exit_code(run, shop, report):
     assert run("check", str(shop)).code == 3
-    mended = {where for where, _ in found(shop, Severity.MEND)}
+    mended = {where for where, _ in found(report, Severity.MEND)}
     assert {"tables.users.age", "tables.orders.unit", "tables.items.unit"} <= mended
 
 
-def test_proposed_bounds_clip_little(shop):
-    (proposed,) = suggestions(shop, "tables.users.age")
+def test_proposed_bounds_clip_little(shop, report):
+    (proposed,) = suggestions(report, "tables.users.age")
     assert proposed == "bounds: [0, 100]"
     change(shop, "bounds: [20, 60]", proposed)
-    age = columns_of(tables_of(check_schema(shop))["users"])["age"]
-    assert age.below + age.above < 0.01 and suggestions(shop, "tables.users.age") == []
+    mended = check_schema(shop)
+    age = columns_of(tables_of(mended)["users"])["age"]
+    assert age.below + age.above < 0.01 and suggestions(mended, "tables.users.age") == []
 
 
 def test_bounds_that_are_too_wide_are_seen(shop):
     change(shop, "bounds: [20, 60]", "bounds: [0, 100000]")
-    assert suggestions(shop, "tables.users.age") == ["bounds: [0, 100]"]
+    assert suggestions(check_schema(shop), "tables.users.age") == ["bounds: [0, 100]"]
 
 
 def test_a_proposed_norm_makes_counts_better(shop):
     """What is lost and the noise, of all tables together."""
 
-    def error():
-        tables = tables_of(check_schema(shop))
+    def error(report):
+        tables = tables_of(report)
         return sum(tables[name].norms[0].rows_lost + tables[name].norms[0].noise for name in ("orders", "items"))
 
     change(shop, "epsilon: 0.5", "epsilon: 3")
-    before = error()
-    (proposed,) = suggestions(shop, "privacy.contributions.rows")
+    before = check_schema(shop)
+    (proposed,) = suggestions(before, "privacy.contributions.rows")
     change(shop, "rows: 4", proposed)
-    assert error() < before
+    assert error(check_schema(shop)) < error(before)
 
 
-def test_values_nullable_and_grid_are_proposed(shop):
-    assert suggestions(shop, "tables.orders.kind") == ["max_length: 10", "values: [k0, k1, k2]"]
-    assert suggestions(shop, "tables.users.sex") == ["values: … with those that are missing", "nullable: true"]
-    assert "grid: 0.01" in suggestions(shop, "tables.orders.price")
-    from_data = {one.try_: one.from_data for one in check_schema(shop).findings}
+def test_values_nullable_and_grid_are_proposed(report):
+    assert suggestions(report, "tables.orders.kind") == ["max_length: 10", "values: [k0, k1, k2]"]
+    assert suggestions(report, "tables.users.sex") == ["values: … with those that are missing", "nullable: true"]
+    assert "grid: 0.01" in suggestions(report, "tables.orders.price")
+    from_data = {one.try_: one.from_data for one in report.findings}
     assert from_data["values: [k0, k1, k2]"] and from_data["grid: 0.01"] and not from_data["nullable: true"]
 
 
 def test_rare_values_are_not_proposed(shop):
     with duckdb.connect(str(shop.parent / "shop.duckdb")) as db:
         db.execute("UPDATE orders SET kind = 'rare' WHERE order_id < 5")
-    assert suggestions(shop, "tables.orders.kind")[-1] == "values: [k0, k1, k2]"
+    assert suggestions(check_schema(shop), "tables.orders.kind")[-1] == "values: [k0, k1, k2]"
 
 
 def test_contributions_that_are_not_declared_are_to_mend(shop):
     change(shop, "  contributions: {rows: 4, groups: 2}\n", "")
-    assert suggestions(shop, "privacy.contributions.rows") == ["rows: 20"]
-    assert suggestions(shop, "privacy.contributions.groups") == ["groups: 10"]
-    assert tables_of(check_schema(shop))["orders"].questions[0].refused is None  # tried with usual ones
+    report = check_schema(shop)
+    assert suggestions(report, "privacy.contributions.rows") == ["rows: 20"]
+    assert suggestions(report, "privacy.contributions.groups") == ["groups: 10"]
+    assert tables_of(report)["orders"].questions[0].refused is None  # tried with usual ones
 
 
 def test_budgets_that_promise_more_than_there_is_are_reported(shop):
     two = "analysts:\n  a: {budget: {epsilon: 3, delta: 1e-7}}\n  b: {budget: {epsilon: 2, delta: 1e-7}}\n"
     change(shop, "tables:", f"{two}tables:")
-    assert any(where == "analysts" and "epsilon 5" in what for where, what in found(shop))
+    assert any(where == "analysts" and "epsilon 5" in what for where, what in found(check_schema(shop)))
 
 
 def test_a_delta_near_one_in_all_units_is_to_mend(shop):
     change(shop, "budget: {epsilon: 4, delta: 1e-6}", "budget: {epsilon: 4, delta: 0.01}")
-    assert "privacy.budget" in {where for where, _ in found(shop, Severity.MEND)}
+    assert "privacy.budget" in {where for where, _ in found(check_schema(shop), Severity.MEND)}
 
 
 def test_pure_differential_privacy_is_checked_too(shop):

@@ -23,8 +23,7 @@ QUERY = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
 def shell(folder, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # IPython puts its own there
-    shell = interactiveshell.InteractiveShell.instance()
-    shell.reset(new_session=False)
+    shell = interactiveshell.InteractiveShell.instance()  # a new one: the end of each test clears its own
     shell.run_line_magic("load_ext", "dpsql")
     yield shell
     shell.find_line_magic("dpsql").__self__.close_connection()
