@@ -107,7 +107,7 @@ def take_picture(superset: Superset, user: str, path: str, png: Path, charts: in
     browser = {"chromium": program("chromium"), "driver": program("chromedriver")}
     asked = {**browser, "address": superset.address, "user": user, "password": superset.passwords[user],
              "path": path, "png": str(png), "charts": charts, "folder": str(superset.folder)}  # fmt: skip
-    done = subprocess.run([ENVIRONMENT / "python", HERE / "picture.py"], input=json.dumps(asked), text=True,
+    done = subprocess.run([ENVIRONMENT / "python", HERE / "screenshot.py"], input=json.dumps(asked), text=True,
                           env=surroundings(superset.folder), cwd=superset.folder, capture_output=True)  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
     told: dict[str, object] = json.loads(done.stdout)
