@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from tests.support.wire import psql
@@ -172,6 +175,23 @@ def test_options_of_the_environment_and_the_address(served: Place) -> None:
     address = served.url(options="-c epsilon=0.125")
     assert "0.125" in psql.run(served, "SHOW epsilon;", None, address)
     assert "matrix" in psql.run(served, "SHOW application_name;")
+
+
+README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+ADDRESSES = re.findall(r'^\$ psql "(postgresql://[^"]+)"', README, re.MULTILINE)
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_the_addresses_of_the_readme(address: str, served: Place) -> None:
+    """As they stand there, but for where the server is."""
+    here = address.replace("127.0.0.1:5433", f"{served.host}:{served.port}")
+    wanted = dict(re.findall(r"-c%20(\w+)%3D([\d.]+)", address))
+    told = psql.run(served, "SHOW epsilon;", None, here, "-At")
+    assert told.splitlines()[-1] == wanted["epsilon"]
+
+
+def test_the_readme_has_an_address_with_a_setting() -> None:
+    assert any("options=" in address for address in ADDRESSES)
 
 
 def test_exit_codes(served: Place) -> None:
