@@ -1,7 +1,7 @@
 """The interface of an engine: the database that holds the private rows.
 
 Law: nothing that an engine says about rows leaves this package except sealed, in an `Exact`. When the engine fails
-after the charge, everyone gets one fixed text; what happened is written to the owner's log `dpsql.engine`.
+after the charge, everyone gets one fixed text; what happened is written to the owner's log `dpsql.engines`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from dpsql.errors import EngineFailed, Error
 from dpsql.privacy.exact import Exact, Row
 from dpsql.schema.model import Source
 
-log = logging.getLogger("dpsql.engine")
+log = logging.getLogger("dpsql.engines")
 # Without a handler Python prints errors to stderr, where an analyst may look. The owner sets up logging to see them.
 log.addHandler(logging.NullHandler())
 
 ENGINE_FAILED = "the engine could not finish the query"
-ENGINE_FAILED_HINT = "Tell the owner of the data: the reason stands in the log of dpsql.engine."
+ENGINE_FAILED_HINT = (
+    "Tell the owner of the data: the reason is in the log of dpsql.engines, which DPSQL_LOG=FILE writes to a file."
+)
 
 T = TypeVar("T")
 

@@ -98,7 +98,7 @@ class EngineLog(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.last = ""
-        logging.getLogger("dpsql.engine").addHandler(self)
+        logging.getLogger("dpsql.engines").addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
         self.last = str(record.exc_info[1]) if record.exc_info else record.getMessage()

@@ -144,7 +144,7 @@ def test_values_that_the_scan_should_have_removed_fail_closed(reader, sql):
 
 
 def test_a_failure_says_nothing_about_rows(engine, caplog):
-    with caplog.at_level(logging.ERROR, "dpsql.engine"), pytest.raises(EngineFailed) as caught:
+    with caplog.at_level(logging.ERROR, "dpsql.engines"), pytest.raises(EngineFailed) as caught:
         engine.execute("SELECT CAST(bad AS BIGINT), 1::BIGINT FROM visits", 1, {})
     error = caught.value
     assert (error.message, error.hint, error.detail) == (ENGINE_FAILED, ENGINE_FAILED_HINT, None)
