@@ -153,7 +153,7 @@ def joined(builder: Builder) -> Rows:
 
 
 def canonical_rows(rows: Rows) -> Rows:
-    """As `canonicalise` has it; scans stand in the place of tables, and are ordered backwards to turn many of them."""
+    """As `canonicalize` has it; scans stand in the place of tables, and are ordered backwards to turn many of them."""
     rows = map_rows(rows, lambda node: canonical._canonicalize_node(normalize_conditions(node)))
     return order_join_sides(rows, lambda side: "".join(sorted(f.name for f in row_fields(side)))[::-1])
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 
 from tests.support.postgres import Server
-from tests.support.wire import introspect, java
+from tests.support.wire import catalog_introspection, java
 from tests.support.wire.hospital import Place
 from tests.support.wire.reference_server import running_reference
 
@@ -31,16 +31,16 @@ SKIPPED = re.compile(  # no question to the catalog
 def clients(place: Place) -> dict[str, Callable[[], object]]:
     drivers = ("psycopg", "psycopg2", "asyncpg", "pg8000")
     told: dict[str, Callable[[], object]] = {
-        f"sqlalchemy_{driver}": lambda driver=driver: introspect.sqlalchemy_inspector(place, driver)
+        f"sqlalchemy_{driver}": lambda driver=driver: catalog_introspection.sqlalchemy_inspector(place, driver)
         for driver in drivers
     }
     return {
         **told,
-        "pandas": lambda: introspect.pandas_tables(place),
-        "psycopg": lambda: introspect.psycopg_types(place),
-        "asyncpg": lambda: introspect.asyncpg_types(place),
-        "pgcli": lambda: introspect.pgcli_completion(place),
-        "odbc": lambda: introspect.odbc_catalog(place),  # the driver's ANSI twin asks the same
+        "pandas": lambda: catalog_introspection.pandas_tables(place),
+        "psycopg": lambda: catalog_introspection.psycopg_types(place),
+        "asyncpg": lambda: catalog_introspection.asyncpg_types(place),
+        "pgcli": lambda: catalog_introspection.pgcli_completion(place),
+        "odbc": lambda: catalog_introspection.odbc_catalog(place),  # the driver's ANSI twin asks the same
         "jdbc": lambda: java.run(place, "metadata"),
     }
 

@@ -80,7 +80,7 @@ def test_a_difference_is_found(both: dict[str, Both]) -> None:
 
 
 def test_what_every_postgres_has_is_what_the_script_writes(postgres: Server) -> None:
-    """The files of `dpsql/catalog/data`, from a server on which nobody has created anything that they hold."""
+    """The files of `dpsql/compiler/catalog/data`, from a server on which nobody has created anything that they hold."""
     for name, text in written(postgres.database()).items():
         assert (DATA / f"{name}.tsv").read_text(encoding="utf-8") == text, f"{name}: run tests/support/catalog_data.py"
 
