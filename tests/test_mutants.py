@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutants import MUTANTS
+from tests.mutants.__main__ import main
 from tests.mutants.match import Edit, StaleEdit, apply_edit, find_file, same_syntax
 from tests.mutants.mutant import mutant
 from tests.mutants.runner import ROOT, plant
@@ -33,6 +34,19 @@ def test_the_tests_of_every_bug_are_there():
 def test_every_bug_has_a_name_of_its_own():
     names = [planted.name for planted in MUTANTS]
     assert sorted(set(names)) == sorted(names)
+
+
+@pytest.mark.parametrize("arguments", [["no such bug"], ["clip", "no such bug"], ["--nothing"]])
+def test_a_name_that_no_bug_has_is_an_error(arguments, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+    assert "no such bug" in capsys.readouterr().err or arguments == ["--nothing"]
+
+
+def test_help_runs_nothing(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    assert "WORDS" in capsys.readouterr().out
 
 
 SOURCE = """

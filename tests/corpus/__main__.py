@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections import Counter
 
@@ -13,8 +14,13 @@ BESIDES = {"traps", "mistakes", "around"}
 """Categories that are no analysis: they do not count for the share that is answered."""
 
 
-def main(words: list[str]) -> int:
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser("python -m tests.corpus", description="Run the corpus, and say how it stands.")
+    parser.add_argument("words", nargs="*", metavar="WORDS", help="only the cases with one of these in file or title")
+    words = parser.parse_args(arguments).words
     chosen = [c for c in all_cases() if not words or any(w in f"{c.file} {c.title}" for w in words)]
+    if not chosen:
+        parser.error(f"no case has {' or '.join(words)} in its file or title")
     judged = run(chosen)
     for line in failures(judged):
         print(line)

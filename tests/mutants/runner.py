@@ -102,9 +102,14 @@ def find_failing_baseline(mutants: Sequence[Mutant], checkout: Path) -> str | No
     return None
 
 
+def choose_mutants(mutants: Sequence[Mutant], words: Sequence[str]) -> list[Mutant]:
+    """Those with one of the words in their name; all if there are no words."""
+    return [mutant for mutant in mutants if not words or any(word in mutant.name for word in words)]
+
+
 def run_mutants(mutants: Sequence[Mutant], words: Sequence[str]) -> int:
     """Try the mutants with one of these words in their name, or all; an exit code."""
-    chosen = [mutant for mutant in mutants if not words or any(word in mutant.name for word in words)]
+    chosen = choose_mutants(mutants, words)
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         checkouts: Queue[Path] = Queue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
 import textwrap
@@ -152,5 +153,6 @@ def written(document: str) -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser("python -m tests.support.refusals", description=__doc__).parse_args()
     DOCUMENT.write_text(written(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")
     print(f"{len(refusals())} refusals written to {DOCUMENT.relative_to(ROOT)}")
