@@ -25,12 +25,12 @@ from dpsql.types import Kind, Type
 
 def describe_or_refuse_rows(select: exp.Select, binder: Binder, state: SplitState) -> Block:
     """LIMIT 0 and WHERE FALSE ask for types only; everything else without an aggregate asks for rows."""
-    only_types, some = _needs_types_only(select), select.args.get("limit") is not None
+    only_types = _needs_types_only(select)
     select.set("limit", None)
     select.set("offset", None)
     _, columns = binder.bind_owned_select(select)  # a misspelt name or function is said first
     if not only_types:
-        hint = aggregate_hint(select, columns, state.schema, state.scopes[id(select)], some)
+        hint = aggregate_hint(select, columns, state.schema, state.scopes[id(select)])
         first = span_of(select.expressions[0]) if select.expressions else None
         raise NotPrivate("this would return single private rows", hint=hint, span=first)
     return Block(Ownership.PUBLIC, _empty_select((c.name, c.column.type) for c in columns))
@@ -150,17 +150,16 @@ _KEYWORDS = {word.lower() for word in Postgres.Tokenizer.KEYWORDS}
 
 
 def aggregate_hint(
-    select: exp.Select, columns: Sequence[BoundColumn], schema: Schema, named: Mapping[str, exp.Query], some: bool
+    select: exp.Select, columns: Sequence[BoundColumn], schema: Schema, named: Mapping[str, exp.Query]
 ) -> str:
-    """`columns` are what it would have given out; `named` are the CTEs, and views, over private rows; `some` says that
-    it had a LIMIT."""
+    """`columns` are what it would have given out; `named` are the CTEs, and views, over private rows."""
     stars = any(is_star(item) for item in select.expressions)
     declared = [declared for column in columns if (declared := _declared_column(schema, column))]
     keys = [(table, column) for table, column in declared if _can_group_by(schema, table, column)]
     if stars:  # she has not said what she is after: what is surely an answer
         keys = [(table, column) for table, column in keys if column.domain.values is not None]
     keys.sort(key=lambda key: (key[1].domain.values is None, key[1].type.is_number, key[1].type.is_time))
-    like = _synthetic_table_hint(declared, schema) if stars and some else ""
+    like = _synthetic_table_hint(declared, schema) if stars else ""
     if keys:
         return f"Aggregate, for example: {_example_aggregate(*keys[0])}.{like}"
     counted = _find_read_table(select, schema, named)

@@ -6,7 +6,7 @@ SELECT * FROM public.visits
 NotPrivate 0A000: this would return single private rows
 LINE 1: SELECT * FROM public.visits
                ^
-HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind.
+HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind. For rows like them: CREATE SYNTHETIC TABLE visits_like AS SELECT kind, admitted, logged, day FROM visits.
 
 -- case: the data tab with a filter and an order
 SELECT x.* FROM public.visits x WHERE kind = 'emergency' ORDER BY x.admitted DESC
@@ -14,7 +14,7 @@ SELECT x.* FROM public.visits x WHERE kind = 'emergency' ORDER BY x.admitted DES
 NotPrivate 0A000: this would return single private rows
 LINE 1: SELECT x.* FROM public.visits x WHERE kind = 'emergency' ORDER BY x.admitted DESC
                ^
-HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind.
+HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind. For rows like them: CREATE SYNTHETIC TABLE visits_like AS SELECT kind, admitted, logged, day FROM visits.
 
 -- case: the data tab of pgAdmin
 SELECT * FROM public.patients

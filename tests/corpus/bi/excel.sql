@@ -6,7 +6,7 @@ SELECT * FROM "hospital"."public"."visits"
 NotPrivate 0A000: this would return single private rows
 LINE 1: SELECT * FROM "hospital"."public"."visits"
                ^
-HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind.
+HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind. For rows like them: CREATE SYNTHETIC TABLE visits_like AS SELECT kind, admitted, logged, day FROM visits.
 
 -- case: a pivot table over a query
 SELECT "visits"."ward", "visits"."kind", SUM("visits"."cost") AS "Sum of cost" FROM "hospital"."public"."visits" "visits" GROUP BY "visits"."ward", "visits"."kind" ORDER BY "visits"."ward", "visits"."kind"

@@ -6,7 +6,7 @@ SELECT * FROM visits
 NotPrivate 0A000: this would return single private rows
 LINE 1: SELECT * FROM visits
                ^
-HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind.
+HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind. For rows like them: CREATE SYNTHETIC TABLE visits_like AS SELECT kind, admitted, logged, day FROM visits.
 
 -- case: one row
 SELECT cost FROM visits WHERE visit_id = 17

@@ -49,7 +49,7 @@ SELECT * FROM visits PIVOT (SUM(cost) FOR kind IN ('urgent'))
 ERROR 0A000 (NotPrivate):  this would return single private rows
 LINE 1: SELECT * FROM visits PIVOT (SUM(cost) FOR kind IN ('urgent'))
                ^
-HINT:  Aggregate, for example: SELECT COUNT(*) FROM visits.
+HINT:  Aggregate, for example: SELECT COUNT(*) FROM visits. For rows like them: CREATE SYNTHETIC TABLE visits_like AS SELECT paid, at, nights FROM visits.
 
 -- case: FOR UPDATE
 SELECT COUNT(*) FROM visits FOR UPDATE

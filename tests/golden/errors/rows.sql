@@ -14,7 +14,7 @@ SELECT * FROM visits
 ERROR 0A000 (NotPrivate):  this would return single private rows
 LINE 1: SELECT * FROM visits
                ^
-HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind.
+HINT:  Aggregate, for example: SELECT kind, COUNT(*) FROM visits GROUP BY kind. For rows like them: CREATE SYNTHETIC TABLE visits_like AS SELECT kind, cost, paid, at FROM visits.
 
 -- case: rows of a join
 SELECT v.cost FROM visits v JOIN patients p ON v.patient_id = p.patient_id
