@@ -326,6 +326,10 @@ def _print_tables(shell: Shell, keep: Callable[[NamedTable], bool]) -> None:
 def list_functions(shell: Shell, argument: str) -> None:
     pattern = (argument or "*").lower().replace("%", "*")
     matches = [function for function in shell.connection.functions() if fnmatch.fnmatchcase(function.name, pattern)]
+    if not matches:
+        within = "" if "*" in pattern else f" \\df *{escape_text(argument)}* looks within names."
+        shell.print_note(f"No function matches {escape_text(argument)}.{within}")
+        return
     shell.print_lines(format_function_list(matches, shell.view, _answer_screen(shell)))
 
 

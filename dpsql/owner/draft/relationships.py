@@ -325,7 +325,10 @@ def _explain_candidate(
     if key is not None and key[0] == column:
         reasons.append("a key of its table" if key[1] else "the key of its table by its name")
     reached = len(links_to_unit)
-    reasons.append(f"{reached} other table{'' if reached == 1 else 's'} lead{'s' if reached == 1 else ''} to it")
+    if reached:
+        reasons.append(f"{reached} other table{'' if reached == 1 else 's'} lead{'s' if reached == 1 else ''} to it")
+    elif len(tables) > 1:
+        reasons.append("no other table leads to it")
     if _name_rank((*split_words(column), *_entity_of_table(unit_table))) == 0:
         reasons.append("it names people")
-    return ", ".join(reasons)
+    return ", ".join(reasons) or "by its name"

@@ -163,8 +163,18 @@ def introspect_parquet(owner: DuckDBAdmin, name: str, files: Files, first: str) 
     )
 
 
+_BLANK_BYTES = 4096  # what a file of nothing but line ends may have
+
+
+def _is_blank(file: str) -> bool:
+    path = Path(file)
+    return path.stat().st_size <= _BLANK_BYTES and not path.read_bytes().strip()
+
+
 def introspect_csv(owner: DuckDBAdmin, name: str, files: Files, first: str, header: bool | None) -> IntrospectedTable:
     """By the first file. `header` is the owner's word on its first line; None: it must be told from the others."""
+    if _is_blank(first):
+        raise InterfaceError(f'"{Path(first).name}" is empty', hint="Give a file with a header line and rows.")
     try:
         dialect = _sniff_dialect(owner, first, header)
         is_certain = header is not None or (

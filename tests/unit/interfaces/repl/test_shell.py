@@ -299,6 +299,9 @@ def test_tables_and_columns(typed):
 def test_functions(typed):
     assert "date_trunc" in typed("\\df date*").lower()
     assert "lower" not in typed("\\df date*").lower()
+    assert typed("\\df quant").strip() == "No function matches quant. \\df *quant* looks within names."
+    assert "quantile" in typed("\\df *quant*").lower()
+    assert typed("\\df nothing*").strip() == "No function matches nothing*."
 
 
 def test_settings(typed):

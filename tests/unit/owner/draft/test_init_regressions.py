@@ -44,6 +44,24 @@ def test_a_thing_is_the_last_that_is_taken_for_a_unit() -> None:
     ]  # fmt: skip
 
 
+def test_why_a_column_is_taken_counts_only_tables_that_there_are() -> None:
+    (alone,) = find_candidates([table("visits", "visit_id")])
+    assert alone.why == "a key of its table"
+    found = find_candidates([table("patients", "patient_id"), table("visits", "visit_id", "patient_id")])
+    assert {one.name: one.why for one in found} == {
+        "patients.patient_id": "a key of its table, 1 other table leads to it, it names people",
+        "visits.visit_id": "a key of its table, no other table leads to it",
+    }
+
+
+@pytest.mark.parametrize("text", ["", "\n\r\n"])
+def test_a_file_without_a_line_is_called_empty(tmp_path: Path, text: str) -> None:
+    (tmp_path / "visits.csv").write_text(text)
+    with pytest.raises(dpsql.InterfaceError) as caught:
+        draft_schema(find_sources([str(tmp_path / "visits.csv")]), str(tmp_path), DraftOptions())
+    assert caught.value.message == '"visits.csv" is empty'
+
+
 @pytest.mark.parametrize("home", [True, False], ids=["with a table of users", "without"])
 @pytest.mark.parametrize(("first", "second"), [("user_id", "with_user_id"), ("from_user_id", "to_user_id")])
 def test_a_draft_asks_about_a_second_person(tmp_path: Path, home: bool, first: str, second: str) -> None:
