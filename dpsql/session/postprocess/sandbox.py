@@ -295,6 +295,7 @@ _DATABASE: LockedDatabases[None] = LockedDatabases(
     "sandbox",
     settings=(
         ("memory_limit", MEMORY_LIMIT),
+        ("threads", 1),  # else rows without ORDER BY come in an order that the scheduler decides; it is no slower
         ("error_on_division_by_zero", False),  # noisy counts are 0 now and then: a ratio is NULL there, not an error
         ("ieee_floating_point_ops", True),
         ("integer_division", False),
