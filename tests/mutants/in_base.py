@@ -4,6 +4,7 @@ from tests.mutants.mutant import mutant
 from tests.mutants.selections import (
     ATTACKS_INTERFACES,
     BASE_PRIVATE_FILES,
+    BASE_SCRAM_CLIENT,
     BASE_SCRAM_SERVER,
     BASE_SCRAM_VERIFIER,
     BASE_SERIALIZATION,
@@ -76,7 +77,7 @@ MUTANTS = (
         "dpsql.base.scram:ClientChannelBinding.choose_mechanism",
         'self.binding == "require"',
         "False",
-        INTERFACES_REMOTE,
+        BASE_SCRAM_CLIENT,
     ),
     mutant(
         "server: of a key four bytes are looked at",

@@ -8,6 +8,7 @@ from tests.mutants.selections import (
     ATTACKS_NEIGHBORING_ROWS,
     ATTACKS_SIDE_CHANNELS,
     ATTACKS_SOUNDNESS_ROWS,
+    COMPILER_RENDER_RELEASE,
     FAR_END,
     ONE_UNIT_MOVES,
     PROPERTY_DOMAINS,
@@ -203,7 +204,7 @@ MUTANTS = (
         "dpsql.compiler.render.release:_render_centered",
         'f"({scale} * (2 * {above} - {step_width(value)}))"',
         'f"({2 * scale} * {render_expr(value)} - {scale} * CAST({value.lower + value.upper} AS BIGINT))"',
-        ONE_UNIT_MOVES,
+        COMPILER_RENDER_RELEASE,
     ),
     mutant(
         "the weight is not applied",

@@ -98,7 +98,7 @@ MUTANTS = (
         "dpsql.session.dataset.file_identity:check_unchanged",
         "current is None or current.identity != identity",
         "current is None",
-        select(ATTACKS_SOUNDNESS_ROWS, "analyst_waits"),
+        DATASET_FILE_IDENTITY,
     ),
     mutant(
         "what is delivered is not what was stored",

@@ -12,6 +12,7 @@ import pytest
 import dpsql
 from dpsql.errors import StaleData
 from dpsql.schema.load import load_schema
+from dpsql.session.dataset.dataset import open_dataset
 from dpsql.session.dataset.file_identity import expand_sources, identify_files
 
 SCHEMA = """
@@ -99,6 +100,18 @@ def test_nor_by_who_is_connected(path: Path, name: str) -> None:
         (path.parent / name).write_bytes(b"what is not read")
         with pytest.raises(StaleData):
             cursor.execute("SELECT SUM(age) FROM people")
+
+
+def test_an_open_dataset_tells_that_its_files_changed(path: Path) -> None:
+    """What the health of a server, the prompt and each question to a mechanism ask; no row is read."""
+    dataset = open_dataset(path)
+    try:
+        dataset.check_unchanged()
+        rewrite(path)
+        with pytest.raises(StaleData):
+            dataset.check_unchanged()
+    finally:
+        dataset.close()
 
 
 def test_the_log_of_a_database_is_pinned_by_itself(path: Path) -> None:
