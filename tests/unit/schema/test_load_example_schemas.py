@@ -52,7 +52,8 @@ def relation(table: Table) -> str:
 
 
 def one(sql: str) -> Any:
-    ((value,),) = duckdb.sql(sql).fetchall()
+    with duckdb.connect() as db:
+        ((value,),) = db.sql(sql).fetchall()
     return value
 
 
@@ -68,16 +69,18 @@ def test_the_script_makes_the_data_that_is_checked_in(made: Path) -> None:
         if path.suffix == ".csv":
             assert path.read_bytes() == (kept / path.name).read_bytes()
         else:
-            fresh, old = (duckdb.sql(f"FROM read_parquet('{folder / path.name}')") for folder in (made, kept))
-            assert (fresh.columns, fresh.types) == (old.columns, old.types)
-            assert fresh.fetchall() == old.fetchall()
+            with duckdb.connect() as db:
+                fresh, old = (db.sql(f"FROM read_parquet('{folder / path.name}')") for folder in (made, kept))
+                assert (fresh.columns, fresh.types) == (old.columns, old.types)
+                assert fresh.fetchall() == old.fetchall()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_schema_describes_its_data(name: str) -> None:
     for table in load(name).tables:
-        rows = duckdb.sql(f"FROM {relation(table)}")
-        physical = dict(zip(rows.columns, (parse_type(str(type_)) for type_ in rows.types), strict=True))
+        with duckdb.connect() as db:
+            rows = db.sql(f"FROM {relation(table)}")
+            physical = dict(zip(rows.columns, (parse_type(str(type_)) for type_ in rows.types), strict=True))
         assert physical == {column.name: column.type for column in table.columns}
         for key in table.unique:
             listed = ", ".join(f'"{column}"' for column in key)

@@ -28,9 +28,9 @@ POSTGRES = ("century", "millennium")
 @pytest.mark.parametrize("part", [part for part in TRUNCATIONS if part not in POSTGRES])
 def test_periods_begin_where_duckdb_says(part: str) -> None:
     for moment in MOMENTS if part != "decade" else MOMENTS[:-1]:  # the first decade began before the year 1
-        assert (truncate_datetime(part, moment),) == duckdb.execute(
+        assert [(truncate_datetime(part, moment),)] == duckdb.execute(
             "SELECT CAST(date_trunc(?, ?::TIMESTAMP) AS TIMESTAMP)", [part, moment]
-        ).fetchone()
+        ).fetchall()
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_periods_begin_where_duckdb_says(part: str) -> None:
 def test_centuries_begin_where_postgresql_says(part: str, year: int, start: int) -> None:
     assert truncate_datetime(part, dt.datetime(year, 7, 4, 12)) == dt.datetime(start, 1, 1)
     moment = Call("date_trunc", (Literal(part, TEXT), Literal(dt.datetime(year, 7, 4, 12), TIMESTAMP)), TIMESTAMP)
-    assert duckdb.execute(f"SELECT {render_expr(moment)}").fetchone() == (dt.datetime(start, 1, 1),)
+    assert duckdb.execute(f"SELECT {render_expr(moment)}").fetchall() == [(dt.datetime(start, 1, 1),)]
 
 
 @pytest.mark.parametrize("part", PART_RANGES)

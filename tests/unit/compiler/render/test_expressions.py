@@ -53,7 +53,7 @@ VALUES: list[tuple[object, Type, str]] = [
 @pytest.mark.parametrize(("value", "type_", "spelling"), VALUES, ids=[str(v[:2]) for v in VALUES])
 def test_a_value_is_read_back_as_it_was(value: object, type_: Type, spelling: str) -> None:
     sql = render_literal(value, type_)  # type: ignore[arg-type]
-    assert duckdb.execute(f"SELECT {sql}, typeof({sql})").fetchone() == (value, spelling)
+    assert duckdb.execute(f"SELECT {sql}, typeof({sql})").fetchall() == [(value, spelling)]
 
 
 @pytest.mark.parametrize("type_", [BOOLEAN, BIGINT, DOUBLE, REAL, TEXT, DATE, TIMESTAMP, decimal_type(5, 1), UUID])

@@ -53,7 +53,8 @@ def run(items: list[exp.Expr], values: list[float]) -> tuple[float | None, ...]:
     texts = ", ".join(item.sql(dialect="duckdb") for item in items)
     names = ", ".join([*NAMES, "key"])
     inner = ", ".join("?::DOUBLE" for _ in (*NAMES, "key"))
-    row = duckdb.execute(f"SELECT {texts} FROM (VALUES ({inner})) t({names})", [*values, 3.0]).fetchone()
+    with duckdb.connect() as db:  # the shared connection would keep the result open for whoever comes next
+        row = db.execute(f"SELECT {texts} FROM (VALUES ({inner})) t({names})", [*values, 3.0]).fetchone()
     assert row is not None
     return row
 
