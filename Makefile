@@ -128,7 +128,7 @@ bench: $(DEV)
 	$(BIN)/python -m benchmarks.overhead
 	$(BIN)/python -m benchmarks.studies
 	$(BIN)/python -m benchmarks.accuracy
-	for one in blockwise holdout median models posteriors randomized selection synthetic; do \
+	for one in blockwise holdout median models norms posteriors randomized selection synthetic; do \
 	  $(BIN)/python -m benchmarks.accuracy_$$one || exit 1; done
 	$(BIN)/python -m benchmarks.ledger
 	$(BIN)/python -m benchmarks.dashboard

@@ -53,7 +53,8 @@ COMPILER_ORDER = (
     "analysis bind",
     "functions render split parameter_types",
     "calibrate settings",
-    "compiled accuracy|planners compile",
+    "compiled accuracy compile",
+    "compiled planners norm_steps compile",
     "compiled weighted_rows",
 )
 # What each interface may import of the other interfaces, and of the packages below, module by module.

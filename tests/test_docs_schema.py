@@ -63,6 +63,7 @@ QUOTED = [
     ("delta: 1e-7", "delta: 1", 'privacy.budget.delta must be a number from 0 to below 1, not "1"'),
     ("epsilon: 0.1", "epsilon: 9", 'privacy.query.epsilon must be at most the budget\'s 8, not "9"'),
     ("rows: 20", "rows: 0", 'privacy.contributions.rows must be a whole number from 1 to 1048576, not "0"'),
+    ("{rows: 20, groups: 50}", "automatic", 'privacy.contributions must be auto or a mapping, not "automatic"'),
     ("memory: 4GB", "memory: 4 gigabytes", 'limits.memory must be a size such as 4GB, not "4 gigabytes"'),
     ("seconds: 600", "seconds: 0", 'limits.seconds must be a whole number from 1 to 604800, not "0"'),
     ("1e-8}}", "1e-8}, password: abc}", "analysts.ana.password must be a SCRAM-SHA-256 verifier"),

@@ -8,8 +8,9 @@ from __future__ import annotations
 import datetime as dt
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from types import MappingProxyType
 
 from dpsql.compiler.accuracy import (
     ErrorAims,
@@ -44,6 +45,7 @@ from dpsql.compiler.compiled import (
     TableStep,
     list_declarations,
 )
+from dpsql.compiler.norm_steps import DecidedDraft, KnownNorms, clipping_notices, decide_norms
 from dpsql.compiler.parse.dialect import find_calls
 from dpsql.compiler.parse.parameters import Parameter, is_null_parameter
 from dpsql.compiler.parse.parser import Tokenizer, parse_query_with_options
@@ -100,8 +102,12 @@ def compile_query(
     identity: Identity = ANONYMOUS,
     aims: ErrorAims | None = None,
     tokenizer: Tokenizer | None = None,
+    norms: KnownNorms = MappingProxyType({}),
 ) -> Compiled:
-    """`aims` are what a pilot has found the errors may be; without them `max_relative_error` compiles to its pilot."""
+    """`aims` are what a pilot has found the errors may be; without them `max_relative_error` compiles to its pilot.
+
+    `norms` are the released histograms that norms are chosen from; without one that it needs, a step is undecided.
+    """
     if sys.getrecursionlimit() < MIN_RECURSION_LIMIT:  # a process's limit; it is only ever raised
         sys.setrecursionlimit(MIN_RECURSION_LIMIT)
     try:
@@ -113,7 +119,7 @@ def compile_query(
         if find_calls(query, *MODEL_FUNCTIONS):
             query = expand_predictions(query, resolved.schema)
         parts = split_query(query, resolved.schema, now, identity, settings.ranges)
-        return _Compiler(resolved, settings, identity, aims).compile(sql, parts)
+        return _Compiler(resolved, settings, identity, aims, norms).compile(sql, parts)
     except Error as error:
         error.statement = sql
         raise
@@ -127,13 +133,14 @@ class _Compiler:
     settings: Settings
     identity: Identity = ANONYMOUS
     aims: ErrorAims | None = None
+    norms: KnownNorms = field(default_factory=dict)
 
     def compile(self, sql: str, parts: SplitQuery) -> Compiled:
         reads = {read.name: read for read in parts.reads}
         draft = StatementDraft(self.resolved, self.settings, self.identity, self._is_pilot, reads)
         tables, drafts = draft.tables, draft.steps
         tables += dummy_tables(parts, self.resolved.schema)
-        static_steps = releases_needed(parts, self.resolved, contribution_policy(self.settings))
+        static_steps = releases_needed(parts, self.resolved, contribution_policy(self.settings, self.resolved))
         releases = [release for release in parts.releases if release.name in static_steps]
         for release in releases:
             static = static_steps[release.name]
@@ -142,13 +149,18 @@ class _Compiler:
             elif isinstance(static, TableStep):
                 tables.append(static)
         takes = tuple(self._loss_needed(step) for step in drafts)
-        settings = self._settings_for_accuracy(drafts, tables, parts.errors, takes)
+        before = split_loss(self.settings.chosen_noise, self.settings.epsilon, self.settings.delta, takes)
+        decided, norm_steps = decide_norms(
+            drafts, before, neighboring_of(self.resolved), self.settings.epsilon, self.resolved, self.norms
+        )
+        settings = self._settings_for_accuracy(decided, tables, parts.errors, takes)
         each = split_loss(settings.chosen_noise, settings.epsilon, settings.delta, takes)
         settings = apply_release_epsilons(settings, [d.study.loss.epsilon if d.study else None for d in drafts])
         steps = tuple(
-            self._calibrate_step(step, share, draft.notices) for step, share in zip(drafts, each, strict=True)
+            self._calibrate_step(step, share, draft.notices) for step, share in zip(decided, each, strict=True)
         )
         notices = [notice for step in drafts if step.rewritten for notice in step.rewritten.notices]
+        notices += [notice for step in decided for notice in clipping_notices(step)]
         notices += draft.notices
         notices += [notice for release in releases for notice in release.notices]
         notices += [PREVIEW_NOTICE] * bool(parts.made_up)
@@ -169,6 +181,7 @@ class _Compiler:
             notices=tuple(dict.fromkeys(notices)),
             warnings=(PREVIEW_NOTICE,) if parts.made_up else (),
             pilot=self._is_pilot and bool(steps),
+            norm_steps=norm_steps,
         )
 
     def _loss_needed(self, draft: StepDraft) -> LossNeed:
@@ -186,13 +199,13 @@ class _Compiler:
 
     def _settings_for_accuracy(
         self,
-        drafts: list[StepDraft],
+        decided: list[DecidedDraft],
         tables: list[TableStep],
         bars: tuple[ErrorBar | None, ...],
         takes: tuple[LossNeed, ...],
     ) -> Settings:
         """The settings with the least epsilon that keeps what was asked for; as they are, where nothing was."""
-        if not self.settings.has_error_goal or not drafts:
+        if not self.settings.has_error_goal or not decided or any(step.undecided for step in decided):
             return self.settings
         answers = find_linear_answers(tables, bars, self.settings)
         if self._is_pilot:
@@ -204,9 +217,9 @@ class _Compiler:
             each = split_loss(self.settings.chosen_noise, epsilon, self.settings.delta, takes)
             calibrated: dict[int, CalibratedPlan] = {}
             for index in {answers[name].step for name, _ in aims.errors}:
-                rewritten = drafts[index].rewritten
+                rewritten = decided[index].draft.rewritten
                 assert rewritten is not None
-                calibrated[index] = calibrate(rewritten.gather, each[index], relation)
+                calibrated[index] = calibrate(rewritten.gather, each[index], relation, decided[index].spent)
             return [
                 answers[name].error_goal(calibrated[answers[name].step], max_error) for name, max_error in aims.errors
             ]
@@ -218,12 +231,14 @@ class _Compiler:
 
     # --- releases ----------------------------------------------------------------------------------------------------
 
-    def _calibrate_step(self, draft: StepDraft, share: LossShare, notices: list[str]) -> ReleaseStep:
-        relation = neighboring_of(self.resolved)
+    def _calibrate_step(self, decided: DecidedDraft, share: LossShare, notices: list[str]) -> ReleaseStep:
+        relation, draft = neighboring_of(self.resolved), decided.draft
         if draft.study is not None:
             return ReleaseStep(draft.name, draft.plan_hash, render_release(draft.study.plan), (), draft.study)
         if draft.choice is not None:
-            calibrated = calibrate_choice(draft.choice, share, relation)
+            calibrated = calibrate_choice(
+                draft.choice, share, relation, max(decided.spent.values(), default=Fraction(0))
+            )
             notices.extend(comparison_notices(calibrated.choice, draft.choice.bins, calibrated.weights))
             notices.extend(few_blocks_notices(calibrated.choice, draft.aggregate.measures))
         else:
@@ -231,15 +246,18 @@ class _Compiler:
             if draft.scored is not None:
                 calibrated = calibrate_scores(draft.rewritten.gather, draft.scored, share, relation)
             else:
-                calibrated = calibrate(draft.rewritten.gather, share, relation)
+                calibrated = calibrate(draft.rewritten.gather, share, relation, decided.spent)
         sql, keys = render_release(calibrated.plan), calibrated.gather.keys
         read = find_runtime_parameters(sql)
         holes = tuple(hole for hole in draft.holes if hole.name in read)
         described = None
-        if not draft.holes and not self._is_pilot:  # a pilot's answer is found again as it was
+        if not draft.holes and not self._is_pilot and not decided.spent:  # a pilot's answer is found again as it was
             context = "\n".join(list_declarations(draft.aggregate, self.resolved, self.settings))
             described = describe_release(draft.aggregate, calibrated, context, self.settings.rows)
-        return ReleaseStep(draft.name, draft.plan_hash, sql, keys, calibrated, holes, draft.after, described)
+        return ReleaseStep(
+            draft.name, draft.plan_hash, sql, keys, calibrated, holes, draft.after, described,
+            decided.chosen, decided.undecided,
+        )  # fmt: skip
 
     # --- public tables -----------------------------------------------------------------------------------------------
 

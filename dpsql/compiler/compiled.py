@@ -23,6 +23,7 @@ from dpsql.compiler.settings import Settings, option_templates_of
 from dpsql.compiler.split.blocks import BoundRuntimeParameter, PublicRead
 from dpsql.compiler.split.release_block import ErrorBar
 from dpsql.privacy.loss import Loss, sum_losses
+from dpsql.privacy.norm_choice import ChosenNorm, NormBins
 from dpsql.schema.model import Resolved, Schema
 
 
@@ -38,10 +39,21 @@ class ReleaseStep:
     holes: tuple[Hole, ...] = ()
     after: tuple[int, ...] = ()
     described: DescribedRelease | None = None  # what else can be derived from it; None where nothing can
+    norms: tuple[tuple[str, ChosenNorm], ...] = ()  # that were chosen, by the first cell that each is for
+    undecided: bool = False  # whether norms are still to be chosen: it is not run as it stands
 
     @property
     def loss(self) -> Loss:
         return self.calibrated.loss
+
+
+@dataclass(frozen=True)
+class NormStep:
+    """A histogram of units that norms are chosen from. `decided` where it is released, and has been read."""
+
+    step: ReleaseStep
+    bins: NormBins
+    decided: bool = False
 
 
 @dataclass(frozen=True)
@@ -152,10 +164,16 @@ class Compiled:
     notices: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()  # the notices without which an answer would be misread
     pilot: bool = False  # its answers decide how accurate the statement itself must be
+    norm_steps: tuple[NormStep, ...] = ()  # that its norms are chosen from
 
     @property
     def loss(self) -> Loss:
         return sum_losses([step.loss for step in self.steps])
+
+    @property
+    def undecided(self) -> bool:
+        """Whether norms are still to be chosen."""
+        return any(step.undecided for step in self.steps)
 
     @property
     def epsilon(self) -> Fraction:

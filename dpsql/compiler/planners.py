@@ -35,7 +35,8 @@ from dpsql.compiler.compiled import (
     list_declarations,
     source_identities,
 )
-from dpsql.compiler.plan.aggregate import Aggregate, Gather, Listed, ListedHole, Norm
+from dpsql.compiler.plan.aggregate import Aggregate, Gather, Listed, ListedHole
+from dpsql.compiler.plan.clipped_sums import Norm
 from dpsql.compiler.plan.estimators import Recipe
 from dpsql.compiler.plan.measures import (
     Best,
@@ -104,6 +105,7 @@ class StepDraft:
     after: tuple[int, ...]
     scored: Best | Posterior | None = None
     study: CalibratedPlan | None = None  # its loss is its own
+    sources: str = ""  # what stands behind the names in its holes
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,12 @@ class StatementDraft:
 
     @property
     def context(self) -> RuleContext:
-        return RuleContext(self.resolved, contribution_policy(self.settings))
+        return RuleContext(self.resolved, contribution_policy(self.settings, self.resolved))
+
+    @property
+    def declared_context(self) -> RuleContext:
+        """Of measures that need declared caps: scores are compared, so no norm of theirs is chosen."""
+        return replace(self.context, policy=replace(self.context.policy, automatic=False))
 
     def add_step(self, step: StepDraft) -> int:
         self.steps.append(step)
@@ -178,9 +185,9 @@ class _ReleaseDraft:
         return replace(self.aggregate, measures=(measure,))
 
 
-def contribution_policy(settings: Settings) -> ContributionPolicy:
+def contribution_policy(settings: Settings, resolved: Resolved) -> ContributionPolicy:
     norm = Norm.L2 if settings.chosen_noise is NoiseKind.GAUSSIAN else Norm.L1
-    return ContributionPolicy(settings.rows, settings.groups, norm)
+    return ContributionPolicy(settings.rows, settings.groups, norm, True, resolved.schema.privacy.units)
 
 
 def plan_release(release: BoundRelease, statement: StatementDraft) -> TableStep:
@@ -251,7 +258,8 @@ def plan_linear(name: str, aggregate: Aggregate, ungrouped: PublicGroups, statem
     index: int | None = None
     if aggregate.keys or linear or not aggregate.measures:
         plan_hash = statement.hash_plan(main, ungrouped.holes, ungrouped.sources)
-        index = statement.add_step(StepDraft(name, plan_hash, main, rewritten, None, ungrouped.holes, ungrouped.after))
+        step = StepDraft(name, plan_hash, main, rewritten, None, ungrouped.holes, ungrouped.after)
+        index = statement.add_step(replace(step, sources=ungrouped.sources))
     return _MainStep(index, rewritten.gather, _linear_sources(index, statement.debias(main, rewritten)))
 
 
@@ -285,7 +293,8 @@ def plan_selection(name: str, measure: Quantile | Extreme | Blockwise, draft: _R
     alone = draft.with_measure(measure)
     choice = rewrite_bins(alone, replace(statement.context, listed=groups.listed, selected=groups.selected))
     plan_hash = statement.hash_plan(alone, groups.holes, groups.sources)
-    index = statement.add_step(StepDraft(name, plan_hash, alone, None, choice, groups.holes, groups.after))
+    step = StepDraft(name, plan_hash, alone, None, choice, groups.holes, groups.after, sources=groups.sources)
+    index = statement.add_step(step)
     statement.note_recorded(alone)
     container = measure.container if isinstance(measure, Quantile) else None
     return MeasureSource(index, SelectedBins(choice.bins, container))
@@ -301,7 +310,8 @@ def plan_counted(name: str, measure: Frequent | SharesPosterior, draft: _Release
     rewritten = rewrite_plan(counts, statement.context)
     plan_hash = statement.hash_plan(counts, holes, draft.ungrouped.sources)
     if plan_hash not in draft.counted:
-        draft.counted[plan_hash] = statement.add_step(StepDraft(name, plan_hash, counts, rewritten, None, holes, after))
+        step = StepDraft(name, plan_hash, counts, rewritten, None, holes, after, sources=draft.ungrouped.sources)
+        draft.counted[plan_hash] = statement.add_step(step)
     if isinstance(measure, SharesPosterior):  # of what was recorded: it knows the release's noise only
         statement.note_recorded(counts)
         (recipe,) = rewritten.recipes
@@ -315,12 +325,12 @@ def plan_counted(name: str, measure: Frequent | SharesPosterior, draft: _Release
 
 def plan_ranked(name: str, measure: Best, draft: _ReleaseDraft) -> MeasureSource:
     """The best of public values: those listed, or those that a step of their own selects first."""
-    statement, groups = draft.statement, draft.ungrouped
+    statement, groups, context = draft.statement, draft.ungrouped, draft.statement.declared_context
     candidates = score_by_value(draft.aggregate, measure)
-    rewritten = rewrite_plan(candidates, statement.context)
+    rewritten = rewrite_plan(candidates, context)
     if rewritten.gather.selection is not None:
         keys, table = replace(candidates, measures=()), f"{name}_keys"
-        selected = rewrite_plan(keys, statement.context)
+        selected = rewrite_plan(keys, context)
         plan_hash = statement.hash_plan(keys, groups.holes, groups.sources)
         index = statement.add_step(StepDraft(table, plan_hash, keys, selected, None, groups.holes, groups.after))
         statement.tables.append(TableStep(table, index, release_key_columns(selected.gather), ()))
@@ -330,7 +340,7 @@ def plan_ranked(name: str, measure: Best, draft: _ReleaseDraft) -> MeasureSource
 
 
 def plan_posterior(name: str, measure: Posterior, draft: _ReleaseDraft) -> MeasureSource:
-    context = replace(draft.statement.context, listed=draft.groups.listed)
+    context = replace(draft.statement.declared_context, listed=draft.groups.listed)
     cells = rewrite_posterior(draft.with_measure(measure), context)
     index = _add_scored(name, measure, draft, draft.groups, cells)
     return MeasureSource(index, SelectedBins(share_bins_of(measure), measure.container))

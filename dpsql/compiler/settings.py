@@ -36,6 +36,9 @@ OPTION_SETTINGS = {
 }
 """GoogleSQL's options of one statement, as settings; and those that ask for an accuracy."""
 
+AUTOMATIC_CAPS = ("auto", "none")
+"""Of contributions: chosen for each answer from a noisy histogram. The second word is an older one."""
+
 EXCLUSIVE_OPTIONS = (("epsilon", "max_error"), ("max_error", "max_relative_error"))
 ERROR_GOAL_EXAMPLES = {"max_error": "5", "max_relative_error": "0.05"}
 
@@ -46,7 +49,7 @@ class Settings:
 
     epsilon: Fraction
     delta: Fraction
-    rows: int | None
+    rows: int | None  # None: chosen from a noisy histogram of units
     groups: int | None
     noise: NoiseKind | None = None  # None: Gaussian where delta is above 0
     max_error: Fraction | None = None  # of each answer: epsilon is then the least that keeps it
@@ -145,9 +148,9 @@ def show_setting(settings: SessionSettings, name: str) -> str:
         case "delta":
             return _format_number(statement.delta)
         case "contributions.rows":
-            return "none" if statement.rows is None else str(statement.rows)
+            return _format_cap(statement.rows)
         case "contributions.groups":
-            return "none" if statement.groups is None else str(statement.groups)
+            return _format_cap(statement.groups)
         case "noise":
             return "auto" if statement.noise is None else statement.noise.value
         case "nonnegative":
@@ -268,14 +271,21 @@ def _parse_confidence(value: str) -> Fraction:
 
 def _parse_cap(name: str, value: str, owners: int | None) -> int | None:
     """Analysts may lower the owner's caps, never raise them: a larger norm is more noise for everyone's data."""
-    if value == "none" and owners is None:
-        return None
+    if value.strip("'\"").lower() in AUTOMATIC_CAPS:
+        if owners is None:
+            return None
+        raise InvalidParameter(f"{name} cannot be automatic where the owner declares {owners}",
+                               hint=f"RESET {name} gives the owner's, and a lower number may be set.")  # fmt: skip
     number = _parse_number(name, value)
     if number.denominator != 1 or number < 1 or number > 1 << 20:
         raise InvalidParameter(f"{name} must be a whole number of at least 1")
     if owners is not None and number > owners:
         raise InvalidParameter(f"{name} cannot be raised above the owner's {owners}")
     return int(number)
+
+
+def _format_cap(cap: int | None) -> str:
+    return AUTOMATIC_CAPS[0] if cap is None else str(cap)
 
 
 def _parse_noise(value: str) -> NoiseKind | None:

@@ -16,7 +16,8 @@ from dpsql.compiler.compiled import Compiled, ReleaseStep, list_declarations
 from dpsql.compiler.parse.parameters import Parameter
 from dpsql.compiler.parse.parser import parse_query
 from dpsql.compiler.parse.syntax_errors import refuse_null_comparisons
-from dpsql.compiler.plan.aggregate import Aggregate, Norm
+from dpsql.compiler.plan.aggregate import Aggregate
+from dpsql.compiler.plan.clipped_sums import Norm
 from dpsql.compiler.plan.steps import Axis
 from dpsql.compiler.render.release import render_release
 from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy

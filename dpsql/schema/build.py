@@ -12,6 +12,7 @@ from dpsql.schema import accounts, keys
 from dpsql.schema.accounts import child_at, integer_at, number_at, read_budget
 from dpsql.schema.document import (
     ListNode,
+    MappingNode,
     NodeRef,
     TextNode,
     check_shape,
@@ -422,8 +423,9 @@ def _read_privacy(at: NodeRef) -> Privacy:
         budget=budget,
         query=_read_query_budget(at.child("query"), budget),
         contributions=Contributions(integer_at(contributions.child("rows")), integer_at(contributions.child("groups")))
-        if contributions
+        if contributions and isinstance(contributions.node, MappingNode)
         else Contributions(),
+        units=integer_at(at.child("units")),
         group_size=integer_at(at.child("group_size")) or 1,
         policy=accounts.read_policy(at, budget),
     )

@@ -244,8 +244,11 @@ def _pick_option(at: NodeRef, shape: Either, hint: str | None) -> ValueShape:
         match at.node, option:
             case (TextNode(), Text()) | (ListNode(), ListOf()) | (MappingNode(), Record() | MapOf()):
                 return option
+            case (TextNode(text=text), OneOf(options)) if text in options:
+                return option
     due = {Text: "text", ListOf: "a list", Record: "a mapping", MapOf: "a mapping"}
-    raise at.mismatch_error(" or ".join(due[type(option)] for option in shape.shapes), hint)
+    names = [" or ".join(option.options) if isinstance(option, OneOf) else due[type(option)] for option in shape.shapes]
+    raise at.mismatch_error(" or ".join(names), hint)
 
 
 def _check_text(at: NodeRef, shape: Text, hint: str | None) -> None:

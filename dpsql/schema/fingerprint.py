@@ -31,6 +31,7 @@ def hash_schema(schema: Schema) -> str:
         "query": privacy.query,
         "contributions": privacy.contributions,
         "group_size": privacy.group_size,
+        **({} if privacy.units is None else {"units": privacy.units}),
         "tables": {
             table.name: {
                 "source": table.source,

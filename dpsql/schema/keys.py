@@ -73,7 +73,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Either:
-    """One of several, told apart by being text, a list or a mapping."""
+    """One of several, told apart by being text (any, or certain words), a list or a mapping."""
 
     shapes: tuple[ValueShape, ...]
 
@@ -94,6 +94,7 @@ class Key:
 MAX_EPSILON = 10**6  # far past any meaning; it keeps a slip of the pen from being read as a budget
 MAX_CONTRIBUTIONS = 1 << 20
 MAX_GROUP_SIZE = 1000
+MAX_UNITS = 10**12
 MAX_TEXT = 1 << 20
 MAX_THREADS = 1024
 MAX_SECONDS = 7 * 24 * 3600
@@ -136,9 +137,9 @@ QUERY = Record(
 CONTRIBUTIONS = Record(
     (
         Key("rows", Integer(1, MAX_CONTRIBUTIONS), "A unit counts like at most so many rows; it is scaled down as a "
-            "whole, no row is dropped.", default="none: queries that need it are refused"),
+            "whole, no row is dropped.", default="chosen for each answer, from a noisy histogram of units"),
         Key("groups", Integer(1, MAX_CONTRIBUTIONS), "A unit helps to reveal at most so many unknown keys.",
-            default="none: queries that need it are refused"),
+            default="chosen for each answer, from a noisy histogram of units"),
     ),
     example="{rows: 20, groups: 50}",
 )  # fmt: skip
@@ -174,7 +175,10 @@ PRIVACY = Record(
             required=True, hint="Write for example budget: {epsilon: 8, delta: 1e-7}."),
         Key("query", QUERY, "What a statement may spend unless it says otherwise.",
             default="epsilon a 20th and delta a 100th of the budget's"),
-        Key("contributions", CONTRIBUTIONS, "The most that one unit may contribute to an answer.", default="none"),
+        Key("contributions", Either((OneOf(("auto",)), CONTRIBUTIONS)), "The most that one unit may contribute to an "
+            "answer: auto, or caps.", default="auto", hint="Write contributions: auto, or {rows: 20, groups: 50}."),
+        Key("units", Integer(1, MAX_UNITS), "About how many units there are: an order of magnitude that everyone may "
+            "know. It makes automatic contributions more accurate.", default="not said"),
         Key("group_size", Integer(1, MAX_GROUP_SIZE), "Protect every group of so many units at once.", default="1"),
         *_POLICY,
     ),
@@ -299,7 +303,7 @@ COLUMN = Record(
             "bounds",
             ListOf(Text("a number, date or timestamp"), 2, 2),
             "The range of a number, date or timestamp; values beyond it are clipped into it.",
-            default="none: sums need CLIP(x, low, high)",
+            default="none: sums are answered with automatic contributions, else they need CLIP(x, low, high)",
             hint="Write for example bounds: [0, 5000].",
         ),
         Key(

@@ -230,6 +230,7 @@ class Privacy:
     contributions: Contributions = Contributions()
     group_size: int = 1
     policy: Policy = Policy()
+    units: int | None = None  # about how many there are: an order of magnitude that the owner knows
 
 
 @dataclass(frozen=True)

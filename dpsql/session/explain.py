@@ -12,6 +12,7 @@ from dpsql.compiler.accuracy import NoiseTerms, noise_stderr, release_noise
 from dpsql.compiler.calibrate.calibrate import CalibratedPlan, NoisyBundle
 from dpsql.compiler.calibrate.local_sensitivity import describe_pick
 from dpsql.compiler.compiled import Compiled, ReleaseStep
+from dpsql.compiler.norm_steps import format_norm
 from dpsql.compiler.plan.aggregate import Tally
 from dpsql.compiler.plan.estimators import BlockMean, Linear
 from dpsql.compiler.plan.steps import VALUE_KEY
@@ -26,6 +27,10 @@ from dpsql.privacy.release_spec import ReleaseSpec
 from dpsql.privacy.score_selection import SHARE_STEPS, PosteriorDraws, Ranking, Scores, score_error
 from dpsql.schema.model import Files, Resolved
 
+NORMS_NOTE = (
+    "how much one unit may contribute is chosen from a noisy histogram of units, which is charged first and stored; "
+    "the expected error is known once it is chosen"
+)
 PILOT_NOTE = (
     "this is the pilot of max_relative_error: what it answers decides the price of the statement, charged after it"
 )
@@ -68,6 +73,9 @@ class ExplainedRelease:
     rho: Fraction
     delta: Fraction
     study: tuple[str, ...] = ()  # what a study of these rows does, a line each
+    undecided: bool = False  # norms are chosen first: errors are not known, and the SQL has placeholders
+    histogram: bool = False  # it is what norms are chosen from
+    norms: tuple[tuple[str, Fraction], ...] = ()  # that were chosen, by the first cell that each is for
 
 
 @dataclass(frozen=True)
@@ -114,6 +122,11 @@ class Explanation(TextRepr):
     sources: tuple[str, ...] = ()  # of each release, where it will come from
     undecided: bool = False  # it is a pilot: what it answers decides what is charged after it
 
+    @property
+    def norms_undecided(self) -> bool:
+        """Whether a histogram of units is charged first, from which norms are chosen."""
+        return any(release.undecided for release in self.releases)
+
     def __repr__(self) -> str:
         """In figures for people; the fields are exact, and the text says more."""
         columns = ", ".join(name for name, _ in self.outputs)
@@ -127,9 +140,14 @@ class Explanation(TextRepr):
 
 
 def explain(compiled: Compiled, engine: str, outputs: Sequence[tuple[str, str]]) -> Explanation:
+    """Nothing in it depends on norms that are not chosen: `compiled` has those that the caller has paid for."""
     impure = any(step.loss.epsilon is None for step in compiled.steps)
+    histograms = {norm.step.plan_hash for norm in compiled.norm_steps}
     return Explanation(
-        releases=tuple(_explain_release(step, engine) for step in compiled.steps),
+        releases=tuple(
+            _explain_norms(_explain_release(step, engine), step, step.plan_hash in histograms)
+            for step in compiled.steps
+        ),
         epsilon=compiled.epsilon,
         delta=compiled.settings.delta if impure else Fraction(0),
         post_sql=compiled.post_sql,
@@ -191,7 +209,10 @@ def _output_noise(compiled: Compiled, bar: ErrorBar | None, delivered: Mapping[i
     answer = table.measures[bar.measure]
     if not isinstance(answer.recipe, Linear | BlockMean):
         return None
-    calibrated = compiled.steps[answer.step].calibrated
+    step = compiled.steps[answer.step]
+    if step.undecided:  # its norms are placeholders
+        return None
+    calibrated = step.calibrated
     spec = delivered.get(answer.step)
     return release_noise(answer.recipe, calibrated.columns, calibrated.spec if spec is None else spec)
 
@@ -223,6 +244,14 @@ def _explain_release(step: ReleaseStep, engine: str) -> ExplainedRelease:
         rho=step.loss.rho,
         delta=step.loss.delta,
     )
+
+
+def _explain_norms(release: ExplainedRelease, step: ReleaseStep, histogram: bool) -> ExplainedRelease:
+    """Figures that follow from a norm are left out until it is chosen: those of placeholders would mislead."""
+    norms = tuple((cell, chosen.norm) for cell, chosen in step.norms)
+    if step.undecided:
+        return replace(release, bundles=(), units_to_appear=None, undecided=True)
+    return replace(release, histogram=histogram, norms=norms)
 
 
 def _explain_study(step: ReleaseStep, tally: Tally, engine: str) -> ExplainedRelease:
@@ -310,6 +339,7 @@ def _explanation_lines(explanation: Explanation) -> list[str]:
     lines.append("Post-processing (released):")
     lines += [f"    {line}" for line in explanation.post_sql.splitlines()]
     lines += [f"Note: {PILOT_NOTE}"] if explanation.undecided else []
+    lines += [f"Note: {NORMS_NOTE}"] if explanation.norms_undecided else []
     lines += [f"Note: {notice}" for notice in explanation.notices]
     for (name, type_), error in zip(explanation.outputs, explanation.expected, strict=True):
         lines.append(f"Output {name} {type_}" + ("" if error is None else f": {_format_error(error)}"))
@@ -332,7 +362,12 @@ def _release_lines(release: ExplainedRelease, number: int, paid: bool, source: t
     if release.keys:
         groups = "groups are selected" if release.groups is None else f"{release.groups} public groups"
         lines.append(f"  keys: {', '.join(release.keys)} ({groups})")
-    if release.selection is not None:
+    if release.histogram:
+        lines.append("  a histogram of units, from which norms are chosen")
+    if release.undecided:
+        lines.append("  norms are chosen first: noise and error are known then; the SQL has placeholders")
+    lines += [f"  norm of {cell}: {format_norm(norm)} for each unit" for cell, norm in release.norms]
+    if release.selection is not None and not release.undecided:
         lines.append(
             f"  {fresh}selection: a group appears in half of all runs with {release.units_to_appear} units"
             f" that are in no other group; delta {format_rounded_up(release.delta)}"
@@ -349,11 +384,21 @@ def _format_price(explanation: Explanation) -> str:
     if all(paid):
         derived = any(source.startswith("derived") for source in explanation.sources)
         return "Price: nothing, it " + ("follows from what was paid for" if derived else "was paid for before")
+    if explanation.norms_undecided:
+        return f"Price: {_format_two_parts(explanation)}"
     if not any(paid):
         return "Price: the whole loss"
     epsilon = "" if price.epsilon is None else f"epsilon {format_rounded_up(price.epsilon)}, "
     had = f"{paid.count(True)} of {len(paid)} releases {'was' if paid.count(True) == 1 else 'were'} paid for before"
     return f"Price: {epsilon}rho {format_rounded_up(price.rho)}; {had}"
+
+
+def _format_two_parts(explanation: Explanation) -> str:
+    """What the histograms of units cost, and then the question; what is paid for already is left out."""
+    unpaid = [r for r, paid in zip(explanation.releases, explanation.paid, strict=True) if not paid]
+    parts = [sum((r.rho for r in unpaid if r.histogram is histogram), Fraction(0)) for histogram in (True, False)]
+    first, then = (format_rounded_up(part) for part in parts)
+    return f"in two parts: rho {first} for the histogram of units, and then rho {then} for the question"
 
 
 def _format_offer(outputs: tuple[tuple[str, str], ...], offer: Offer) -> str:

@@ -1,22 +1,28 @@
-"""`max_relative_error`: a pilot is asked first, and what it answers decides how accurate the statement must be.
+"""What is asked first: the pilot of `max_relative_error`, and the histograms that norms are chosen from.
 
-The pilot is a statement of its own, charged, run and stored before the other is priced. Its answers are released
-values, so whatever is worked out from them costs nothing (SOUNDNESS 11).
+Each is a statement of its own, charged, run and stored before the question is priced: a pilot's answers decide how
+accurate the question must be, histograms of units which norms it has. What was answered are released values, so
+whatever is worked out from them costs nothing (SOUNDNESS 11).
+
+Privacy: only histograms that this account has paid for are read, in EXPLAIN too (CONTRIBUTIONS 5, rule 10).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from dpsql.amounts import format_rounded_down, format_rounded_up
 from dpsql.compiler.accuracy import ErrorAims, calibrated_noise, interval_half_width, rounding_error
-from dpsql.compiler.compiled import Compiled
+from dpsql.compiler.compiled import Compiled, NormStep
+from dpsql.compiler.norm_steps import KnownNorms, norm_statement
 from dpsql.compiler.plan.estimators import Linear
-from dpsql.errors import BudgetExceeded, InvalidParameter
-from dpsql.ledger.base import Account
-from dpsql.privacy.loss import sum_losses
+from dpsql.errors import BudgetExceeded, InternalError, InvalidParameter
+from dpsql.ledger.base import Account, Receipt
+from dpsql.privacy.loss import NO_LOSS, Loss, sum_losses
+from dpsql.privacy.norm_choice import NormHistogram
+from dpsql.privacy.release import Release
 from dpsql.session.result import StatementResult
 
 
@@ -120,3 +126,57 @@ def require_epsilon_allowed(
         detail=None if before is None else _describe_pilot_charge(*before),
         hint="Allow a larger error, or ask for coarser groups; EXPLAIN shows the price.",
     )
+
+
+# --- norms that nobody declared ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class NormPurchase:
+    """The histograms that a statement has bought or found stored, and what was charged for them."""
+
+    known: dict[str, NormHistogram] = field(default_factory=dict)
+    loss: Loss = NO_LOSS
+    receipts: tuple[Receipt, ...] = ()
+
+    def add(self, statement: Compiled, norms: tuple[NormStep, ...], releases: Mapping[int, Release]) -> None:
+        bins = {norm.step.plan_hash: norm.bins for norm in norms}
+        for index, step in enumerate(statement.steps):
+            if step.plan_hash in bins and index in releases:
+                (counts,), (bundle,) = releases[index].cells, releases[index].spec.bundles
+                self.known[step.plan_hash] = NormHistogram(
+                    bins[step.plan_hash], tuple(int(count) for count in counts), bundle.mechanism
+                )
+
+    def combine(self, answer: StatementResult) -> StatementResult:
+        """The answer, with what was charged for its norms."""
+        receipts = tuple(dict.fromkeys((*self.receipts, *answer.receipts)))
+        return replace(answer, loss=sum_losses([self.loss, answer.loss]), receipts=receipts)
+
+
+def choose_norms(
+    compiled: Compiled,
+    recompile: Callable[[KnownNorms], Compiled],
+    load: Callable[[Compiled, Compiled], Mapping[int, Release] | None],
+    purchase: NormPurchase,
+) -> Compiled:
+    """The statement with the norms that `load` gives the histograms of; undecided where it gives none.
+
+    Norms of rows that a hole chooses come after those of the release that fills it: there may be several turns.
+    """
+    while compiled.undecided:
+        statement, before = norm_statement(compiled), len(purchase.known)
+        releases = load(statement, compiled)
+        if releases is None:
+            return compiled
+        purchase.add(statement, compiled.norm_steps, releases)
+        if len(purchase.known) == before:
+            raise InternalError("a histogram of units is asked for again")
+        compiled = recompile(purchase.known)
+    return compiled
+
+
+def with_undecided_histograms(compiled: Compiled) -> Compiled:
+    """The statement with the histograms that it would buy first as further steps, for prices and EXPLAIN alone."""
+    steps = tuple(norm.step for norm in compiled.norm_steps if not norm.decided)
+    return replace(compiled, steps=(*compiled.steps, *steps)) if steps else compiled

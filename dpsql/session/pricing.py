@@ -84,8 +84,9 @@ class StatementQuote:
 
     @property
     def full_loss(self) -> Loss:
-        """What would be charged if nothing were paid for."""
-        return _distinct_loss(self.requests, range(len(self.requests)), {})
+        """What would be charged if nothing were paid for, the histograms that norms were chosen from among it."""
+        histograms = [norm.step.loss for norm in self.compiled.norm_steps if norm.decided]
+        return sum_losses([_distinct_loss(self.requests, range(len(self.requests)), {}), *histograms])
 
     @property
     def is_paid(self) -> bool:

@@ -14,7 +14,7 @@ from functools import partial
 
 from dpsql.amounts import Charge
 from dpsql.compiler.compile import Compiled, ReleaseStep, Settings
-from dpsql.errors import BudgetExceeded, Error
+from dpsql.errors import BudgetExceeded, Error, InternalError
 from dpsql.ledger.base import Account, AdmitCallback, Balance, ChargedStatement, Entitlement, Receipt, ReleaseRequest
 from dpsql.ledger.budget import budget_exceeded_error
 from dpsql.privacy.filters import NO_COST, cost_of
@@ -124,11 +124,15 @@ class Purchase:
         reuse: ReusePlan,
         public: Sequence[SandboxTable],
         served: tuple[Entitlement, ...] | None,
+        *,
+        prepares: bool = False,
     ) -> PurchasedReleases:
         """Pay for all steps at once, then run those that are not stored yet; later ones may read earlier ones.
 
-        Where all is `served`, nothing is charged.
+        Where all is `served`, nothing is charged. What `prepares` a statement is within the epsilon of that one.
         """
+        if compiled.undecided:
+            raise InternalError("a statement is run whose norms are not chosen")
         early = [(index, step) for index, step in enumerate(compiled.steps) if step.holes and not step.after]
         # Holes that read no release: what is wrong with them is told before anything is charged.
         ready = {index: bind_runtime_parameters(step.holes, public, self.context.timeout) for index, step in early}
@@ -137,7 +141,7 @@ class Purchase:
         if entitlements is None:
             self._dataset.check_files()
             entitlements = self._charge_account(
-                list(requests.values()), self._describe_statement(compiled), compiled.settings
+                list(requests.values()), self._describe_statement(compiled), compiled.settings, prepares=prepares
             )
 
         def parameter_values(index: int) -> ParameterValues:
@@ -222,15 +226,21 @@ class Purchase:
         statement: ChargedStatement,
         settings: Settings,
         admit: AdmitCallback | None = None,
+        *,
+        prepares: bool = False,
     ) -> tuple[Entitlement, ...]:
-        admit = admit or partial(self._admit_charge, settings, requests)
+        admit = admit or partial(self._admit_charge, settings, requests, prepares)
         entitlements = self._dataset.ledger.purchase(self._account, requests, statement, self.context.clock(), admit)
         for charge in self._charges:  # told also if what follows fails
             charge.recorded = True
         return entitlements
 
     def _admit_charge(
-        self, settings: Settings, requests: Sequence[ReleaseRequest], entitlements: Sequence[Entitlement]
+        self,
+        settings: Settings,
+        requests: Sequence[ReleaseRequest],
+        prepares: bool,
+        entitlements: Sequence[Entitlement],
     ) -> None:
         """The last checks, in the transaction of the charge: so no data version is registered in between."""
         self.context.check_cancellation()
@@ -240,7 +250,7 @@ class Purchase:
             raise BudgetExceeded(NOT_FREE_MESSAGE, detail="Nothing was charged.")
         self._dataset.runs.admit_runs(entitlements)
         if loss != NO_LOSS:
-            self._charges.append(PendingCharge(settings, requests, loss))
+            self._charges.append(PendingCharge(settings, requests, loss, prepares=prepares))
 
     def _describe_statement(self, compiled: Compiled) -> ChargedStatement:
         settings, schema = compiled.settings, self._dataset.resolved.hash

@@ -6,10 +6,11 @@ Compiling, describing and explaining are free.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Literal
 
 from dpsql.base import cancellation
@@ -19,20 +20,26 @@ from dpsql.compiler.accuracy import ErrorAims
 from dpsql.compiler.catalog.query import CatalogQuery, read_catalog_query
 from dpsql.compiler.catalog.tables import find_catalog_table as find_catalog
 from dpsql.compiler.compile import Compiled, PublicStep, compile_query
+from dpsql.compiler.norm_steps import KnownNorms
 from dpsql.compiler.parse.commands import read_command
 from dpsql.compiler.parse.parameters import Parameter, to_literals
 from dpsql.compiler.parse.parser import Tokens, copy_tokens, locate_error, tokenize
 from dpsql.compiler.settings import Settings
 from dpsql.errors import OperationalError, QueryCanceled, Unsupported
+from dpsql.privacy.loss import sum_losses
+from dpsql.privacy.release import Release, release_from_bytes
 from dpsql.schema.model import CREATED_SCHEMA, Schema
 from dpsql.session.artifacts.namespace import NamespaceCache, ObjectNamespace
 from dpsql.session.explain import Explanation, explain, with_declared_sources
 from dpsql.session.pilot import (
+    NormPurchase,
     PilotedStatement,
     aims_from_pilot,
+    choose_norms,
     combine_with_pilot,
     require_epsilon_allowed,
     resolve_pilot,
+    with_undecided_histograms,
 )
 from dpsql.session.postprocess import catalog_sandbox, sandbox
 from dpsql.session.postprocess.release_tables import build_empty_tables, build_public_table, build_released_tables
@@ -51,6 +58,8 @@ MAX_CACHED_ROWS, MAX_CACHED_BYTES = 1000, 256 * 1024
 
 MAX_CACHED_TEXTS, MAX_CACHED_CHARACTERS = 64, 4_000
 """Texts whose tokens are remembered, and of each."""
+
+NO_NORMS: KnownNorms = MappingProxyType({})
 
 MAX_COMPILING = 2
 """Statements of one account that are compiled at a time; further ones wait."""
@@ -106,14 +115,24 @@ class QueryExecutor:
         now: dt.datetime | None = None,
         aims: ErrorAims | None = None,
         settings: Settings | None = None,
+        norms: KnownNorms = NO_NORMS,
     ) -> Compiled:
-        """The statement as it would run. Free."""
+        """The statement as it would run; undecided where it needs norms that are not among these. Free."""
         now, settings = now or self.context.clock(), settings or self.context.settings.statement
         views = self.context.dataset.schema.views
         timed = _uses_current_time(sql) or any(_uses_current_time(view.sql) for view in views)
         # As they are bound: 1.0 and 1.00 are equal numbers but other literals, and what a subclass prints is no matter.
         parameters = to_literals(parameters)
-        key = (sql, parameters, settings, self.context.identity.for_statement(sql), now if timed else None, aims)
+        chosen = tuple(sorted((name, norm.counts) for name, norm in norms.items()))
+        key = (
+            sql,
+            parameters,
+            settings,
+            self.context.identity.for_statement(sql),
+            now if timed else None,
+            aims,
+            chosen,
+        )
 
         def compile_or_recall() -> Compiled:
             cached = self.cache.compiled.get((*key, self.namespace.cache_key))
@@ -129,6 +148,7 @@ class QueryExecutor:
                     self.context.identity,
                     aims,
                     self.cache.tokenize,
+                    norms,
                 )
             return self.cache.compiled.put((*key, self.namespace.cache_key), compiled)
 
@@ -182,14 +202,33 @@ class QueryExecutor:
             columns = tuple(OutputColumn(column.name, column.type, column.spelling) for column in result.columns)
             return StatementResult(columns, result.rows, [(None,) * len(columns) for _ in result.rows])
         now = self.context.clock()
-        compiled = self.compile_statement(sql, parameters, now)
+        norms = NormPurchase()
+        compiled = choose_norms(
+            self.compile_statement(sql, parameters, now),
+            lambda known: self.compile_statement(sql, parameters, now, norms=known),
+            partial(self._buy_norms, norms),
+            norms,
+        )
         answer = self._charge_and_build(compiled)
         aims = aims_from_pilot(compiled, answer) if compiled.pilot else None
-        if aims is None:
-            return answer
-        return combine_with_pilot(
-            answer, self._charge_and_build(self.compile_statement(sql, parameters, now, aims), (compiled, answer))
-        )
+        if aims is not None:
+            followed = self.compile_statement(sql, parameters, now, aims, norms=norms.known)
+            answer = combine_with_pilot(answer, self._charge_and_build(followed, (compiled, answer)))
+        return norms.combine(answer)
+
+    def _buy_norms(self, norms: NormPurchase, statement: Compiled, question: Compiled) -> Mapping[int, Release]:
+        """The histograms of a statement, charged if the account does not have them and its budget covers both."""
+        self._output_columns(question)  # a mistake in post-processing shows before anything is charged
+        served = self.purchase.find_entitlements(statement)
+        if served is None:
+            require_epsilon_allowed(question, self.context.payers)
+            parts = [(part, ReusePlan(part)) for part in (statement, question)]
+            self.purchase.require_covered(parts, question.statement, question.settings)
+        public = [self._load_public_table(read) for read in statement.reads]
+        bought = self.purchase.charge_and_run(statement, ReusePlan(statement), public, served, prepares=True)
+        norms.loss = sum_losses([norms.loss, bought.loss])
+        norms.receipts = tuple(dict.fromkeys((*norms.receipts, *bought.receipts)))
+        return bought.releases
 
     def _charge_and_build(
         self, compiled: Compiled, pilot: tuple[Compiled, StatementResult] | None = None
@@ -290,7 +329,8 @@ class QueryExecutor:
         pricing = PricingContext(self.context.dataset.ledger, self.context.payers, self.context.clock())
 
         def compile_with(settings: Settings) -> PilotedStatement:
-            compiled_statement = self.compile_statement(sql, parameters, pricing.now, settings=settings)
+            norms = NormPurchase()
+            compiled_statement = self._compile_with_paid_norms(sql, parameters, pricing, settings, norms)
             stored = (
                 pricing.find_stored(self.purchase.release_requests(compiled_statement))
                 if compiled_statement.pilot
@@ -302,14 +342,15 @@ class QueryExecutor:
             return resolve_pilot(
                 compiled_statement,
                 answer,
-                lambda aims: self.compile_statement(sql, parameters, pricing.now, aims, settings),
+                lambda aims: self.compile_statement(sql, parameters, pricing.now, aims, settings, norms.known),
             )
 
-        kinds = compile_noise_kinds(self.context.settings.statement, compile_with)
+        kinds = [_with_histograms(kind) for kind in compile_noise_kinds(self.context.settings.statement, compile_with)]
         quotes = [
             quote_statement(
                 statement,
-                self._reuse_plan(statement.compiled),
+                # what is told by other releases depends on norms, which are not there yet
+                ReusePlan(statement.compiled) if statement.compiled.undecided else self._reuse_plan(statement.compiled),
                 self.purchase.release_requests(statement.compiled),
                 pricing,
             )
@@ -321,6 +362,36 @@ class QueryExecutor:
         explained = explain(compiled, self.context.dataset.engine.name, outputs)
         return with_declared_sources(add_prices(explained, quotes, pricing), self.context.dataset.resolved)
 
+    def compile_with_paid_norms(
+        self, sql: str, parameters: Sequence[Parameter] = (), settings: Settings | None = None
+    ) -> Compiled:
+        """The statement with the norms that the account has paid for; undecided where it has not. Free."""
+        pricing = PricingContext(self.context.dataset.ledger, self.context.payers, self.context.clock())
+        return self._compile_with_paid_norms(sql, parameters, pricing, settings, NormPurchase())
+
+    def _compile_with_paid_norms(
+        self,
+        sql: str,
+        parameters: Sequence[Parameter],
+        pricing: PricingContext,
+        settings: Settings | None,
+        norms: NormPurchase,
+    ) -> Compiled:
+        return choose_norms(
+            self.compile_statement(sql, parameters, pricing.now, settings=settings),
+            lambda known: self.compile_statement(sql, parameters, pricing.now, settings=settings, norms=known),
+            lambda statement, _: self._stored_norms(statement, pricing),
+            norms,
+        )
+
+    def _stored_norms(self, statement: Compiled, pricing: PricingContext) -> Mapping[int, Release] | None:
+        """The histograms of a statement, where the account has paid for all of them."""
+        claims = pricing.find_stored(self.purchase.release_requests(statement))
+        if claims is None or any(claim.body is None for claim in claims):
+            return None
+        bodies = [claim.body for claim in claims if claim.body is not None]
+        return {index: release_from_bytes(body) for index, body in enumerate(bodies)}
+
     def describe(self, sql: str, parameters: Sequence[Parameter] = ()) -> tuple[OutputColumn, ...]:
         """The output columns of a query."""
         catalog = self.find_catalog_query(sql, parameters)
@@ -330,6 +401,12 @@ class QueryExecutor:
         compiled = self.compile_statement(sql, parameters)
         with locate_error(sql):
             return self._output_columns(compiled)
+
+
+def _with_histograms(statement: PilotedStatement) -> PilotedStatement:
+    compiled = with_undecided_histograms(statement.compiled)
+    pilot = compiled if statement.pilot is statement.compiled else statement.pilot
+    return replace(statement, compiled=compiled, pilot=pilot)
 
 
 def _uses_current_time(sql: str) -> bool:

@@ -97,6 +97,7 @@ class PendingCharge:
     requests: Sequence[ReleaseRequest]
     loss: Loss
     recorded: bool = False
+    prepares: bool = False  # within the epsilon of the statement that follows it
 
 
 def charged_loss(entitlements: Sequence[Entitlement]) -> Loss:
@@ -107,8 +108,9 @@ def charged_loss(entitlements: Sequence[Entitlement]) -> Loss:
 
 
 def total_charge(charges: Sequence[PendingCharge]) -> Charge:
-    """What a statement and its pilot were charged, together at most."""
-    settings, loss = [charge.settings for charge in charges], sum_losses([charge.loss for charge in charges])
+    """What a statement and its pilot were charged, together at most; histograms for its norms are within it."""
+    asked = [charge for charge in charges if not charge.prepares] or list(charges[:1])
+    settings, loss = [charge.settings for charge in asked], sum_losses([charge.loss for charge in charges])
     epsilon, delta = sum((s.epsilon for s in settings), Fraction(0)), sum((s.delta for s in settings), Fraction(0))
     return Charge(epsilon, delta, loss.rho, loss.delta, loss.epsilon)
 

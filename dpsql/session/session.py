@@ -310,6 +310,10 @@ class Session:
             return compile_create(queries, command, sql, to_literals(parameters))
         return queries.compile_statement(sql, parameters, now, settings=settings)
 
+    def compile_with_paid_norms(self, sql: str, parameters: Sequence[Parameter] = ()) -> Compiled:
+        """A query with the norms that the account has paid for; undecided where it has not. Free."""
+        return self.queries.compile_with_paid_norms(sql, parameters)
+
     def tables(self) -> tuple[NamedTable, ...]:
         """What can be named: what the schema declares, and what the account has made. Free."""
         self._namespace.refresh()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -156,11 +157,15 @@ class TrialHarness:
             compiled = session.compile_statement(statement.sql)
         except Error as error:
             return _refusal_outcome(error)
-        self.paired_engine.expect_statement(compiled)
+        chosen = partial(self._open_session(statement).compile_with_paid_norms, statement.sql)
+        self.paired_engine.expect_statement(compiled, chosen if compiled.undecided else None)
         before = session.budget()
         outcome = _execute_statement(session, statement.sql)
-        charge_findings = _check_ledger_charge(compiled, self.paired_engine.releases, before, session.budget())
-        findings = [*find_undercharges(compiled), *self.paired_engine.findings, *outcome.findings, *charge_findings]
+        if compiled.undecided:
+            compiled = chosen()
+        whole = replace(compiled, steps=(*compiled.steps, *(norm.step for norm in compiled.norm_steps)))
+        charge_findings = _check_ledger_charge(whole, self.paired_engine.releases, before, session.budget())
+        findings = [*find_undercharges(whole), *self.paired_engine.findings, *outcome.findings, *charge_findings]
         return replace(outcome, findings=tuple(findings), releases=self.paired_engine.releases, compiled=compiled)
 
     def _open_session(self, statement: TrialStatement) -> Session:

@@ -11,6 +11,7 @@ from tests.mutants.selections import (
     COMPILER_RENDER_RELEASE,
     FAR_END,
     ONE_UNIT_MOVES,
+    PROPERTY_CLIPPED_SUMS,
     PROPERTY_DOMAINS,
     PROPERTY_IDENTITY,
     PROPERTY_RELATIONS,
@@ -20,6 +21,41 @@ from tests.mutants.selections import (
 )
 
 MUTANTS = (
+    mutant(
+        "a heavy unit is not scaled to its norm",
+        "dpsql.compiler.render.clipped_sums:_scale_units",
+        'f"({name} * w) // {WEIGHT_STEPS} AS {name}"',
+        'f"{name} AS {name}"',
+        select(PROPERTY_CLIPPED_SUMS, "beyond_its_norm"),
+    ),
+    mutant(
+        "a norm is that of rows in one group each",
+        "dpsql.compiler.render.clipped_sums:_render_norm",
+        'f"SUM(abs({name}))"',
+        'f"MAX(abs({name}))"',
+        select(PROPERTY_CLIPPED_SUMS, "beyond_its_norm"),
+    ),
+    mutant(
+        "a light unit is one whose sums cancel out",
+        "dpsql.compiler.render.clipped_sums:_scale_units",
+        'f"SUM(abs({name})) > {NORM_STEPS}"',
+        'f"abs(SUM({name})) > {NORM_STEPS}"',
+        select(PROPERTY_CLIPPED_SUMS, "beyond_its_norm"),
+    ),
+    mutant(
+        "a row that is a unit is not scaled",
+        "dpsql.compiler.render.clipped_sums:_scale_rows",
+        'f"(CAST({name} AS HUGEINT) * w) // {WEIGHT_STEPS} AS {name}"',
+        'f"{name} AS {name}"',
+        select(PROPERTY_CLIPPED_SUMS, "rows_are_units"),
+    ),
+    mutant(
+        "a unit is in a bin for each of its groups",
+        "dpsql.compiler.render.clipped_sums:_render_unit_bins",
+        'f" GROUP BY {UID}"',
+        'f" GROUP BY {UID}, s0"',
+        select(PROPERTY_CLIPPED_SUMS, "beyond_its_norm"),
+    ),
     mutant(
         "blocks are made of rows and not of units",
         "dpsql.compiler.render.blockwise:_render_block_steps",

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.compiler.compile import Compiled, ReleaseStep, compile_query
-from dpsql.compiler.plan.aggregate import Norm, Sum, Weigh
+from dpsql.compiler.plan.aggregate import Sum, Weigh
+from dpsql.compiler.plan.clipped_sums import Norm
 from dpsql.compiler.reuse.derive import DerivedRelease, derive_release
 from dpsql.compiler.reuse.describe import CellKind, shape_from_text, shape_to_text
 from dpsql.compiler.settings import SessionSettings, Settings, change_setting, default_settings

@@ -26,6 +26,7 @@ from dpsql.compiler.plan.aggregate import (
     Tally,
     Weigh,
 )
+from dpsql.compiler.plan.clipped_sums import ClippedSum, CountNorms
 from dpsql.compiler.plan.expressions import (
     FALSE,
     TRUE,
@@ -202,7 +203,7 @@ def canonical_plan_text(node: Node) -> str:
             return f"v{CANONICAL_VERSION}:aggregate({canonical_plan_text(node.input)};{_aggregate_text(node)})"
         case Scan() | PublicScan() | Expand() | Weigh() | Distinct() | Sum() | CountUnits() | Gather() | Tally():
             raise TypeError("the canonical form is that of the bound plan")
-        case SumBlocks() | CountBlocks():
+        case SumBlocks() | CountBlocks() | ClippedSum() | CountNorms():
             raise TypeError("the canonical form is that of the bound plan")
         case _:
             assert_never(node)

@@ -18,13 +18,13 @@ from dpsql.compiler.plan.aggregate import (
     Factor,
     Gather,
     ListedRows,
-    Norm,
     Sum,
     SumBlocks,
     Tally,
     Weigh,
 )
 from dpsql.compiler.plan.bundles import Bundle
+from dpsql.compiler.plan.clipped_sums import NORM_STEPS, ClippedSum, CountNorms, Norm
 from dpsql.compiler.plan.expressions import ROW_WEIGHT
 from dpsql.compiler.plan.relations import Rows
 from dpsql.errors import InternalError, UnboundedContribution
@@ -77,6 +77,20 @@ def derive_sensitivity_bounds(gather: Gather, relation: Neighboring) -> tuple[Se
                             bundle.cells, _neighbor_sensitivity(norms, relation, bundle.non_negative, single)
                         )
                     )
+            case ClippedSum():
+                norms = _clipped_norms(part, _count_listed_groups(gather))
+                for cell in part.cells:
+                    bounds.append(
+                        SensitivityBound(
+                            (cell.cell,),
+                            _neighbor_sensitivity(norms, relation, cell.non_negative, not gather.keys),
+                        )
+                    )
+            case CountNorms():
+                # A unit is in one bin; where rows are units, each copy is, and all may be in the same.
+                moved = part.copies or 1
+                norms = _Norms(moved, moved**2, moved)
+                bounds.append(SensitivityBound(part.cells, _neighbor_sensitivity(norms, relation, True, False)))
             case CountUnits():
                 norms = _unit_norms(part, gather)
                 bounds.append(
@@ -200,6 +214,18 @@ def _weighted_norms(weigh: Weigh, keys: tuple[str, ...], bundle: Bundle, groups:
             return _Norms(norms.l1 * spread, norms.l2_squared, norms.linf)
         case _:
             assert_never(weigh.norm)
+
+
+def _clipped_norms(part: ClippedSum, groups: int | None) -> _Norms:
+    """In each cell a unit's sums have the norm `NORM_STEPS` at most, of the kind that they were scaled by.
+
+    No group's sum is larger than the norm, of either kind. From L2 to L1: over G groups the root of G times as much;
+    of whole numbers the sum is also at most the sum of the squares.
+    """
+    if part.norm is Norm.L1 or not part.spread or part.copies is not None:
+        return _Norms(NORM_STEPS, NORM_STEPS**2, NORM_STEPS)
+    spread = NORM_STEPS if groups is None else min(NORM_STEPS, isqrt(max(1, groups)) + 1)
+    return _Norms(NORM_STEPS * spread, NORM_STEPS**2, NORM_STEPS)
 
 
 def _unit_norms(part: CountUnits, gather: Gather) -> _Norms:

@@ -6,11 +6,12 @@ bundles share the rest evenly. Gaussian noise is calibrated through ρ, Laplace 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
+from types import MappingProxyType
 
 from dpsql.compiler.analysis.sensitivity import (
     Neighboring,
@@ -22,7 +23,8 @@ from dpsql.compiler.analysis.sensitivity import (
 )
 from dpsql.compiler.analysis.units import derive_unit_facts
 from dpsql.compiler.calibrate.local_sensitivity import calibrate_picks, pick_errors, uses_local_sensitivity
-from dpsql.compiler.plan.aggregate import CountBlocks, Distinct, Gather, Norm, Sum, SumBlocks, Tally, Weigh, cells_of
+from dpsql.compiler.plan.aggregate import CountBlocks, Distinct, Gather, Sum, SumBlocks, Tally, Weigh, cells_of
+from dpsql.compiler.plan.clipped_sums import ClippedSum, CountNorms, Norm
 from dpsql.compiler.plan.expressions import ROW_WEIGHT
 from dpsql.compiler.plan.measures import Best, Posterior
 from dpsql.compiler.plan.steps import VALUE_KEY, Axis
@@ -190,19 +192,42 @@ def _require_drawable() -> Iterator[None]:
         ) from None
 
 
-@_require_drawable()
-def calibrate(gather: Gather, share: LossShare, relation: Neighboring) -> CalibratedPlan:
-    """Choose the selection, then the resolution, then the noise: each from the plan as it then stands."""
+@dataclass(frozen=True)
+class PlanShares:
+    """What the selection of a plan, and each of its bundles, may lose."""
+
+    selection: LossShare
+    bundle: LossShare
+
+
+def share_within_plan(gather: Gather, share: LossShare, relation: Neighboring) -> PlanShares:
     count = len(derive_sensitivity_bounds(gather, relation))
-    selecting = Fraction(0)
+    selecting = Fraction(0) if gather.selection is None else SELECTION_SHARE if count else Fraction(1)
+    return PlanShares(scale_share(share, selecting), scale_share(share, (1 - selecting) / max(1, count)))
+
+
+@_require_drawable()
+def calibrate(
+    gather: Gather,
+    share: LossShare,
+    relation: Neighboring,
+    spent: Mapping[str, Fraction] = MappingProxyType({}),
+) -> CalibratedPlan:
+    """Choose the selection, then the resolution, then the noise: each from the plan as it then stands.
+
+    `spent` is the part of a cell's loss that the choice of its norm has, by cell.
+    """
+    shares = share_within_plan(gather, share, relation)
     selection = None
     if gather.selection is not None:
-        selecting = SELECTION_SHARE if count else Fraction(1)
-        selection = _calibrate_selection(gather, _scale_share(share, selecting), relation)
+        left = 1 - spent.get(gather.selection.cell, Fraction(0))
+        selection = _calibrate_selection(gather, scale_share(shares.selection, left), relation)
         gather = replace(gather, selection=replace(gather.selection, weighted=selection.weighted))
-    each = _scale_share(share, (1 - selecting) / max(1, count))
-    gather = coarsen_bundles(gather, _coarsening_shifts(gather, each, relation))
-    bundles = tuple(_calibrate_bundle(claim, each) for claim in derive_sensitivity_bounds(gather, relation))
+    gather = coarsen_bundles(gather, _coarsening_shifts(gather, shares.bundle, relation))
+    bundles = tuple(
+        _calibrate_bundle(claim, scale_share(shares.bundle, 1 - spent.get(claim.cells[0], Fraction(0))))
+        for claim in derive_sensitivity_bounds(gather, relation)
+    )
     columns = tuple(cell for part in gather.all_parts for cell in cells_of(part))
     grids = _cell_grids(gather)
     losses = [bundle.loss for bundle in bundles] + ([selection.loss] if selection is not None else [])
@@ -218,9 +243,11 @@ def calibrate(gather: Gather, share: LossShare, relation: Neighboring) -> Calibr
 
 
 @_require_drawable()
-def calibrate_choice(choice: BinSelection, share: LossShare, relation: Neighboring) -> CalibratedPlan:
-    """Bins are chosen, one for each target in every group (SOUNDNESS 6)."""
-    gather, bins = choice.gather, choice.bins
+def calibrate_choice(
+    choice: BinSelection, share: LossShare, relation: Neighboring, spent: Fraction = Fraction(0)
+) -> CalibratedPlan:
+    """Bins are chosen, one for each target in every group (SOUNDNESS 6). `spent` is what the choice of rows has."""
+    gather, bins, share = choice.gather, choice.bins, scale_share(share, 1 - spent)
     contribution, row_weight = _unit_contribution(gather, relation)
     rho = share.rho if share.noise is NoiseKind.GAUSSIAN else None
     picks = calibrate_picks(choice.targets, choice.local, bins, contribution, share.delta, rho, share.epsilon)
@@ -323,7 +350,7 @@ def _unit_contribution(gather: Gather, relation: Neighboring) -> tuple[UnitWeigh
     return UnitContribution(rows, True, single, k, change_one), 1
 
 
-def _scale_share(share: LossShare, part: Fraction) -> LossShare:
+def scale_share(share: LossShare, part: Fraction) -> LossShare:
     return replace(share, epsilon=share.epsilon * part, rho=share.rho * part)
 
 
@@ -389,6 +416,10 @@ def _cell_grids(gather: Gather) -> dict[str, Fraction]:
         elif isinstance(part, SumBlocks):
             grids[part.cell] = part.blocks.grid
         elif isinstance(part, CountBlocks):
+            grids[part.cell] = Fraction(1)
+        elif isinstance(part, ClippedSum):
+            grids |= {cell.cell: cell.grid for cell in part.cells}
+        elif isinstance(part, CountNorms):
             grids[part.cell] = Fraction(1)
         else:
             grids[part.cell] = Fraction(1, ROW_WEIGHT) if part.weighted else Fraction(1)

@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from math import prod
 
 from dpsql.compiler.plan.bundles import Bundle
+from dpsql.compiler.plan.clipped_sums import ClippedSum, CountNorms, Norm
 from dpsql.compiler.plan.expressions import ROW, UID, WEIGHT, Expr
 from dpsql.compiler.plan.measures import Blocks, Measure
 from dpsql.compiler.plan.relations import Field, Named, Rows, RowsHole, is_public, require_distinct_names, row_fields
@@ -37,11 +37,6 @@ class Aggregate:
             raise ValueError("a grouping set is made of keys")
 
 
-class Norm(Enum):
-    L1 = "l1"
-    L2 = "l2"
-
-
 @dataclass(frozen=True)
 class Weigh:
     """Adds an integer weight per unit (2^16 is a whole row), so that each unit counts like at most `rows` rows.
@@ -55,6 +50,7 @@ class Weigh:
     keys: tuple[str, ...]
     rows: int
     norm: Norm
+    automatic: bool = False  # whether `rows` is chosen from a histogram
 
     def __post_init__(self) -> None:
         names = {f.name for f in row_fields(self.input)}
@@ -76,6 +72,7 @@ class Distinct:
     keys: tuple[str, ...]
     columns: tuple[str, ...]
     limit: int | None
+    automatic: bool = False  # whether `limit` is chosen from a histogram
 
     def __post_init__(self) -> None:
         names = {f.name for f in row_fields(self.input)}
@@ -118,6 +115,7 @@ class CountUnits:
     limit: int | None
     one_row: bool
     weighted: bool = False
+    automatic: bool = False  # whether `limit` is chosen from a histogram
 
     def __post_init__(self) -> None:
         names = {f.name for f in row_fields(self.input)}
@@ -278,7 +276,7 @@ class Listed:
         return prod(factor.count for factor in self.factors)
 
 
-Part = Sum | CountUnits | SumBlocks | CountBlocks
+Part = Sum | ClippedSum | CountUnits | CountNorms | SumBlocks | CountBlocks
 
 
 @dataclass(frozen=True)
@@ -327,13 +325,13 @@ class Tally:
         return (*self.part.keys, *cells_of(self.part))
 
 
-Node = Rows | Aggregate | Weigh | Distinct | Sum | CountUnits | SumBlocks | CountBlocks | Gather | Tally
+Node = Rows | Aggregate | Weigh | Distinct | Part | Gather | Tally
 
 
 def cells_of(part: Part) -> tuple[str, ...]:
     if isinstance(part, Sum):
         return tuple(cell for bundle in part.bundles for cell in bundle.cells)
-    return part.cells
+    return part.cell_names if isinstance(part, ClippedSum) else part.cells
 
 
 def node_fields(node: Node) -> tuple[Field, ...]:
@@ -348,7 +346,9 @@ def node_fields(node: Node) -> tuple[Field, ...]:
     if isinstance(node, CountBlocks):
         inputs = {f.name: f for f in node_fields(node.input)}
         return (*(inputs[key] for key in node.groups), Field(node.bin, BIGINT), Field(node.cell, BIGINT))
-    if isinstance(node, Sum | CountUnits | SumBlocks):
+    if isinstance(node, CountNorms):
+        return (Field(node.bin, BIGINT), Field(node.cell, BIGINT))
+    if isinstance(node, Sum | ClippedSum | CountUnits | SumBlocks):
         inputs = {f.name: f for f in node_fields(node.input)}
         return tuple(inputs[key] for key in node.keys) + tuple(Field(cell, BIGINT) for cell in cells_of(node))
     if isinstance(node, Gather):

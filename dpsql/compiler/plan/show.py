@@ -23,6 +23,7 @@ from dpsql.compiler.plan.aggregate import (
     Weigh,
 )
 from dpsql.compiler.plan.bundles import Bundle, CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
+from dpsql.compiler.plan.clipped_sums import ClippedCell, ClippedSum, CountNorms
 from dpsql.compiler.plan.expressions import (
     And,
     Arithmetic,
@@ -156,6 +157,15 @@ def _describe_node(node: Node) -> list[str]:
             ]
         case Sum():
             return [f"Sum{_by_clause(', '.join(node.keys))}", *(_show_bundle(bundle) for bundle in node.bundles)]
+        case ClippedSum():
+            return [
+                f"ClippedSum, {node.norm.value} norm{_by_clause(', '.join(node.keys))}",
+                *map(_show_clipped, node.cells),
+            ]
+        case CountNorms():
+            what = "rows" if node.arg is None else show_expr(node.arg)
+            what = what if node.distinct is None else f"distinct {', '.join(node.distinct)}"
+            return [f"CountNorms of {what}, {node.norm.value} norm{_by_clause(', '.join(node.spread))}"]
         case CountUnits():
             return [_show_count_units(node)]
         case SumBlocks() | CountBlocks():
@@ -167,6 +177,13 @@ def _describe_node(node: Node) -> list[str]:
             return [f"Tally of {', '.join(node.part.keys)}"]
         case _:
             assert_never(node)
+
+
+def _show_clipped(cell: ClippedCell) -> str:
+    what = "rows" if cell.arg is None else show_expr(cell.arg)
+    centered = f" - {float(cell.center):g}" if cell.center else ""
+    verb = "count" if cell.counts else "sum"
+    return f"{cell.cell} = {verb} of {what}{centered}, each unit scaled to {float(cell.norm):g}"
 
 
 def _show_unit_measure(measure: UnitMeasure) -> str:

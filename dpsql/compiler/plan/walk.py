@@ -9,13 +9,10 @@ from typing import assert_never
 from dpsql.base.cancellation import checkpoint
 from dpsql.compiler.plan.aggregate import (
     Aggregate,
-    CountBlocks,
-    CountUnits,
     Distinct,
     Gather,
     Node,
-    Sum,
-    SumBlocks,
+    Part,
     Tally,
     Weigh,
 )
@@ -212,7 +209,7 @@ def node_inputs(node: Node) -> tuple[Node, ...]:
         return node.all_parts
     if isinstance(node, Tally):
         return (node.part,)
-    if isinstance(node, Aggregate | Weigh | Distinct | Sum | CountUnits | SumBlocks | CountBlocks):
+    if isinstance(node, Aggregate | Weigh | Distinct | Part):
         return (node.input,)
     return row_inputs(node)
 

@@ -18,7 +18,6 @@ from dpsql.compiler.plan.aggregate import (
     ListedHole,
     ListedRange,
     ListedRows,
-    Norm,
     Part,
     Sum,
     SumBlocks,
@@ -36,10 +35,12 @@ from dpsql.compiler.plan.bundles import (
     VarianceBundle,
     step_width,
 )
+from dpsql.compiler.plan.clipped_sums import ClippedSum, CountNorms, Norm
 from dpsql.compiler.plan.expressions import ROW_WEIGHT, UID, WEIGHT, Quantise
 from dpsql.compiler.plan.relations import Join, Rows
 from dpsql.compiler.plan.walk import walk_nodes
 from dpsql.compiler.render.blockwise import fill_empty_blocks, render_count_blocks, render_sum_blocks
+from dpsql.compiler.render.clipped_sums import render_clipped_sum, render_count_norms
 from dpsql.compiler.render.expressions import quote_identifier, render_expr, render_literal, render_type_name
 from dpsql.compiler.render.relations import render_rows
 from dpsql.errors import InternalError, LimitExceeded
@@ -207,6 +208,10 @@ def _render_part(part: Part, number: int, ctes: dict[str, str]) -> str:
     match part:
         case Sum():
             body = _render_sum(part, ctes)
+        case ClippedSum():
+            body = render_clipped_sum(part, _render_input_rows(part.input, ctes), number, ctes)
+        case CountNorms():
+            body = render_count_norms(part, _render_input_rows(part.input, ctes))
         case CountUnits():
             body = _render_count_units(part, number, ctes)
         case SumBlocks():

@@ -1,5 +1,8 @@
 """Bound what each privacy unit contributes: it counts like at most `rows` rows, and is in at most `groups` groups.
 
+Where a cap is not declared, a placeholder stands in its place until a histogram of units chooses one
+(`automatic_norms`).
+
 Sum(rows)  →  Sum(Weigh(rows))          where a unit may have more rows than it may count for
 Sum(rows)  →  Sum(rows)                 where the plan proves that it cannot
 """
@@ -9,8 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpsql.compiler.analysis.units import derive_unit_facts, has_one_row_per_group
-from dpsql.compiler.plan.aggregate import CountUnits, Distinct, Listed, Norm, Sum, Weigh
+from dpsql.compiler.plan.aggregate import CountUnits, Distinct, Listed, Sum, Weigh
 from dpsql.compiler.plan.bundles import Bundle
+from dpsql.compiler.plan.clipped_sums import Norm
 from dpsql.compiler.plan.relations import Rows, has_uid
 from dpsql.errors import UnboundedContribution
 
@@ -22,6 +26,12 @@ class ContributionPolicy:
     rows: int | None
     groups: int | None
     norm: Norm
+    automatic: bool = False  # whether caps that are not declared are chosen from histograms; else they are missed
+    units: int | None = None  # about how many there are, if the owner said so
+
+
+PLACEHOLDER = 1
+"""Of a cap that is not chosen yet: nothing is run with it."""
 
 
 def weigh_units(rows: Rows, keys: tuple[str, ...], bundles: tuple[Bundle, ...], policy: ContributionPolicy) -> Sum:
@@ -29,13 +39,11 @@ def weigh_units(rows: Rows, keys: tuple[str, ...], bundles: tuple[Bundle, ...], 
     # Where each row is its own unit there is no id to weigh it by: its copies all count.
     if facts.rows is not None and (policy.rows is None or facts.rows <= policy.rows or not has_uid(rows)):
         return Sum(rows, keys, bundles)
-    if policy.rows is None:
-        raise UnboundedContribution(
-            "a privacy unit may have any number of rows here, and the schema sets no norm for them",
-            hint="The owner sets privacy.contributions.rows in the schema, the rows that one unit may count for.",
-        )
     # A key that depends on the unit alone cannot spread its rows over several groups.
     spread = tuple(key for key in keys if key not in facts.determined)
+    if policy.rows is None:
+        _require_automatic(policy, "have any number of rows here", "norm for them", "rows")
+        return Sum(Weigh(rows, spread, PLACEHOLDER, policy.norm, automatic=True), keys, bundles)
     return Sum(Weigh(rows, spread, policy.rows, policy.norm), keys, bundles)
 
 
@@ -52,10 +60,8 @@ def cap_distinct_values(
     if facts.rows is not None and (policy.rows is None or facts.rows <= policy.rows or not has_uid(rows)):
         return Distinct(rows, keys, columns, None)
     if policy.rows is None:
-        raise UnboundedContribution(
-            "a privacy unit may bring any number of distinct values here, and the schema sets no norm for them",
-            hint="The owner sets privacy.contributions.rows in the schema, the rows that one unit may count for.",
-        )
+        _require_automatic(policy, "bring any number of distinct values here", "norm for them", "rows")
+        return Distinct(rows, keys, columns, PLACEHOLDER, automatic=True)
     return Distinct(rows, keys, columns, policy.rows)
 
 
@@ -74,10 +80,8 @@ def select_groups(rows: Rows, selected: tuple[str, ...], policy: ContributionPol
         return _count_units_uncapped(rows, selected, SELECTION_CELL)
     _require_unit_ids(rows)
     if policy.groups is None:
-        raise UnboundedContribution(
-            "a privacy unit may reach any number of the groups asked for, and the schema sets no cap for them",
-            hint="The owner sets privacy.contributions.groups in the schema, or declares the key's values.",
-        )
+        _require_automatic(policy, "reach any number of the groups asked for", "cap for them", "groups")
+        return CountUnits(rows, selected, SELECTION_CELL, PLACEHOLDER, one_row=False, automatic=True)
     return CountUnits(rows, selected, SELECTION_CELL, policy.groups, one_row=False)
 
 
@@ -91,11 +95,17 @@ def count_units(
         return _count_units_uncapped(rows, keys, cell)
     _require_unit_ids(rows)
     if max_groups is None:
-        raise UnboundedContribution(
-            "a privacy unit may be counted in any number of groups, and the schema sets no cap for them",
-            hint="The owner sets privacy.contributions.rows in the schema, or declares the key's values.",
-        )
+        _require_automatic(policy, "be counted in any number of groups", "cap for them", "rows")
+        return CountUnits(rows, keys, cell, PLACEHOLDER, one_row=False, automatic=True)
     return CountUnits(rows, keys, cell, max_groups, one_row=False)
+
+
+def _require_automatic(policy: ContributionPolicy, may: str, cap: str, key: str) -> None:
+    if not policy.automatic:
+        raise UnboundedContribution(
+            f"a privacy unit may {may}, and the schema sets no {cap}",
+            hint=f"The owner sets privacy.contributions.{key} in the schema, or the analyst SET contributions.{key}.",
+        )
 
 
 def _has_few_groups(rows: Rows, keys: tuple[str, ...], max_groups: int | None) -> bool:

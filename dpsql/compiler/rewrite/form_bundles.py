@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import assert_never
 
 from dpsql.compiler.analysis.domains import Domains, derive_domains, domain_of
+from dpsql.compiler.analysis.units import derive_unit_facts
 from dpsql.compiler.plan.bundles import (
     MAX_WIDTH,
     Bundle,
@@ -21,6 +22,7 @@ from dpsql.compiler.plan.bundles import (
     VarianceBundle,
     step_width,
 )
+from dpsql.compiler.plan.clipped_sums import ClippedCell
 from dpsql.compiler.plan.estimators import (
     BetaPosterior,
     Evidence,
@@ -56,7 +58,7 @@ from dpsql.compiler.plan.measures import (
     VarianceValues,
 )
 from dpsql.compiler.plan.relations import Rows
-from dpsql.compiler.rewrite.grids import declared_grids, quantize_arg, unbounded_values_error
+from dpsql.compiler.rewrite.grids import MAX_MAGNITUDE, declared_grids, quantize_arg, unbounded_values_error
 from dpsql.errors import InternalError, Span, TypeMismatch
 from dpsql.types import BIGINT, sum_type
 
@@ -71,12 +73,18 @@ from dpsql.types import BIGINT, sum_type
 
 ROWS_CELL = "rows"
 
+ClippedCells = tuple[ClippedCell, ...]
+"""Cells that share one weight for each unit."""
+
+WIDEST_BOUNDS = (-MAX_MAGNITUDE, MAX_MAGNITUDE)
+"""Of the mean of values without bounds."""
+
 
 @dataclass(frozen=True)
 class ArgumentSums:
     """What the cells of one argument add up to; `first` and `second` are about `center`."""
 
-    bundle: Bundle
+    bundle: Bundle | None  # None where its cells are `clipped`
     count: Terms  # of its values
     first: Terms | None = None
     second: Terms | None = None
@@ -84,6 +92,7 @@ class ArgumentSums:
     lower: Fraction = Fraction(0)
     upper: Fraction = Fraction(0)
     rows: Terms | None = None  # of all rows, where the cells tell
+    clipped: ClippedCells = ()
 
     @property
     def total(self) -> Terms:
@@ -177,6 +186,7 @@ class PairSums:
 def make_pair_count_sums(first: Expr, second: Expr, nullable: bool, cell: str) -> PairSums:
     both = And((Not(IsNull(first)), Not(IsNull(second))))
     count = make_count_sums(Case(((both, Literal(1, BIGINT)),), Literal(None, BIGINT), BIGINT), nullable, cell)
+    assert count.bundle is not None
     return PairSums(count.bundle, count.count, None, (), count.rows)
 
 
@@ -293,11 +303,18 @@ class FormedBundles:
     recipes: tuple[Recipe, ...]  # one per measure, in order
     units: tuple[UnitCount, ...]
     distinct: tuple[DistinctSums, ...]
+    clipped: tuple[ClippedCells, ...] = ()
 
 
-def form_bundles(measures: tuple[Measure, ...], node: Rows, assume: int | None) -> FormedBundles:
-    """`node` is the relation of the release's input rows, sanitised; `assume` the rows that a unit counts for."""
-    return _BundleFormer(measures, node, assume).form_all()
+def form_bundles(
+    measures: tuple[Measure, ...], node: Rows, assume: int | None, *, automatic: bool = False
+) -> FormedBundles:
+    """`node` is the relation of the release's input rows, sanitised; `assume` the rows that a unit counts for.
+
+    With `automatic`, each cell of COUNT, SUM and AVG may have a norm of its own: where a unit's rows have no bound, and
+    where the values that are added up have none.
+    """
+    return _BundleFormer(measures, node, assume, automatic).form_all()
 
 
 _SingleArgument = CountValues | SumValues | MeanValues | VarianceValues | Truth | ConjugatePosterior
@@ -305,8 +322,10 @@ _PairKey = tuple[Expr, Expr]
 
 
 class _BundleFormer:
-    def __init__(self, measures: tuple[Measure, ...], node: Rows, assume: int | None) -> None:
+    def __init__(self, measures: tuple[Measure, ...], node: Rows, assume: int | None, automatic: bool) -> None:
         self._measures, self._node, self._assume = measures, node, assume
+        self._automatic = automatic
+        self._clips_rows = automatic and assume is None and derive_unit_facts(node).rows is None
         self._env: Domains = derive_domains(node, assume)
         self._grids = declared_grids(node)
         self._wants_rows = any(isinstance(m, CountRows) for m in measures)
@@ -330,15 +349,25 @@ class _BundleFormer:
             if isinstance(measure, CountDistinctUnits) and measure.where not in self._units:
                 number = len(self._units) + 1
                 self._units[measure.where] = UNITS_CELL if measure.where is None else f"{UNITS_CELL}{number}"
-        bundles = [s.bundle for s in self._sums.values()] + [pair.bundle for pair in self._pairs.values()]
+        bundles = [s.bundle for s in self._sums.values() if s.bundle is not None]
+        bundles += [pair.bundle for pair in self._pairs.values()]
+        clipped = [s.clipped for s in self._sums.values() if s.clipped]
         if self._wants_rows and self._rows is None:
-            bundles.append(CountBundle(ROWS_CELL, None))
+            if self._clips_rows:
+                clipped.append((ClippedCell(ROWS_CELL),))
+            else:
+                bundles.append(CountBundle(ROWS_CELL, None))
             self._rows = cell_term(ROWS_CELL)
         return FormedBundles(
             bundles=tuple(dict.fromkeys(bundles)),
             recipes=tuple(self._make_recipe(measure) for measure in self._measures),
             units=tuple(UnitCount(cell, where) for where, cell in self._units.items()),
-            distinct=tuple(DistinctSums(_column_names(args), (sums.bundle,)) for args, sums in self._distinct.items()),
+            distinct=tuple(
+                DistinctSums(_column_names(args), (sums.bundle,))
+                for args, sums in self._distinct.items()
+                if sums.bundle is not None
+            ),
+            clipped=_join_shared_cells(clipped),
         )
 
     # --- bundles -----------------------------------------------------------------------------------------------------
@@ -346,6 +375,8 @@ class _BundleFormer:
     def _bundle_argument(self, arg: Expr, cell: str) -> ArgumentSums:
         own_measures = [m for m in self._measures if isinstance(m, _SingleArgument) and m.arg == arg]
         nullable = domain_of(arg, self._env).nullable
+        if self._may_clip(arg, own_measures):
+            return self._clip_argument(arg, own_measures, nullable, cell)
         if all(isinstance(m, CountValues) for m in own_measures):
             return make_count_sums(arg, nullable, cell)
         squares = any(_needs_squares(m) for m in own_measures)
@@ -362,6 +393,43 @@ class _BundleFormer:
                 # A row without a value adds nothing to the sum, and is counted.
                 return make_mean_sums(value, nullable, cell, with_rows, null_as=0)
         return make_mean_sums(value, nullable, cell, with_rows)
+
+    def _may_clip(self, arg: Expr, own_measures: list[_SingleArgument]) -> bool:
+        """Whether the argument's cells have norms of their own: of COUNT, SUM and AVG alone."""
+        if not self._automatic or any(not isinstance(m, CountValues | SumValues | MeanValues) for m in own_measures):
+            return False
+        domain = domain_of(arg, self._env)
+        adds = any(not isinstance(m, CountValues) for m in own_measures)
+        if adds and domain.values == ():  # NULL in every row
+            return False
+        return self._clips_rows or (adds and domain.type.is_number and not domain.is_bounded)
+
+    def _clip_argument(self, arg: Expr, own_measures: list[_SingleArgument], nullable: bool, cell: str) -> ArgumentSums:
+        """COUNT is a cell of its own; so is SUM; AVG is both, with one weight: sums are about the middle of bounds."""
+        domain = domain_of(arg, self._env)
+        counts_rows = self._clips_rows and not nullable
+        counted = ClippedCell(ROWS_CELL) if counts_rows else ClippedCell(f"{cell}_count", arg)
+        count = cell_term(counted.cell)
+        rows = count if counts_rows else None
+        if all(isinstance(m, CountValues) for m in own_measures):
+            return ArgumentSums(None, count, rows=rows, clipped=(counted,))
+        if not domain.type.is_number:
+            raise unbounded_values_error(arg, own_measures[0], self._node, self._assume)
+        bounds = domain.bounds if domain.is_bounded else None
+        if bounds is not None and max(map(abs, bounds)) > MAX_MAGNITUDE:
+            bounds = None
+        if bounds is not None and bounds[0] == bounds[1]:
+            number = bounds[0]
+            return ArgumentSums(None, count, (), (), number, number, number, rows, (counted,))
+        lower, upper = bounds or WIDEST_BOUNDS
+        if all(isinstance(m, SumValues) for m in own_measures):
+            summed = ClippedCell(f"{cell}_sum", arg, False, bounds)
+            return ArgumentSums(None, (), cell_term(summed.cell), lower=lower, upper=upper, clipped=(summed,))
+        center = Fraction(0) if bounds is None else (lower + upper) / 2
+        summed = ClippedCell(f"{cell}_sum", arg, False, bounds, center)
+        return ArgumentSums(
+            None, count, cell_term(summed.cell), None, center, lower, upper, rows, (counted, summed)
+        )  # fmt: skip
 
     def _bundle_pair(self, pair: _PairKey, cell: str) -> PairSums:
         own_measures = [m for m in self._measures if isinstance(m, PairValues) and _pair_key(m) == pair]
@@ -431,6 +499,18 @@ class _BundleFormer:
         first, second = sums.moments
         y, x = (first, second) if _pair_key(measure)[0] == measure.y else (second, first)
         return Paired(measure.function, sums.count, y, x, sums.product)
+
+
+def _join_shared_cells(groups: list[ClippedCells]) -> tuple[ClippedCells, ...]:
+    """Groups of cells that have one in common become one: a cell has one weight for each unit."""
+    joined: list[dict[str, ClippedCell]] = []
+    for group in groups:
+        cells = {cell.cell: cell for cell in group}
+        for other in [other for other in joined if other.keys() & cells.keys()]:
+            joined.remove(other)
+            cells = other | cells
+        joined.append(cells)
+    return tuple(tuple(cells.values()) for cells in joined)
 
 
 def _needs_squares(measure: Measure) -> bool:

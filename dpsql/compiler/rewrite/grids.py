@@ -10,6 +10,7 @@ from typing import assert_never
 from dpsql.compiler.analysis.domains import derive_domains
 from dpsql.compiler.plan.aggregate import CountBlocks, CountUnits, Distinct, Gather, Part, Sum, SumBlocks, Weigh
 from dpsql.compiler.plan.bundles import CountBundle
+from dpsql.compiler.plan.clipped_sums import ClippedSum
 from dpsql.compiler.plan.expressions import Call, Column, Expr, Quantise
 from dpsql.compiler.plan.measures import (
     Best,
@@ -202,8 +203,8 @@ _PASSING_NODES = (Scan, PublicScan, RowsHole, Filter, Join)
 
 def drop_clips(gather: Gather) -> Gather:
     sums = [part for part in gather.parts if isinstance(part, Sum)]
-    if any(isinstance(part, SumBlocks | CountBlocks) for part in gather.parts):
-        return gather  # they also compare values
+    if any(isinstance(part, SumBlocks | CountBlocks | ClippedSum) for part in gather.parts):
+        return gather  # they also compare values, or read them on grids of their own
     rows = _rows_of_part(sums[0]) if sums else None
     if not isinstance(rows, Project) or any(_rows_of_part(part) != rows for part in gather.all_parts):
         return gather  # values are compared, or rows filtered, above the clip

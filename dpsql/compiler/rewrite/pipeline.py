@@ -28,9 +28,11 @@ to do returns the plan as it is; some only look at it, and refuse what must not 
       order_selected_first
       check_block_groups          of the plan with all its parts and its selection
       add_repeated_row_notices
+      request_norms               of the plan with all its parts: which histograms choose what is not declared
       drop_needless_clips         last: it must know all that reads a column
 
-    QUANTILE_RULES                a bin is chosen in every group: bin_values, count_rows_by_bin, list_bins
+    QUANTILE_RULES                a bin is chosen in every group: bin_values, count_rows_by_bin, list_bins,
+                                  request_norms
     BLOCK_MEDIAN_RULES            the same of blocks: count_blocks_by_bin, list_bins
     POSTERIOR_RULES               a share is drawn in every group: weigh_truth_values
 
@@ -50,6 +52,7 @@ from dpsql.compiler.plan.expressions import ROW, Column, Expr
 from dpsql.compiler.plan.measures import Blockwise, Measure
 from dpsql.compiler.plan.relations import SET_COLUMN, Field, Filter, Named, Project, row_fields
 from dpsql.compiler.plan.walk import map_measure, measure_args, origin_of
+from dpsql.compiler.rewrite.automatic_norms import clip_units, find_norm_requests
 from dpsql.compiler.rewrite.bin_quantiles import bin_values, count_blocks_by_bin, count_rows_by_bin, list_bins
 from dpsql.compiler.rewrite.bound_contributions import cap_distinct_values, count_units, select_groups, weigh_units
 from dpsql.compiler.rewrite.form_blocks import carry_row_hash, check_groups_reached, refuse_grouping_sets, sum_blocks
@@ -123,13 +126,14 @@ def expand_grouping_sets(plan: ReleasePlan, _context: RuleContext) -> ReleasePla
 def bundle_measures(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
     """Which cells there are, and how measures are worked out from them; blocks are not bundled."""
     linear = tuple(measure for measure in plan.measures if not isinstance(measure, Blockwise))
-    bundles = form_bundles(linear, plan.rows, context.policy.rows)
+    bundles = form_bundles(linear, plan.rows, context.policy.rows, automatic=context.policy.automatic)
     return replace(plan, bundles=bundles, recipes=bundles.recipes)
 
 
 def sum_bundles(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
-    bundles = plan.bundles.bundles
-    return plan.with_parts([weigh_units(plan.rows, plan.key_names, bundles, context.policy)] if bundles else [])
+    bundles, policy = plan.bundles.bundles, context.policy
+    weighed = [weigh_units(plan.rows, plan.key_names, bundles, policy)] if bundles else []
+    return plan.with_parts([*weighed, *clip_units(plan.rows, plan.key_names, plan.bundles.clipped, policy.norm)])
 
 
 def sum_distinct_values(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
@@ -196,6 +200,12 @@ def add_repeated_row_notices(plan: ReleasePlan, context: RuleContext) -> Release
     return replace(plan, notices=(*plan.notices, *notices))
 
 
+def request_norms(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
+    """Which histograms choose what is not declared."""
+    assert plan.unfiltered is not None
+    return replace(plan, norms=find_norm_requests(plan.gather, plan.unfiltered, context.policy.units))
+
+
 def drop_needless_clips(plan: ReleasePlan, _context: RuleContext) -> ReleasePlan:
     gather = drop_clips(plan.gather)
     return replace(plan, parts=gather.parts, selection=gather.selection)
@@ -226,9 +236,10 @@ LINEAR_RULES: tuple[ReleaseRule, ...] = (
     order_selected_first,
     check_block_groups,
     add_repeated_row_notices,
+    request_norms,
     drop_needless_clips,
 )
-QUANTILE_RULES: tuple[ReleaseRule, ...] = (*GROUP_RULES, bin_values, count_rows_by_bin, list_bins)
+QUANTILE_RULES: tuple[ReleaseRule, ...] = (*GROUP_RULES, bin_values, count_rows_by_bin, list_bins, request_norms)
 BLOCK_MEDIAN_RULES: tuple[ReleaseRule, ...] = (*GROUP_RULES, count_blocks_by_bin, list_bins)
 POSTERIOR_RULES: tuple[ReleaseRule, ...] = (*GROUP_RULES, weigh_truth_values)
 
@@ -236,7 +247,7 @@ POSTERIOR_RULES: tuple[ReleaseRule, ...] = (*GROUP_RULES, weigh_truth_values)
 def rewrite_plan(aggregate: Aggregate, context: RuleContext) -> RewrittenPlan:
     """Of groups and linear measures."""
     plan = _rewrite(aggregate, LINEAR_RULES, context)
-    return RewrittenPlan(plan.gather, plan.recipes, plan.notices)
+    return RewrittenPlan(plan.gather, plan.recipes, plan.notices, plan.norms)
 
 
 def rewrite_bins(aggregate: Aggregate, context: RuleContext) -> BinSelection:
@@ -244,7 +255,7 @@ def rewrite_bins(aggregate: Aggregate, context: RuleContext) -> BinSelection:
     (measure,) = aggregate.measures
     plan = _rewrite(aggregate, BLOCK_MEDIAN_RULES if isinstance(measure, Blockwise) else QUANTILE_RULES, context)
     assert plan.bins is not None
-    return BinSelection(plan.gather, plan.bins, plan.targets, plan.local)
+    return BinSelection(plan.gather, plan.bins, plan.targets, plan.local, plan.norms)
 
 
 def rewrite_posterior(aggregate: Aggregate, context: RuleContext) -> RewrittenPlan:
@@ -255,4 +266,4 @@ def rewrite_posterior(aggregate: Aggregate, context: RuleContext) -> RewrittenPl
 def _rewrite(aggregate: Aggregate, rules: tuple[ReleaseRule, ...], context: RuleContext) -> ReleasePlan:
     in_blocks = any(isinstance(measure, Blockwise) for measure in aggregate.measures)
     rewritten = apply_rules(BLOCK_ROW_RULES if in_blocks else ROW_RULES, aggregate, context)
-    return apply_rules(rules, ReleasePlan(aggregate, rewritten), context)
+    return apply_rules(rules, ReleasePlan(aggregate, rewritten, unfiltered=rewritten.input), context)

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from dpsql.compiler.plan.aggregate import Aggregate, CountUnits, Gather, Listed, Norm, Part
+from dpsql.compiler.plan.aggregate import Aggregate, CountUnits, Gather, Listed, Part
+from dpsql.compiler.plan.clipped_sums import Norm
 from dpsql.compiler.plan.estimators import Recipe
 from dpsql.compiler.plan.measures import Local, Measure
 from dpsql.compiler.plan.relations import Field, Rows
 from dpsql.compiler.plan.steps import Bins
+from dpsql.compiler.rewrite.automatic_norms import NormRequest
 from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
 from dpsql.compiler.rewrite.form_bundles import FormedBundles
 from dpsql.privacy.exponential import Target
@@ -53,6 +55,8 @@ class ReleasePlan:
     targets: tuple[Target, ...] = ()  # and which are wanted of each group
     local: Local | None = None
     notices: tuple[str, ...] = ()
+    unfiltered: Rows | None = None  # before rows without a listed group were left out
+    norms: tuple[NormRequest, ...] = ()
 
     @property
     def rows(self) -> Rows:
@@ -83,6 +87,7 @@ class RewrittenPlan:
     gather: Gather
     recipes: tuple[Recipe, ...]  # one per measure of the aggregate
     notices: tuple[str, ...] = ()
+    norms: tuple[NormRequest, ...] = ()  # that the plan has slots for
 
 
 @dataclass(frozen=True)
@@ -93,3 +98,4 @@ class BinSelection:
     bins: Bins
     targets: tuple[Target, ...]
     local: Local | None = None
+    norms: tuple[NormRequest, ...] = ()

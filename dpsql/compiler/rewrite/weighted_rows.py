@@ -15,8 +15,9 @@ from fractions import Fraction
 
 from dpsql.compiler.analysis.domains import derive_domains, domain_of
 from dpsql.compiler.analysis.key_values import list_few_values
-from dpsql.compiler.plan.aggregate import Aggregate, Norm, Sum, Tally
+from dpsql.compiler.plan.aggregate import Aggregate, Sum, Tally
 from dpsql.compiler.plan.bundles import CountBundle
+from dpsql.compiler.plan.clipped_sums import Norm
 from dpsql.compiler.plan.expressions import (
     Case,
     Column,

@@ -80,6 +80,9 @@ def _print_table_report(table: TableReport, screen: Screen) -> None:
             )
             for index, item in enumerate(table.norms)
         ]
+        if table.automatic is not None and table.automatic.noise is not None:
+            lost, noise = map(_format_share, (table.automatic.lost, table.automatic.noise))
+            norms.append((FormattedNumber("auto"), "", None, lost, noise))
         print_table(screen, ("rows", "", "units clipped", "rows lost", "noise (95 %)"), norms)
     if table.keys:
         screen.print()

@@ -22,7 +22,7 @@ from dpsql.owner.draft.init import (
 from dpsql.owner.draft.relationships import UnitCandidate
 
 LOOK_WARNING = (
-    "WARNING:  --look-at-data reads the rows: the bounds, values and norms that it proposes are not private. Whoever"
+    "WARNING:  --look-at-data reads the rows: the bounds and values that it proposes are not private. Whoever"
     " sees the schema, or answers that depend on them, learns something of the rows beyond any epsilon."
 )
 _MAX_CANDIDATES = 8

@@ -32,6 +32,7 @@ def explanation_to_json(explained: Explanation) -> dict[str, Any]:
         "epsilon": float(explained.epsilon),
         "delta": float(explained.delta),
         "undecided": explained.undecided,
+        "norms_undecided": explained.norms_undecided,
         "outputs": [{"name": name, "type": kind, "stderr": error} for (name, kind), error in outputs],
         "offers": [
             {
@@ -73,6 +74,9 @@ def explanation_to_json(explained: Explanation) -> dict[str, Any]:
                 "epsilon": _to_float(release.epsilon),
                 "rho": float(release.rho),
                 "delta": float(release.delta),
+                "histogram": release.histogram,
+                "undecided": release.undecided,
+                "norms": [{"cell": cell, "norm": float(norm)} for cell, norm in release.norms],
                 "paid": has,
                 "source": source,
             }

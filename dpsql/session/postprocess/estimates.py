@@ -1,12 +1,13 @@
 """From a release's noisy cells to answers and their errors: post-processing, so nothing here costs anything.
 
 Sums are worked out in exact rationals, all else in doubles. Errors come from noise scales and released values only
-(SOUNDNESS 11), to first order; they do not include what clipping took away.
+(SOUNDNESS 11), to first order. What clipping took away is in the intervals of sums whose norms were chosen from a
+histogram; where norms were declared it is not known, and not in them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -33,6 +34,7 @@ from dpsql.compiler.plan.measures import PairFunction
 from dpsql.errors import InternalError
 from dpsql.privacy.exact import Row
 from dpsql.privacy.noise import interval_factor
+from dpsql.privacy.norm_choice import ChosenNorm
 from dpsql.privacy.release import Release
 from dpsql.schema.model import Randomized
 from dpsql.session.postprocess.latent_sums import Floats
@@ -136,8 +138,13 @@ class _GroupEstimate:
 
 
 def estimate_measure(
-    recipe: Recipe, release: Release, columns: tuple[str, ...], nonnegative: bool = False
+    recipe: Recipe,
+    release: Release,
+    columns: tuple[str, ...],
+    nonnegative: bool = False,
+    norms: Sequence[tuple[str, ChosenNorm]] = (),
 ) -> Estimates:
+    """`norms` are those that units were scaled to, by the cells that they are for: bars of sums include it."""
     cells = noisy_cells_of(release, columns)
     if isinstance(recipe, Evidence):
         return _estimate_evidence(recipe, cells)
@@ -159,10 +166,23 @@ def estimate_measure(
         if nonnegative:
             clipped = np.maximum(answer.dual.value, 0.0)
             low, high = _interval_around(clipped, half)
+        down, up = _clipping_shifts(recipe, cells, dict(norms))
+        low, high = low - down, high + up
         return Estimates(typed, answer.dual.stderr(cells.noise).tolist(), low.tolist(), high.tolist())
     bounded = (np.clip(bound, answer.lower, answer.upper) for bound in (low, high))
     return Estimates(*(_mask_to_none(c, answer.has_value)
                        for c in (answer.dual.value, answer.dual.stderr(cells.noise), *bounded)))  # fmt: skip
+
+
+def _clipping_shifts(recipe: Linear, cells: NoisyCells, norms: Mapping[str, ChosenNorm]) -> tuple[Floats, Floats]:
+    """By how much the ends of intervals move for what was scaled down: from the histogram of units, and the answers."""
+    down, up = np.zeros(len(cells.release.keys)), np.zeros(len(cells.release.keys))
+    for cell, coefficient in recipe.terms:
+        if cell in norms:
+            less, more = norms[cell].group_shifts(cells.to_dual(((cell, Fraction(1)),)).value)
+            less, more = (less, more) if coefficient > 0 else (more, less)
+            down, up = down + less * abs(float(coefficient)), up + more * abs(float(coefficient))
+    return down, up
 
 
 def _interval_around(value: Floats, half: Floats) -> tuple[Floats, Floats]:

@@ -183,7 +183,7 @@ def _estimate_answer(
             values = release.cells[0].tolist() if counts else answers
         case _:
             recipe: Recipe = answer.recipe
-            return estimate_measure(recipe, release, step.calibrated.columns, nonnegative)
+            return estimate_measure(recipe, release, step.calibrated.columns, nonnegative, step.norms)
     nothing: ColumnValues = [None] * len(values)
     return Estimates(values, nothing, nothing, nothing)
 

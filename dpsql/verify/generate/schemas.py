@@ -139,10 +139,19 @@ def random_schema(choices: ChoiceStream, shape: str | None = None) -> Schema:
         unit="row" if shape == "row" else f"{tables[0].name}.uid",
         budget=AMPLE_BUDGET,
         query=Budget(Fraction(1), Fraction(1, 10**6)),
-        contributions=Contributions(choices.draw_between(1, 5), choices.draw_between(1, 4)),
+        contributions=_random_contributions(choices),
+        units=choices.choice((None, 100, 100_000)),
         group_size=choices.choice((1, 1, 1, 2, 3)),
     )
     return Schema(Path("random.yaml"), "duckdb://", "sqlite://", privacy, (), tuple(tables))
+
+
+def _random_contributions(choices: ChoiceStream) -> Contributions:
+    """Caps, or some of them, or none: then norms are chosen from histograms."""
+    rows, groups = choices.draw_between(1, 5), choices.draw_between(1, 4)
+    return choices.choice(
+        (Contributions(rows, groups), Contributions(rows, groups), Contributions(), Contributions(None, groups))
+    )
 
 
 def _random_private_tables(choices: ChoiceStream, shape: str, uid: Column) -> list[Table]:

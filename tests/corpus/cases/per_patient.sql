@@ -155,13 +155,13 @@ SELECT kind, AVG(CLIP(paid / NULLIF(total, 0), 0, 1)) AS share
 FROM (SELECT patient_id, kind, paid, SUM(paid) OVER (PARTITION BY patient_id) AS total FROM visits) t GROUP BY kind ORDER BY kind
 
 -- case: a visit's share of what its patient paid, without bounds
-SELECT kind, AVG(paid / NULLIF(total, 0)) AS share
+SELECT kind, STDDEV(paid / NULLIF(total, 0)) AS share
 FROM (SELECT patient_id, kind, paid, SUM(paid) OVER (PARTITION BY patient_id) AS total FROM visits) t GROUP BY kind ORDER BY kind
 ---- error
-UnboundedValues 0A000: the values of AVG have no bounds
-LINE 1: SELECT kind, AVG(paid / NULLIF(total, 0)) AS share
+UnboundedValues 0A000: the values of STDDEV_SAMP have no bounds
+LINE 1: SELECT kind, STDDEV(paid / NULLIF(total, 0)) AS share
                      ^
-HINT:  Write AVG(CLIP(paid / NULLIF(total, 0), 0, 100)) with bounds of your own.
+HINT:  Write STDDEV_SAMP(CLIP(paid / NULLIF(total, 0), 0, 100)) with bounds of your own.
 
 -- case: sessions by gaps of ninety days
 SELECT AVG(episodes) AS episodes

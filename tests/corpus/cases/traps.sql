@@ -297,21 +297,21 @@ LINE 1: SELECT MIN(name) FROM patients
                    ^
 HINT:  MODE(name) gives its most frequent value; COUNT(*) with GROUP BY lists its values.
 
--- case: a sum of what has no bounds
-SELECT SUM(doctor_id) FROM visits
+-- case: a deviation of what has no bounds
+SELECT STDDEV(doctor_id) FROM visits
 ---- error
-UnboundedValues 0A000: column "visits.doctor_id" has no bounds, and SUM needs some
-LINE 1: SELECT SUM(doctor_id) FROM visits
+UnboundedValues 0A000: column "visits.doctor_id" has no bounds, and STDDEV_SAMP needs some
+LINE 1: SELECT STDDEV(doctor_id) FROM visits
                ^
-HINT:  Declare them in the schema, doctor_id: {bounds: [0, 100]} under visits. Or write SUM(CLIP(doctor_id, 0, 100)) with bounds of your own.
+HINT:  Declare them in the schema, doctor_id: {bounds: [0, 100]} under visits. Or write STDDEV_SAMP(CLIP(doctor_id, 0, 100)) with bounds of your own.
 
--- case: a mean of ids
-SELECT AVG(patient_id) FROM patients
+-- case: a deviation of ids
+SELECT STDDEV(patient_id) FROM patients
 ---- error
-UnboundedValues 0A000: column "patients.patient_id" has no bounds, and AVG needs some
-LINE 1: SELECT AVG(patient_id) FROM patients
+UnboundedValues 0A000: column "patients.patient_id" has no bounds, and STDDEV_SAMP needs some
+LINE 1: SELECT STDDEV(patient_id) FROM patients
                ^
-HINT:  Declare them in the schema, patient_id: {bounds: [0, 100]} under patients. Or write AVG(CLIP(patient_id, 0, 100)) with bounds of your own.
+HINT:  Declare them in the schema, patient_id: {bounds: [0, 100]} under patients. Or write STDDEV_SAMP(CLIP(patient_id, 0, 100)) with bounds of your own.
 
 -- case: randomness
 SELECT COUNT(*) FROM visits WHERE RANDOM() < 0.1

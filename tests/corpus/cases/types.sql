@@ -71,12 +71,12 @@ SELECT SUM(CAST(cost AS INTEGER)) AS whole, SUM(paid::double precision) AS d, SU
 SELECT CAST(rating AS TEXT) AS stars, COUNT(*) FROM visits WHERE rating IS NOT NULL GROUP BY 1 ORDER BY 1
 
 -- case: text as a number
-SELECT AVG(CAST(SUBSTRING(diagnosis, 2, 2) AS INTEGER)) AS code FROM visits WHERE diagnosis <> 'E11'
+SELECT STDDEV(CAST(SUBSTRING(diagnosis, 2, 2) AS INTEGER)) AS code FROM visits WHERE diagnosis <> 'E11'
 ---- error
-UnboundedValues 0A000: the values of AVG have no bounds
-LINE 1: SELECT AVG(CAST(SUBSTRING(diagnosis, 2, 2) AS INTEGER)) AS code FROM visits WHERE diagnosis <> 'E11'
+UnboundedValues 0A000: the values of STDDEV_SAMP have no bounds
+LINE 1: SELECT STDDEV(CAST(SUBSTRING(diagnosis, 2, 2) AS INTEGER)) AS code FROM visits WHERE diagnosis <> 'E11'
                ^
-HINT:  Write AVG(CLIP(CAST(SUBSTRING(diagnosis FROM 2 FOR 2) AS INT), 0, 100)) with bounds of your own.
+HINT:  Write STDDEV_SAMP(CLIP(CAST(SUBSTRING(diagnosis FROM 2 FOR 2) AS INT), 0, 100)) with bounds of your own.
 
 -- case: text as a number, with bounds
 SELECT AVG(CLIP(CAST(SUBSTRING(diagnosis, 2, 2) AS INTEGER), 0, 99)) AS code FROM visits

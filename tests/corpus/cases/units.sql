@@ -26,12 +26,12 @@ SELECT AVG(t0.m) AS mean
 FROM visits v JOIN (SELECT MAX(m) AS m, 'emergency' AS kind FROM (SELECT ward, AVG(nights) AS m FROM visits GROUP BY ward) AS w) t0 ON t0.kind = v.kind
 
 -- case: a level of detail of a count has no bounds
-SELECT AVG(t0.n) AS mean FROM visits v JOIN (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) t0 ON t0.ward = v.ward
+SELECT STDDEV(t0.n) AS mean FROM visits v JOIN (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) t0 ON t0.ward = v.ward
 ---- error
-UnboundedValues 0A000: the values of AVG have no bounds
-LINE 1: SELECT AVG(t0.n) AS mean FROM visits v JOIN (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) t0 ON t0.ward = v.ward
+UnboundedValues 0A000: the values of STDDEV_SAMP have no bounds
+LINE 1: SELECT STDDEV(t0.n) AS mean FROM visits v JOIN (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) t0 ON t0.ward = v.ward
                ^
-HINT:  Write AVG(CLIP(t0.n, 0, 100)) with bounds of your own.
+HINT:  Write STDDEV_SAMP(CLIP(t0.n, 0, 100)) with bounds of your own.
 
 -- case: what the last visit of each patient was
 -- empty: last_kind

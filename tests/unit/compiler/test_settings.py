@@ -75,7 +75,8 @@ def test_numbers_are_exact() -> None:
         ("epsilon", ""), ("epsilon", "1/0"), ("epsilon", "1e999999"), ("epsilon", "1e-999999"), ("epsilon", "1000001"),
         ("epsilon", "-1/3"), ("delta", "1"), ("delta", "-1e-9"), ("delta", "nan"), ("delta", "x"),
         ("contributions.rows", "0"), ("contributions.rows", "-1"), ("contributions.rows", "1.5"),
-        ("contributions.rows", "21"), ("contributions.rows", "none"), ("contributions.groups", "6"),
+        ("contributions.rows", "21"), ("contributions.rows", "none"), ("contributions.rows", "auto"),
+        ("contributions.groups", "6"),
         ("noise", "cauchy"), ("noise", ""), ("nonnegative", "maybe"), ("nonnegative", "1"),
     ],
 )  # fmt: skip
@@ -89,6 +90,22 @@ def test_caps_that_the_owner_does_not_set_may_be_set() -> None:
     assert changed("contributions.rows", "1000", UNCAPPED).statement.rows == 1000
     with pytest.raises(InvalidParameter):
         changed("contributions.rows", str(1 << 30), UNCAPPED)
+
+
+@pytest.mark.parametrize("word", ["auto", "AUTO", "'auto'", "none"])
+@pytest.mark.parametrize("name", ["contributions.rows", "contributions.groups"])
+def test_a_cap_of_her_own_goes_back_to_automatic_where_the_owner_declares_none(name: str, word: str) -> None:
+    assert show_setting(default_settings(UNCAPPED), name) == "auto"
+    own = changed(name, "3", UNCAPPED)
+    assert show_setting(own, name) == "3"
+    back = change_setting(own, UNCAPPED, name, word)
+    assert show_setting(back, name) == "auto" and back == default_settings(UNCAPPED)
+
+
+def test_a_declared_cap_does_not_become_automatic() -> None:
+    with pytest.raises(InvalidParameter, match="cannot be automatic where the owner declares 20") as caught:
+        changed("contributions.rows", "auto")
+    assert "RESET contributions.rows" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +161,8 @@ def test_options_of_a_statement_are_settings_of_it(clinic: Resolved) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("max_rows_contributed", "1000", "above the owner's"), ("max_groups_contributed", "NULL", "must be a number"),
+        ("max_rows_contributed", "1000", "above the owner's"),
+        ("max_groups_contributed", "NULL", "cannot be automatic"),
         ("epsilon", "0", "above 0"), ("delta", "1", "below 1"), ("privacy_unit_column", "ward", "privacy unit is"),
         ("max_error", "0", "above 0"), ("max_error", "many", "must be a number"),
         ("confidence", "1", "at most 0.999999"), ("confidence", "0.4", "at least 0.5"),

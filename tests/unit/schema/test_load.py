@@ -93,6 +93,21 @@ def test_defaults(tmp_path: Path) -> None:
     assert schema.path == tmp_path / "some.yaml"
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("auto", Contributions()), ("'auto'", Contributions()), ("{groups: 4}", Contributions(None, 4)),
+     ("{rows: 20}", Contributions(20, None)), ("{rows: 20, groups: 50}", Contributions(20, 50))],
+)  # fmt: skip
+def test_what_contributions_leave_out_is_automatic(tmp_path: Path, written: str, meant: Contributions) -> None:
+    assert small(tmp_path, privacy=f", contributions: {written}").privacy.contributions == meant
+
+
+@pytest.mark.parametrize("written", ["100000", "100_000", "1e5"])
+def test_units_are_about_how_many_there_are(tmp_path: Path, written: str) -> None:
+    assert small(tmp_path).privacy.units is None
+    assert small(tmp_path, privacy=f", units: {written}").privacy.units == 100_000
+
+
 # Columns
 
 

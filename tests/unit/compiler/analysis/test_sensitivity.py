@@ -6,8 +6,9 @@ from math import isqrt
 import pytest
 
 from dpsql.compiler.analysis.sensitivity import Neighboring, derive_sensitivity_bounds, max_selection_keys
-from dpsql.compiler.plan.aggregate import CountUnits, Distinct, Gather, Listed, ListedRows, Norm, Part, Sum, Weigh
+from dpsql.compiler.plan.aggregate import CountUnits, Distinct, Gather, Listed, ListedRows, Part, Sum, Weigh
 from dpsql.compiler.plan.bundles import Bundle, CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
+from dpsql.compiler.plan.clipped_sums import Norm
 from dpsql.compiler.plan.expressions import ROW_WEIGHT, Column, Quantise
 from dpsql.compiler.plan.relations import Field, Scan, ScanColumn, UnitId
 from dpsql.errors import InternalError, UnboundedContribution

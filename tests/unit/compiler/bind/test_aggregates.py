@@ -6,7 +6,7 @@ import pytest
 
 from dpsql.compiler.bind.aggregates import measure_type
 from dpsql.compiler.parse.parser import parse_query
-from dpsql.compiler.plan.aggregate import Norm
+from dpsql.compiler.plan.clipped_sums import Norm
 from dpsql.compiler.plan.expressions import Case, Literal
 from dpsql.compiler.plan.measures import (
     Best,

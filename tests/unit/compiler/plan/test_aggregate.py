@@ -10,12 +10,12 @@ from dpsql.compiler.plan.aggregate import (
     Gather,
     Listed,
     ListedRows,
-    Norm,
     Sum,
     Weigh,
     node_fields,
 )
 from dpsql.compiler.plan.bundles import CountBundle, MomentBundle
+from dpsql.compiler.plan.clipped_sums import Norm
 from dpsql.compiler.plan.expressions import (
     FALSE,
     TRUE,

@@ -8,8 +8,9 @@ import pytest
 from dpsql.compiler.analysis.sensitivity import Neighboring
 from dpsql.compiler.calibrate.calibrate import LossNeed, NoiseKind, calibrate, split_loss
 from dpsql.compiler.parse.parser import parse_query
-from dpsql.compiler.plan.aggregate import CountUnits, Distinct, Gather, Norm, Sum
+from dpsql.compiler.plan.aggregate import CountUnits, Distinct, Gather, Sum
 from dpsql.compiler.plan.bundles import Bundle, CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
+from dpsql.compiler.plan.clipped_sums import Norm
 from dpsql.compiler.plan.estimators import Linear, Mean, Paired, Recipe, Terms, Variance
 from dpsql.compiler.plan.relations import Filter
 from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy

@@ -419,12 +419,54 @@ def test_rare_values_are_not_proposed(shop):
     assert suggestions(check_schema(shop), "tables.orders.kind")[-1] == "values: [k0, k1, k2]"
 
 
-def test_contributions_that_are_not_declared_are_to_mend(shop):
-    change(shop, "  contributions: {rows: 4, groups: 2}\n", "")
+@pytest.mark.parametrize("written", ["", "  contributions: auto\n"])
+def test_automatic_contributions_are_nothing_to_mend(shop, written):
+    change(shop, "  contributions: {rows: 4, groups: 2}\n", written)
+    change(shop, "query: {epsilon: 0.5", "query: {epsilon: 3")
     report = check_schema(shop)
-    assert suggestions(report, "privacy.contributions.rows") == ["rows: 20"]
-    assert suggestions(report, "privacy.contributions.groups") == ["groups: 10"]
-    assert tables_of(report)["orders"].questions[0].refused is None  # tried with usual ones
+    assert not [where for where, _ in found(report, Severity.MEND) if where.startswith("privacy.contributions")]
+    orders = tables_of(report)["orders"]
+    assert orders.questions[0].refused is None and orders.norms == () and orders.automatic is None
+    assert not [one for one in check_schema(shop, data=False).findings if "contributions" in one.where]
+
+
+def test_automatic_contributions_of_too_few_units_are_to_mend(shop):
+    change(shop, "  contributions: {rows: 4, groups: 2}\n", "")
+    change(shop, "query: {epsilon: 0.5", "query: {epsilon: 0.01")
+    report = check_schema(shop)
+    assert any(
+        where == "privacy.contributions" and "too few units" in what for where, what in found(report, Severity.MEND)
+    )
+
+
+def test_a_count_that_is_off_by_more_than_its_bar_is_to_mend(shop):
+    """However small it is: an analyst could not see it."""
+    with duckdb.connect(str(shop.parent / "shop.duckdb")) as db:
+        db.execute("INSERT INTO orders SELECT 10000 + i, 1000 + i // 2, 50, 'k0', TIMESTAMP '2024-01-02' "
+                   "FROM range(40000) t(i)")  # fmt: skip
+        db.execute("INSERT INTO users SELECT 1000 + i, 30, 'f' FROM range(20000) t(i)")
+        db.execute("INSERT INTO orders SELECT 100000 + i, i % 20, 50, 'k0', TIMESTAMP '2024-01-02' "
+                   "FROM range(2000) t(i)")  # fmt: skip
+    report = check_schema(shop)
+    count = tables_of(report)["orders"].questions[0]
+    assert count.noise < count.lost < 0.1 and not report.is_ok
+    assert any("SELECT COUNT(*) FROM orders is off by" in what for _, what in found(report, Severity.MEND))
+    automatic = tables_of(report)["orders"].automatic
+    assert automatic is not None and automatic.refused is None and automatic.lost is not None
+
+
+def test_rows_as_units_beside_an_id_that_repeats_are_to_mend(shop):
+    text = shop.read_text()
+    start, end = text.index("  users:"), text.index("  shops:")
+    orders = "  orders:\n    unit: row\n    columns: {user_id: {type: bigint}, order_id: {type: bigint}}\n"
+    text = (text[:start] + orders + text[end:]).replace("unit: users.user_id", "unit: row")
+    shop.write_text(text)
+    with duckdb.connect(str(shop.parent / "shop.duckdb")) as db:
+        db.execute("INSERT INTO orders SELECT 10000 + i, i % 1000, 50, 'k0', NULL FROM range(4000) t(i)")
+    report = check_schema(shop)
+    ((where, what),) = [pair for pair in found(report, Severity.MEND) if pair[0].endswith(".unit")]
+    assert where == "tables.orders.unit" and "user_id" in what and "order_id" not in what
+    assert suggestions(report, "tables.orders.unit") == ["unit: user_id"]
 
 
 def test_budgets_that_promise_more_than_there_is_are_reported(shop):

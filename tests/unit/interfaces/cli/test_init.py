@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dpsql.owner.draft.draft import DraftOptions
 from dpsql.owner.draft.init import draft_schema, find_sources
 from dpsql.schema.load import load_schema
-from dpsql.schema.model import ForeignUnit, OwnUnit, RowUnit
+from dpsql.schema.model import Contributions, ForeignUnit, OwnUnit, RowUnit
 from tests.support.optional_dependencies import no_root, package
 
 pytestmark = pytest.mark.slow
@@ -195,7 +195,8 @@ def test_looking_at_data_warns_and_says_so(run, sources, tmp_path):
     assert patients.column("name").domain.values is None  # its name says that it is someone's own
     low, high = visits.column("cost").domain.bounds
     assert low <= int(NUMBER) and int(NUMBER) + 140 <= high
-    assert schema.privacy.contributions.rows == 5  # each patient has 5 visits
+    assert schema.privacy.contributions == Contributions()  # no norm is read from the data
+    assert "contributions: auto" in text and "# units: 100000" in text and schema.privacy.units is None
     marked = [line for line in text.splitlines() if "bounds: [" in line or "values: [" in line]
     assert marked and all("read from the data" in line for line in marked)
 
@@ -408,7 +409,7 @@ def test_hundreds_of_columns_and_a_large_draft(run, tmp_path):
         db.execute(f"INSERT INTO users SELECT i, {', '.join('random()' for _ in range(900))} FROM range(50) t(i)")
     ran = run("init", str(path), "-o", str(tmp_path / "wide.yaml"), "--look-at-data")
     users = load_schema(tmp_path / "wide.yaml").table("users")
-    assert ran.code == 0 and "… and 883 more" in ran.out and len(users.columns) == 901
+    assert ran.code == 0 and "… and 882 more" in ran.out and len(users.columns) == 901
     assert all(column.domain.is_bounded for column in users.columns[1:])
 
 

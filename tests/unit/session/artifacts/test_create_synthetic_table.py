@@ -357,10 +357,9 @@ def test_bounds_hold_where_private_rows_are_joined(quiet: Session, sql: str) -> 
     quiet.execute("CREATE SYNTHETIC TABLE s AS SELECT kind, amount FROM orders")
     quiet.execute("CREATE SYNTHETIC TABLE s2 AS SELECT qty::BIGINT AS oid, amount FROM orders WITH (rows = 500)")
     quiet.execute(sql)
-    other = sql.replace("AVG(amount) AS m", "SUM(amount) AS m").replace("amount FROM s2", "2 * amount * oid FROM s2")
-    if other != sql:
-        with pytest.raises(Error):
-            quiet.execute(other)
+    other = sql.replace("AVG(amount) AS m", "SUM(amount) AS m")
+    if other != sql:  # without bounds, a norm has to be chosen first
+        assert quiet.compile_statement(other).undecided
 
 
 # --- two sessions ----------------------------------------------------------------------------------------------------
