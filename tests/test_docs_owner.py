@@ -77,6 +77,6 @@ def test_every_mark_of_the_table_is_one_of_a_draft(ran):
         [sys.executable, "-m", "dpsql", "init", "patients.csv", "visits.csv", "--analyst", "ana", "-o", "-"],
         cwd=ran[0], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
-    for key in ("unit", "budget", "contributions", "unique", "bounds", "values"):
+    for key in ("unit", "budget", "unique", "bounds", "values"):
         assert re.search(rf"\b{key}\b.*# decide:", text) or re.search(rf"# decide: {key}", text), key
         assert re.search(rf"^\| `[a-z.]*{key}`", OWNER, re.MULTILINE), key

@@ -14,21 +14,22 @@ from dpsql.owner.introspect.statistics import ColumnFacts, RunQuery, find_common
 from dpsql.owner.introspect.tables import IntrospectedColumn
 from dpsql.owner.yaml_text import format_number, format_scalar
 from dpsql.schema.literals import read_bound
-from dpsql.schema.model import EPOCH, Analyst, Column, ForeignUnit, Group, OwnUnit, Schema, Source, Table
+from dpsql.schema.model import EPOCH, Analyst, Column, ForeignUnit, Group, OwnUnit, RowUnit, Schema, Source, Table
 from dpsql.types import Kind
 
-DEFAULT_ROWS = 20
-"""The norm that is tried where none is declared."""
-DEFAULT_GROUPS = 10
-"""And the keys of a unit."""
 NOTABLE_SHARE, LARGE_SHARE = 0.01, 0.1
 """Shares of rows: above A_FEW a better setting is proposed, above MANY it should be mended."""
 MAJORITY_SHARE = 0.5
 """Of a column's values: above it they are of another type than is declared."""
 NOISY_SHARE = 0.5
 """Noise of 95 % of all answers, as a share: above it, an answer tells hardly more than its size."""
+REPEATED = 1.2
+"""Rows for each value of an id: with more, it is no key of the rows. The number of values is a sketch."""
 WIDE_FACTOR = 3
 """Bounds that are so many times as wide as the data's make so much more noise than is needed."""
+
+TOO_FEW = "too few privacy units"
+"""How the refusal begins that automatic contributions give where a histogram of units shows nothing."""
 
 CommonValues = tuple[tuple[str, ...], int] | None
 
@@ -38,7 +39,6 @@ CommonValues = tuple[tuple[str, ...], int] | None
 
 def advise_schema(schema: Schema) -> Iterator[SchemaFinding]:
     yield from _advise_budgets(schema)
-    yield from _advise_contributions(schema)
     if schema.privacy.policy.largest_epsilon is None and all(a.policy.largest_epsilon is None for a in schema.analysts):
         max_epsilon = schema.privacy.query.epsilon * 5
         if max_epsilon < schema.privacy.budget.epsilon:
@@ -54,22 +54,6 @@ def advise_schema(schema: Schema) -> Iterator[SchemaFinding]:
             if _can_snap(column):
                 what = "has no snap: a dashboard that sends the current time asks, and pays, anew each time"
                 yield SchemaFinding(Severity.BETTER, f"tables.{table.name}.{column.name}", what, "snap: 1 hour")
-
-
-def _advise_contributions(schema: Schema) -> Iterator[SchemaFinding]:
-    several = any(not _has_one_row_per_unit(table) for table in schema.tables if not table.public)
-    declared = schema.privacy.contributions
-    if declared.rows is None and several and schema.privacy.unit != "row":
-        what = "is not declared: questions about units with several rows are refused"
-        yield SchemaFinding(Severity.MEND, "privacy.contributions.rows", what, f"rows: {DEFAULT_ROWS}")
-    if declared.groups is None and several and schema.privacy.unit != "row":
-        what = "is not declared: groups by undeclared keys are refused"
-        yield SchemaFinding(Severity.MEND, "privacy.contributions.groups", what, f"groups: {DEFAULT_GROUPS}")
-
-
-def _has_one_row_per_unit(table: Table) -> bool:
-    column = getattr(table.unit, "column", None)
-    return column is not None and table.is_unique(column)
 
 
 def _can_snap(column: Column) -> bool:
@@ -163,7 +147,7 @@ def _advise_numeric_column(column: Column, measured: ColumnFacts, where: str) ->
         ):  # an id of something: no quantity
             return
         what = "has no bounds: groups by time are found privately" if column.type.is_time else (
-            "has no bounds: SUM and AVG need CLIP(x, low, high)"
+            "has no bounds: quantiles need CLIP(x, low, high), and sums have more noise"
         )  # fmt: skip
         yield SchemaFinding(Severity.BETTER, where, what, text, from_data=text is not None)
         return
@@ -247,6 +231,24 @@ def advise_units(schema: Schema, table: Table, report: TableReport) -> Iterator[
     yield from _advise_queries(report, where)
 
 
+def advise_row_unit(table: Table, facts: Mapping[str, ColumnFacts]) -> Iterator[SchemaFinding]:
+    """Rows that are units of their own, beside an id that several of them share: whoever has it is not protected."""
+    if not isinstance(table.unit, RowUnit):
+        return
+    for column in table.columns:
+        measured = facts[column.name]
+        if (
+            is_id_column(IntrospectedColumn(column.name, str(column.type), column.type))
+            and measured.distinct >= MIN_UNITS
+            and measured.fit > REPEATED * measured.distinct
+        ):
+            what = (
+                f"is row, and about {_format_count(measured.distinct)} values of {column.name} stand in "
+                f"{_format_count(measured.fit)} rows: if they are people, each is protected for one row only"
+            )
+            yield SchemaFinding(Severity.MEND, f"tables.{table.name}.unit", what, f"unit: {format_scalar(column.name)}")
+
+
 def _advise_unique_unit(schema: Schema, table: Table, report: TableReport) -> Iterator[SchemaFinding]:
     """A unit that has one row needs no norm, but only if the schema says so."""
     column = _unit_column_of(schema, table)
@@ -275,6 +277,12 @@ def _unit_column_of(schema: Schema, table: Table) -> str | None:
 
 def _advise_queries(report: TableReport, where: str) -> Iterator[SchemaFinding]:
     """Each kind of fault once, by its worst example."""
+    yield from _advise_hidden_clipping(report, where)
+    refused = next((query for query in report.questions if query.refused and query.refused.startswith(TOO_FEW)), None)
+    if refused is not None:
+        what = f"{refused.sql} is refused: there are too few units to choose contributions from at the default epsilon"
+        level = Severity.MEND if refused is report.questions[0] else Severity.BETTER  # the first is COUNT(*)
+        yield SchemaFinding(level, "privacy.contributions", what, "contributions: {rows: …, groups: …}")
     losing = [
         (abs(query.lost), query)
         for query in report.questions
@@ -294,6 +302,20 @@ def _advise_queries(report: TableReport, where: str) -> Iterator[SchemaFinding]:
         yield SchemaFinding(
             Severity.BETTER, where, f"{query.sql} is wrong by {_format_percent(worst)} at the default epsilon{needed}"
         )
+
+
+def _advise_hidden_clipping(report: TableReport, where: str) -> Iterator[SchemaFinding]:
+    """A count that a declared norm moves further than its error bar reaches: analysts cannot see it."""
+    for query in report.questions:
+        hidden = query.lost is not None and query.noise is not None and abs(query.lost) > query.noise
+        if report.norms and hidden and query.lost is not None and "COUNT(" in query.sql:
+            if abs(query.lost) <= LARGE_SHARE:  # larger ones have a finding of their own
+                what = (
+                    f"{query.sql} is off by {_format_percent(abs(query.lost))} since units are scaled down, more than "
+                    f"its error bar of {_format_percent(query.noise or 0)} says"
+                )
+                yield SchemaFinding(Severity.MEND, where, what, "contributions: auto")
+            return
 
 
 def advise_dataset(schema: Schema, reports: Sequence[TableReport]) -> Iterator[SchemaFinding]:
@@ -319,6 +341,7 @@ def _advise_norm(schema: Schema, reports: Sequence[TableReport]) -> Iterator[Sch
     for norm in {norm.rows for report in reports for norm in report.norms}:
         errors[norm] = sum(_norm_error(report, norm) for report in reports)
     best = min(errors, key=lambda norm: (errors[norm], norm))
+    yield from _advise_automatic(errors[declared], reports)
     if errors[best] * 1.25 < errors[declared]:
         lost = max(report.norms[0].rows_lost for report in reports)
         what = (
@@ -327,6 +350,19 @@ def _advise_norm(schema: Schema, reports: Sequence[TableReport]) -> Iterator[Sch
         )
         level = Severity.MEND if lost > LARGE_SHARE else Severity.BETTER
         yield SchemaFinding(level, "privacy.contributions.rows", what, f"rows: {round_norm(best)}", from_data=True)
+
+
+def _advise_automatic(declared: float, reports: Sequence[TableReport]) -> Iterator[SchemaFinding]:
+    """Where automatic contributions would count all tables better, noise and what is scaled down together."""
+    counts = [report.automatic for report in reports if report.automatic is not None]
+    totals = [abs(one.lost) + one.noise for one in counts if one.lost is not None and one.noise is not None]
+    if len(totals) == len(reports) and sum(totals) * 1.25 < declared:
+        what = (
+            f"counts would be wrong by {_format_percent(sum(totals) / len(reports))} with automatic contributions, and "
+            f"are by {_format_percent(declared / len(reports))} with those declared, norm and noise together"
+        )
+        level = Severity.MEND if max(report.norms[0].rows_lost for report in reports) > LARGE_SHARE else Severity.BETTER
+        yield SchemaFinding(level, "privacy.contributions", what, "contributions: auto")
 
 
 def _norm_error(report: TableReport, norm: int) -> float:

@@ -7,7 +7,7 @@ the report alone, which says for whom it is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dpsql.engines.duckdb_admin import DuckDBAdmin
@@ -99,11 +99,13 @@ def _report_accounts(schema: Schema) -> tuple[AccountReport, ...]:
 
 
 def _check_data(schema: Schema, chosen: Sequence[Table]) -> tuple[tuple[TableReport, ...], list[SchemaFinding]]:
-    contributions = _default_contributions(schema)
+    declared = schema.privacy.contributions
     try:
-        with open_dry_run(schema, contributions) as session, _open_owner(schema) as owner:
+        with open_dry_run(schema, declared) as session, _open_owner(schema) as owner:
             inspector = _TableInspector(schema, session.dataset.resolved.relations, owner, session)
             inspected = [inspector.inspect_table(table) for table in chosen]
+        automatic = _count_automatically(schema, chosen) if declared.rows is not None else {}
+        inspected = [(replace(report, automatic=automatic.get(report.name)), more) for report, more in inspected]
     except Error as error:
         problems = _find_problems(schema)
         if not problems:  # no table by itself: a view of the world that is not the tables'
@@ -118,10 +120,12 @@ def _open_owner(schema: Schema) -> DuckDBAdmin:
     return DuckDBAdmin(schema.engine, threads=schema.limits.threads, memory=schema.limits.memory)
 
 
-def _default_contributions(schema: Schema) -> Contributions:
-    """Where none are declared, questions are tried with usual ones, and a finding says so."""
-    declared = schema.privacy.contributions
-    return Contributions(declared.rows or advice.DEFAULT_ROWS, declared.groups or advice.DEFAULT_GROUPS)
+def _count_automatically(schema: Schema, chosen: Sequence[Table]) -> dict[str, QueryReport]:
+    """COUNT(*) of each table whose units have several rows, as if contributions were automatic."""
+    tables = [table for table in chosen if table.unit is not None and not isinstance(table.unit, RowUnit)]
+    with open_dry_run(schema, Contributions()) as session, _open_owner(schema) as owner:
+        inspector = _TableInspector(schema, session.dataset.resolved.relations, owner, session)
+        return {table.name: inspector.count_all_rows(table) for table in tables}
 
 
 def _find_problems(schema: Schema) -> list[SchemaFinding]:
@@ -164,6 +168,7 @@ class _TableInspector:
         if table.unit is None:
             return TableReport(table.name, rows, None, 0, 0, columns), advised
         advised += advice.advise_columns(self.schema, table, facts, rows, self._common_values_of)
+        advised += advice.advise_row_unit(table, facts)
         histogram = count_rows_per_unit(self.owner.query_rows, self.schema, table, self.relations)
         owned_rows = sum(number * count for number, count in histogram.items())
         queries = typical_queries(self.schema, table)
@@ -187,6 +192,9 @@ class _TableInspector:
         )
         return report, [*advised, *advice.advise_units(self.schema, table, report)]
 
+    def count_all_rows(self, table: Table) -> QueryReport:
+        return report_query(self.session, next(typical_queries(self.schema, table)), self._exact_figures_of(table))
+
     def _exact_figures_of(self, table: Table) -> ExactQuery:
         return lambda key, value: measure_exact_figures(
             self.owner.query_rows, self.schema, table, self.relations, key, value
@@ -197,10 +205,10 @@ class _TableInspector:
 
     def _report_norms(self, table: Table, histogram: Mapping[int, int], counted: QueryReport) -> tuple[NormReport, ...]:
         """The declared norm and others: noise grows with it, what is lost falls."""
-        if isinstance(table.unit, RowUnit) or max(histogram, default=1) == 1:
+        declared = self.session.settings.statement.rows
+        if declared is None or isinstance(table.unit, RowUnit) or max(histogram, default=1) == 1:
             return ()
         rows = sum(number * count for number, count in histogram.items())
-        declared = self.session.settings.statement.rows or advice.DEFAULT_ROWS
         noise = None if counted.noise is None else counted.noise / declared
         return tuple(
             NormReport(
@@ -225,8 +233,8 @@ class _TableInspector:
         rows = sum(figures.count for figures in exact)
         hidden = sum(figures.count for figures in exact if figures.group not in shown)
         each = count_keys_per_unit(self.owner.query_rows, self.schema, table, self.relations, key)
-        max_keys = self.session.settings.statement.groups or advice.DEFAULT_GROUPS
-        over = count_clipped_units(each, max_keys) / max(1, sum(each.values()))
+        max_keys = self.session.settings.statement.groups
+        over = 0.0 if max_keys is None else count_clipped_units(each, max_keys) / max(1, sum(each.values()))
         shown_count = len(shown - {None})  # as of the groups: NULL is none of the key's values
         return KeyReport(key.name, len(exact), shown_count, hidden / rows if rows else 0.0, needed, over)
 

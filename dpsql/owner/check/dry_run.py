@@ -60,7 +60,7 @@ class NoiselessSampler:
 def open_dry_run(schema: Schema, contributions: Contributions) -> Iterator[Session]:
     """A session on the data as it is, with all checks of registering it made; they may raise.
 
-    The schema's own defaults count, with `contributions` in the place of what it may not declare.
+    The schema's own defaults count, with `contributions` in the place of its own.
     """
     with open_temp_folder("check") as folder:
         detached = _detached_schema(schema, folder, contributions)
@@ -249,6 +249,8 @@ def _epsilon_for_target(session: Session, question: TypicalQuery, exact: float, 
         aimed = session.compile_statement(question.sql, settings=replace(settings, max_error=max_error))
     except Error:
         return None
+    if aimed.undecided:  # automatic norms are chosen by epsilon, too: about
+        return float(settings.epsilon) * noise / float(TARGET_ERROR)
     return float(aimed.settings.epsilon)
 
 
@@ -256,5 +258,6 @@ def find_shown_groups(session: Session, table: Table, key: Column) -> tuple[set[
     """The groups of an undeclared key that would show without noise, and the units that one needs."""
     by, name = quote_name(key.name), quote_name(table.name)
     sql = f"SELECT {by}, COUNT(*) FROM {name} GROUP BY {by}"
+    rows = session.execute(sql).rows  # first, since an automatic cap of groups is known then
     needed = session.explain(sql).releases[0].units_to_appear
-    return {_to_text(row[0]) for row in session.execute(sql).rows}, needed
+    return {_to_text(row[0]) for row in rows}, needed

@@ -89,7 +89,10 @@ class QueryReport:
 
 @dataclass(frozen=True)
 class TableReport:
-    """`norms` has the declared one first; it is empty where no unit has two rows, or each row is a unit."""
+    """`norms` has the declared one first; it is empty where none is declared, and where each unit has one row.
+
+    `automatic` is COUNT(*) with automatic contributions, where others are declared.
+    """
 
     name: str
     rows: int
@@ -102,6 +105,7 @@ class TableReport:
     questions: tuple[QueryReport, ...] = ()
     most_rows: int = 0  # of a unit
     keys_left: int = 0  # undeclared keys that were not looked at
+    automatic: QueryReport | None = None
 
 
 @dataclass(frozen=True)

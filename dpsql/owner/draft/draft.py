@@ -22,12 +22,10 @@ from dpsql.owner.yaml_text import format_comment, format_description, format_pat
 from dpsql.schema.model import EngineTable, Files
 
 DECISION_MARK = "decide:"
-DRAFT_ROWS, DRAFT_GROUPS = 20, 10
-"""Contributions that a draft begins with: any number is private, and `dpsql check` tells which is good."""
 WIDTH = 120
 
 NOT_PRIVATE_NOTE = (
-    "The marked bounds, values and norms were read from the data, so they are not private: whoever sees this file",
+    "The marked bounds and values were read from the data, so they are not private: whoever sees this file",
     "learns something of the rows. Before you publish it, replace them by what is known without the data.",
 )
 
@@ -55,7 +53,6 @@ class DataProposals:
     """What was read from rows, if the owner asked for it."""
 
     columns: Mapping[tuple[str, str], ColumnProposal] = field(default_factory=dict)
-    rows: int | None = None  # the norm
 
 
 @dataclass(frozen=True)
@@ -129,8 +126,8 @@ class _DraftWriter:
         lines = [
             "# A draft by `dpsql init`, from names, types and keys. Decide what is marked, and then run: dpsql check",
             f"# Every open question has the mark `{DECISION_MARK}` on its line; docs/schema.md explains all keys.",
-            "#   bounds  what is beyond them is clipped. Without them, SUM and AVG need CLIP(x, low, high), and groups",
-            "#           by time are found privately. Choose them by what is known without the data.",
+            "#   bounds  what is beyond them is clipped. Without them, groups by time are found privately, and",
+            "#           quantiles need CLIP(x, low, high). Choose them by what is known without the data.",
             "#   values  all that there are, if everyone knows them: each is a group that is always shown. Without",
             "#           them, groups are found privately, and rare ones stay hidden.",
         ]
@@ -166,9 +163,6 @@ class _DraftWriter:
         why = f"is it whom to protect? {unit.why}" if unit else _ROW_UNIT_QUESTION
         which = self._add_decision("privacy.unit", why)
         budget = self._add_decision("privacy.budget", "the most that all analysts together may learn")
-        rows = DRAFT_ROWS if self.looked is None or self.looked.rows is None else self.looked.rows
-        norm = "a unit counts like at most so many rows, and reveals so many unknown keys"
-        norm += "; read from the data" if self.looked is not None and self.looked.rows is not None else ""
         epsilon, delta = format_rounded_down(options.epsilon), format_rounded_down(options.delta)
         return _align_comments(
             "privacy:",
@@ -181,10 +175,8 @@ class _DraftWriter:
                     f"{format_rounded_down(options.delta / 100)}}}",
                     "what a statement asks for unless it says otherwise",
                 ),
-                (
-                    f"contributions: {{rows: {rows}, groups: {DRAFT_GROUPS}}}",
-                    self._add_decision("privacy.contributions", norm),
-                ),
+                ("contributions: auto", "how much a unit may contribute is chosen privately, for each question"),
+                ("# units: 100000", "about how many units there are, if that is no secret: auto is then more accurate"),
             ],
         )
 

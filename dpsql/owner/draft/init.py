@@ -26,15 +26,12 @@ from dpsql.owner.draft.suggestions import (
     MAX_VALUES,
     MIN_UNITS,
     ColumnProposal,
-    histogram_quantile,
     propose_bounds,
     propose_length,
-    round_up,
 )
 from dpsql.owner.introspect.statistics import (
     ColumnFacts,
     RunQuery,
-    count_rows_per_unit,
     find_common_values,
     measure_columns,
 )
@@ -45,17 +42,14 @@ from dpsql.schema.keys import ANALYST_NAME, MAX_EPSILON
 from dpsql.schema.literals import read_number
 from dpsql.schema.load import load_schema
 from dpsql.schema.locations import MEMORY_URL
-from dpsql.schema.model import Column, Domain, Files, Schema, Source
+from dpsql.schema.model import Column, Domain, Files, Source
 from dpsql.types import Kind
 
-# Looking at the rows of found tables, when the owner asks for it: what bounds, values and norms they suggest.
-
-UNCLIPPED_SHARE = Fraction(99, 100)
-"""Units that a proposed norm does not clip (PEERS.md 1: near the 99th percentile is best)."""
+# Looking at the rows of found tables, when the owner asks for it: what bounds and values they suggest.
 
 
 def propose_from_data(sources: DataSources, unit: UnitCandidate | None) -> DataProposals:
-    """Proposals for all columns that are no ids; the norm of a unit comes with the schema that the draft makes."""
+    """Proposals for all columns that are no ids."""
     columns: dict[tuple[str, str], ColumnProposal] = {}
     with open_sources(sources) as (owner, sources_by_table):
         for table in sources.tables:
@@ -71,18 +65,6 @@ def propose_from_data(sources: DataSources, unit: UnitCandidate | None) -> DataP
                 )
                 columns[table.name, column.name] = proposal
     return DataProposals(columns)
-
-
-def propose_norm(schema: Schema, sources: DataSources) -> int | None:
-    """The rows of all but a few units, in the table where they have most; of a schema that the draft has made."""
-    with open_sources(sources) as (owner, sources_by_table):
-        norms = [
-            histogram_quantile(histogram, UNCLIPPED_SHARE)
-            for table in schema.tables
-            if table.unit is not None
-            and (histogram := count_rows_per_unit(owner.query_rows, schema, table, sources_by_table))
-        ]
-    return round_up(max(norms)) if norms else None
 
 
 def _needs_proposal(column: IntrospectedColumn) -> bool:
@@ -218,10 +200,7 @@ def draft_schema(
         picked, chosen = candidates[0] if candidates else None, "picked"
     proposals = propose_from_data(sources, picked) if look_at_data else None
     draft = write_draft(sources, picked, folder, options, proposals)
-    schema = _load_draft(draft, folder)
-    if proposals is not None:
-        draft = write_draft(sources, picked, folder, options, replace(proposals, rows=propose_norm(schema, sources)))
-        _load_draft(draft, folder)
+    _load_draft(draft)
     return DraftResult(draft, candidates, chosen)
 
 
@@ -250,12 +229,12 @@ def _find_named_unit(sources: DataSources, unit: str) -> UnitCandidate | None:
     return make_candidate(sources.tables, name, column)
 
 
-def _load_draft(draft: SchemaDraft, folder: str) -> Schema:
+def _load_draft(draft: SchemaDraft) -> None:
     """A draft is a schema: what the loader says against it is told now, not when the owner opens it."""
     with open_temp_folder("draft") as temporary:
         path = temporary / "draft.yaml"
         path.write_text(draft.text, encoding="utf-8")
-        return replace(load_schema(path), path=Path(folder) / "draft.yaml")
+        load_schema(path)
 
 
 def write_schema_file(path: str, text: str, *, force: bool, secret: bool) -> None:
