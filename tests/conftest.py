@@ -1,5 +1,6 @@
 """Schemas of the golden files as they are resolved against an engine, without any data; and a PostgreSQL server."""
 
+import signal
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,8 @@ from tests.support.postgres import Server, running
 
 settings.register_profile("dpsql", deadline=None)  # how long an example takes is the machine's business
 settings.load_profile("dpsql")
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background may have begun with it ignored
 
 SCHEMAS = Path(__file__).parent / "golden"
 
