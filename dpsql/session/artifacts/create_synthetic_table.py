@@ -48,6 +48,7 @@ from dpsql.session.artifacts import base
 from dpsql.session.artifacts.base import CreatedArtifact, CreateRequest
 from dpsql.session.artifacts.synthetic_table import BinSampler, axes_to_json, build_bin_sampler, definition_axes
 from dpsql.session.explain import Explanation
+from dpsql.session.pilot import with_undecided_histograms
 from dpsql.session.postprocess.sandbox import OutputColumn
 from dpsql.session.query import QueryExecutor
 from dpsql.session.result import StatementResult, build_rows_result
@@ -260,7 +261,7 @@ class UndeclaredValues:
 
     def compile_release(self) -> Compiled:
         """As they would be asked for. Free."""
-        return self._queries.compile_statement(self._sql)
+        return with_undecided_histograms(self._queries.compile_with_paid_norms(self._sql))
 
     def release_values(self) -> ReleasedValues:
         answer = self._queries.execute_query(self._sql, ())

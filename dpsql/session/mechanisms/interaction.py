@@ -35,6 +35,7 @@ from dpsql.errors import (
     OperationalError,
     QueryCanceled,
     StaleData,
+    UnboundedContribution,
     Unsupported,
 )
 from dpsql.ledger.base import Entitlement, Receipt, ReleaseRequest
@@ -225,6 +226,11 @@ class Interaction:
     def _measure_question(self, queries: QueryExecutor, statement: BoundStatement) -> MeasuredQuestion:
         sql, parameters = statement
         compiled = queries.compile_statement(sql, parameters, settings=self._settings)
+        if compiled.undecided:
+            raise UnboundedContribution(
+                "a mechanism needs a declared cap: no norm is chosen for one question of many",
+                hint="SET contributions.rows to the rows that one unit may count for, before the mechanism is made.",
+            )
         question = measure_question(compiled) if compiled.settings == self._settings else None
         if question is None:
             raise not_single_number_error(sql)

@@ -10,7 +10,8 @@ import duckdb
 import pytest
 
 from dpsql.compiler.plan.clipped_sums import ClippedSum
-from dpsql.errors import BudgetExceeded, InternalError, InvalidParameter
+from dpsql.errors import BudgetExceeded, InternalError, InvalidParameter, UnboundedContribution
+from dpsql.interfaces.dbapi.connection import Connection
 from dpsql.owner.administration import register_data_version
 from dpsql.session.dataset.dataset import Dataset, open_dataset
 from dpsql.session.purchase import Purchase
@@ -182,3 +183,12 @@ def test_a_norm_is_part_of_the_key(store: Dataset) -> None:
     session.execute(BY_SHOP)
     decided = session.compile_with_paid_norms(BY_SHOP)
     assert undecided.steps[0].plan_hash != decided.steps[0].plan_hash
+
+
+def test_a_mechanism_needs_a_declared_cap(store: Dataset) -> None:
+    """Its questions are compared with a threshold: a placeholder's counts would be compared silently."""
+    session = asked_by(store)
+    connection = Connection(session)
+    with pytest.raises(UnboundedContribution, match="declared cap"):
+        connection.above_threshold(threshold=100, epsilon=1).ask("SELECT COUNT(*) FROM sales")
+    assert session.budget().charges == 0
