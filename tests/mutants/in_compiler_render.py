@@ -52,8 +52,8 @@ MUTANTS = (
     mutant(
         "a unit is in a bin for each of its groups",
         "dpsql.compiler.render.clipped_sums:_render_unit_bins",
-        'f" GROUP BY {UID}"',
-        'f" GROUP BY {UID}, s0"',
+        'f"SELECT SUM({term}) AS n, MAX(bin_offset) AS bin_offset FROM {partials} GROUP BY {UID}"',
+        'f"SELECT SUM({term}) AS n, MAX(bin_offset) AS bin_offset FROM {partials} GROUP BY {UID}, s"',
         select(PROPERTY_CLIPPED_SUMS, "beyond_its_norm"),
     ),
     mutant(

@@ -55,7 +55,7 @@ SELECT * FROM orders
 SELECT nosuch FROM orders
 SELECT COUNT(*) FROM nosuch
 SELECT SUM(note) FROM orders
-SELECT SUM(oid) FROM orders
+SELECT STDDEV(oid) FROM orders
 SELECT city, amount FROM orders GROUP BY city
 SELECT COUNT(*) FROM orders o JOIN people p ON o.qty = p.age
 SELECT COUNT(*) FROM orders LIMIT x

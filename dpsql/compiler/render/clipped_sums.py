@@ -12,6 +12,7 @@ group by group, and their weights worked out. All other rows are summed as they 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 from dpsql.compiler.plan.clipped_sums import (
@@ -120,50 +121,71 @@ def _render_unit_bins(part: CountNorms, rows: str) -> str:
     if part.distinct is not None:
         columns = ", ".join([UID, *(quote_identifier(name) for name in part.distinct)])
         rows = f"(SELECT DISTINCT {columns} FROM {rows})"
-    steps = [render_expr(value) for value in part.values] or ["CAST(1 AS BIGINT)"]
-    unit = [] if part.copies is not None else [UID]
     spread = [quote_identifier(name) for name in part.spread]
-    named = [f"COALESCE({sql}, CAST(0 AS BIGINT)) AS x{index}" for index, sql in enumerate(steps)]
-    source = f"(SELECT {', '.join([*unit, *spread, *named])} FROM {rows})"
-    grids = range(len(steps))
-    norms = _row_norms(part.copies, grids) if part.copies is not None else _unit_norms(part.norm, grids)
-    if part.copies is None:
-        grouped = ", ".join([UID, *spread])
-        sums = ", ".join(_partial_sum(index) for index in grids)
-        source = f"(SELECT {grouped}, {sums} FROM {source} GROUP BY {grouped})"
-    group = "" if part.copies is not None else f" GROUP BY {UID}"
-    return f"SELECT {_render_bin(part, grids)} AS bin FROM (SELECT {norms} FROM {source}{group})"
+    if part.copies is not None:
+        return _render_row_bins(part, part.copies, rows)
+    if len(part.grids) > 1:
+        partials = _sum_on_own_grids(part, spread, rows)
+    else:
+        steps = render_expr(part.values[0]) if part.values else "CAST(1 AS BIGINT)"
+        offset = _bin_offset(part, part.grids[0])
+        source = f"(SELECT {', '.join([UID, *spread, f'COALESCE({steps}, 0) AS x'])} FROM {rows})"
+        partials = _sum_steps(spread, source, f"{offset} AS bin_offset")
+    term = "abs(s)" if part.norm is Norm.L1 else "s * s"
+    norms = f"SELECT SUM({term}) AS n, MAX(bin_offset) AS bin_offset FROM {partials} GROUP BY {UID}"
+    return f"SELECT {_render_bin(part, 'n', 'bin_offset')} AS bin FROM ({norms})"
 
 
-def _row_norms(copies: int, grids: range) -> str:
-    """Rows are units: all copies of a row are its unit's."""
-    return ", ".join(
-        f"CAST(abs(x{index}) AS HUGEINT) * {copies} AS n{index}, abs(x{index}) < {MAX_VALUE_STEPS} AS fits{index}"
-        for index in grids
+def _sum_steps(spread: list[str], source: str, offset: str) -> str:
+    """A unit's sum in each group."""
+    grouped = ", ".join([UID, *spread])
+    return f"(SELECT {grouped}, {_limit_partial('SUM(x)')} AS s, {offset} FROM {source} GROUP BY {grouped})"
+
+
+def _sum_on_own_grids(part: CountNorms, spread: list[str], rows: str) -> str:
+    """Sums of a column whose size is not known: each unit is on the finest of the public grids that holds it.
+
+    A unit is held where its largest value times the number of its values is: then no row is cut off, nor any sum. Both
+    are functions of the bag of its rows. On the last grid all are held, and rows beyond it are moved to its end.
+    """
+    assert part.arg is not None
+    value = f"CAST({render_expr(part.arg)} AS DOUBLE)"
+    values = f"(SELECT {', '.join([UID, *spread, f'CASE WHEN isfinite({value}) THEN {value} END AS v'])} FROM {rows})"
+    reach = f"(SELECT {UID}, MAX(abs(v)) * COUNT(v) AS reach FROM {values} GROUP BY {UID})"
+    inverse = _by_reach(part, lambda grid: render_double(1 / grid))
+    offset = _by_reach(part, lambda grid: _bin_offset(part, grid))
+    levels = f"(SELECT {UID}, {inverse} AS inverse, {offset} AS bin_offset FROM {reach})"
+    steps = f"LEAST(GREATEST(round(v * inverse), -{MAX_VALUE_STEPS}.0), {MAX_VALUE_STEPS}.0)"
+    columns = ", ".join([UID, *spread, f"COALESCE(CAST({steps} AS BIGINT), 0) AS x", "bin_offset"])
+    return _sum_steps(
+        spread, f"(SELECT {columns} FROM {values} JOIN {levels} USING ({UID}))", "MAX(bin_offset) AS bin_offset"
     )
 
 
-def _partial_sum(index: int) -> str:
-    """A unit's sum in a group on one grid, and whether the grid holds it: no row is cut off, nor the sum."""
-    fits = f"MAX(abs(x{index})) < {MAX_VALUE_STEPS} AND abs(SUM(x{index})) < {MAX_PARTIAL}"
-    return f"{_limit_partial(f'SUM(x{index})')} AS s{index}, {fits} AS fits{index}"
+def _by_reach(part: CountNorms, render: Callable[[Fraction], str]) -> str:
+    """What belongs to a unit's grid: twice as far as any of its sums reaches, so that rounding cannot pass the end."""
+    held = (f"WHEN reach < {render_double(grid * (MAX_PARTIAL // 2))} THEN {render(grid)}" for grid in part.grids[:-1])
+    return f"CASE {' '.join(held)} ELSE {render(part.grids[-1])} END"
 
 
-def _unit_norms(norm: Norm, grids: range) -> str:
-    """The L1 norm of a unit's sums, or the square of the L2 norm."""
-    term = "abs(s{0})" if norm is Norm.L1 else "s{0} * s{0}"
-    return ", ".join(f"SUM({term.format(index)}) AS n{index}, bool_and(fits{index}) AS fits{index}" for index in grids)
+def _render_row_bins(part: CountNorms, copies: int, rows: str) -> str:
+    """Rows are units: the norm of a row is its size, and that of all copies of it."""
+    steps = [render_expr(value) for value in part.values] or ["CAST(1 AS BIGINT)"]
+    named = ", ".join(f"CAST(abs(COALESCE({sql}, 0)) AS HUGEINT) AS x{index}" for index, sql in enumerate(steps))
+    bins = [
+        _render_bin(part, f"(x{index} * {copies})", _bin_offset(part, part.grids[index])) for index in range(len(steps))
+    ]
+    held = " ".join(f"WHEN x{index} < {MAX_VALUE_STEPS} THEN {sql}" for index, sql in enumerate(bins[:-1]))
+    chosen = f"CASE {held} ELSE {bins[-1]} END" if held else bins[-1]
+    return f"SELECT {chosen} AS bin FROM (SELECT {named} FROM {rows})"
 
 
-def _render_bin(part: CountNorms, grids: range) -> str:
-    """On the finest grid that holds the unit; on the last one all are held."""
-    per_doubling, squared = part.binning.per_doubling, part.norm is Norm.L2 and part.copies is None
-    factor = render_double(Fraction(per_doubling, 2 if squared else 1))
-    bins: list[str] = []
-    for index in grids:
-        offset = render_double(Fraction.from_float(per_doubling * math.log2(part.grids[index])))
-        bins.append(f"CASE WHEN n{index} > 0 THEN floor(log2(CAST(n{index} AS DOUBLE)) * {factor} + {offset}) END")
-    if len(bins) == 1:
-        return bins[0]
-    branches = " ".join(f"WHEN fits{index} THEN {sql}" for index, sql in enumerate(bins[:-1]))
-    return f"CASE {branches} ELSE {bins[-1]} END"
+def _bin_offset(part: CountNorms, grid: Fraction) -> str:
+    return render_double(Fraction.from_float(part.binning.per_doubling * math.log2(grid)))
+
+
+def _render_bin(part: CountNorms, norm: str, offset: str) -> str:
+    """From a whole number of steps, or the square of it, to its bin."""
+    squared = part.norm is Norm.L2 and part.copies is None
+    factor = render_double(Fraction(part.binning.per_doubling, 2 if squared else 1))
+    return f"CASE WHEN {norm} > 0 THEN floor(log2(CAST({norm} AS DOUBLE)) * {factor} + {offset}) END"
