@@ -213,7 +213,7 @@ def _ask_bounds(column: IntrospectedColumn, proposal: ColumnProposal, parts: lis
     usual = next((range_ for names, range_ in _USUAL_RANGES if names & name_words), "[low, high]")
     money = name_words & {"cost", "price", "amount", "salary", "income", "revenue", "balance", "fee", "total", "pay"}
     grid = ", and grid: 0.01 if it is money" if type_.is_float and money else ""
-    return [f"bounds: {usual} for SUM and AVG{grid}"]
+    return [f"bounds: {usual} make SUM and AVG more accurate, and quantiles possible{grid}"]
 
 
 def _ask_values(proposal: ColumnProposal, parts: list[str]) -> list[str]:

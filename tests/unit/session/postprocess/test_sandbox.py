@@ -37,7 +37,7 @@ def test_a_statement_reads_releases():
 
 
 def test_one_thread_runs_a_statement():
-    """Several deliver rows without ORDER BY as the scheduler has it: one time in ten otherwise, by our measure."""
+    """Several deliver rows without ORDER BY as the scheduler has it: plain DuckDB does, now and then."""
     assert run_query("SELECT current_setting('threads') AS n", [], 5).rows == [(1,)]
 
 
