@@ -234,7 +234,9 @@ class ReleaseRequest:
     `plan` is a hash of the canonical plan with its bounds and caps, without epsilon; `errors` is the
     noise of each bundle in the units of its values, smaller is better, of one length for one plan. `mechanisms` is the
     text from which the loss can be worked out again. `rows` and `shape` tell what else could be derived from it.
-    An interactive mechanism is asked `once`: each asking is a charge of its own, and is never redeemed.
+    An interactive mechanism is asked `once`: each asking is a charge of its own, and is never redeemed. Of several
+    that serve, the most accurate is taken, or the `nearest`: a histogram that a stored answer's norm was chosen from
+    must be found again, whatever was bought since.
     """
 
     plan: str
@@ -246,6 +248,7 @@ class ReleaseRequest:
     rows: str = ""
     shape: str = ""
     once: bool = False
+    nearest: bool = False
 
 
 @dataclass(frozen=True)

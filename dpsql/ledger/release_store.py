@@ -42,9 +42,10 @@ class CandidateRelease:
 def list_own_releases(
     db: Transaction, account: str, request: ReleaseRequest, hidden: HiddenReleases
 ) -> list[CandidateRelease]:
-    """The account's own releases that serve: stored ones first, then the most accurate."""
+    """The account's own releases that serve: stored ones first, then the most accurate, or the nearest."""
     own = [release for release in _releases_of_plan(db, request, hidden, account) if _can_serve(release, request)]
-    return sorted(own, key=lambda f: (not f.stored, _relative_error(f.errors, request.errors), f.release))
+    sign = -1 if request.nearest else 1
+    return sorted(own, key=lambda f: (not f.stored, sign * _relative_error(f.errors, request.errors), f.release))
 
 
 def find_own_release(

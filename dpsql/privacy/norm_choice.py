@@ -176,7 +176,7 @@ def choose_norm(histogram: NormHistogram, cell: CellNoise, largest: Fraction | N
         _clipped_mass(histogram, looked_at, norm),
         standard_error(histogram.noise) * math.sqrt(sum(weight * weight for weight in weights)),
         _kept_mass(histogram, looked_at, norm),
-        top - 1 in seen and histogram.counts[top] > below / 2,
+        (top - 1 in seen and histogram.counts[top] > below / 2) or top == histogram.bins.count - 1,
         cell.l2,
         cell.signed,
     )

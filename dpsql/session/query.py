@@ -222,8 +222,8 @@ class QueryExecutor:
         served = self.purchase.find_entitlements(statement)
         if served is None:
             require_epsilon_allowed(question, self.context.payers)
-            parts = [(part, ReusePlan(part)) for part in (statement, question)]
-            self.purchase.require_covered(parts, question.statement, question.settings)
+            whole = with_undecided_histograms(question)  # also those that wait for the first
+            self.purchase.require_covered([(whole, ReusePlan(whole))], question.statement, question.settings)
         public = [self._load_public_table(read) for read in statement.reads]
         bought = self.purchase.charge_and_run(statement, ReusePlan(statement), public, served, prepares=True)
         norms.loss = sum_losses([norms.loss, bought.loss])

@@ -21,6 +21,8 @@ from dpsql.compiler.compile import (
     SelectedBins,
     TableStep,
 )
+from dpsql.compiler.plan.aggregate import Gather
+from dpsql.compiler.plan.clipped_sums import CountNorms
 from dpsql.compiler.plan.estimators import Recipe, Terms, map_terms
 from dpsql.compiler.reuse.derive import DerivedRelease, can_derive, derive_release
 from dpsql.compiler.reuse.describe import ReleaseShape, shape_from_text
@@ -80,8 +82,19 @@ def _release_request(step: ReleaseStep, version: int) -> ReleaseRequest:
     shape = None if step.described is None else step.described.shape
     rows, text = ("", "") if shape is None else (shape.rows, shape.text)
     calibrated = step.calibrated
+    nearest = isinstance(calibrated.plan, Gather) and any(
+        isinstance(part, CountNorms) for part in calibrated.plan.parts
+    )
     return ReleaseRequest(
-        step.plan_hash, version, step.loss, calibrated.errors, step.after, calibrated.record, rows, text
+        step.plan_hash,
+        version,
+        step.loss,
+        calibrated.errors,
+        step.after,
+        calibrated.record,
+        rows,
+        text,
+        nearest=nearest,
     )
 
 

@@ -124,13 +124,11 @@ def _render_unit_bins(part: CountNorms, rows: str) -> str:
     spread = [quote_identifier(name) for name in part.spread]
     if part.copies is not None:
         return _render_row_bins(part, part.copies, rows)
-    if len(part.grids) > 1:
+    if part.arg is not None:
         partials = _sum_on_own_grids(part, spread, rows)
     else:
-        steps = render_expr(part.values[0]) if part.values else "CAST(1 AS BIGINT)"
-        offset = _bin_offset(part, part.grids[0])
-        source = f"(SELECT {', '.join([UID, *spread, f'COALESCE({steps}, 0) AS x'])} FROM {rows})"
-        partials = _sum_steps(spread, source, f"{offset} AS bin_offset")
+        source = f"(SELECT {', '.join([UID, *spread, 'CAST(1 AS BIGINT) AS x'])} FROM {rows})"
+        partials = _sum_steps(spread, source, f"{_bin_offset(part, part.grids[0])} AS bin_offset")
     term = "abs(s)" if part.norm is Norm.L1 else "s * s"
     norms = f"SELECT SUM({term}) AS n, MAX(bin_offset) AS bin_offset FROM {partials} GROUP BY {UID}"
     return f"SELECT {_render_bin(part, 'n', 'bin_offset')} AS bin FROM ({norms})"
@@ -149,7 +147,7 @@ def _sum_on_own_grids(part: CountNorms, spread: list[str], rows: str) -> str:
     are functions of the bag of its rows. On the last grid all are held, and rows beyond it are moved to its end.
     """
     assert part.arg is not None
-    value = f"CAST({render_expr(part.arg)} AS DOUBLE)"
+    value = f"(CAST({render_expr(part.arg)} AS DOUBLE) - {render_double(part.center)})"
     values = f"(SELECT {', '.join([UID, *spread, f'CASE WHEN isfinite({value}) THEN {value} END AS v'])} FROM {rows})"
     reach = f"(SELECT {UID}, MAX(abs(v)) * COUNT(v) AS reach FROM {values} GROUP BY {UID})"
     inverse = _by_reach(part, lambda grid: render_double(1 / grid))

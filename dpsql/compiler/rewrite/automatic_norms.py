@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.compiler.analysis.domains import derive_domains, domain_of
 from dpsql.compiler.analysis.units import derive_unit_facts
 from dpsql.compiler.plan.aggregate import CountUnits, Distinct, Gather, Listed, ListedRange, Part, Sum, Weigh, cells_of
 from dpsql.compiler.plan.clipped_sums import ClippedCell, ClippedSum, CountNorms, Norm, NormBinning
@@ -33,7 +32,6 @@ from dpsql.compiler.plan.relations import (
     row_fields,
 )
 from dpsql.compiler.plan.walk import columns_of
-from dpsql.compiler.rewrite.grids import declared_grids, natural_grid, quantize_arg
 from dpsql.types import BIGINT
 
 NORM_BIN, NORM_CELL, NORM_VALUE = "norm_bin", "norm_units", "norm_value"
@@ -42,12 +40,10 @@ NORM_BIN, NORM_CELL, NORM_VALUE = "norm_bin", "norm_units", "norm_value"
 MAX_ROWS_POWER = 40
 """A unit has at most 2^40 rows in any bin but the last."""
 
-DOUBLE_POWERS = (-40, 80)
-DOUBLE_GRIDS = tuple(Fraction(2) ** power for power in (-60, -35, -10, 15, 40))
-"""Of doubles without bounds: the bins, and public grids that are 2^25 apart."""
-
-BOUNDED_POWERS = 30
-"""Bins of a column with bounds: so many doublings below the largest value, and above it."""
+VALUE_POWERS = (-60, 130)
+VALUE_GRIDS = tuple(Fraction(2) ** power for power in (-80, -55, -30, -5, 20, 45, 70, 95))
+"""Of values, whatever their type and bounds: the bins, and public grids that are 2^25 apart. The largest decimal lies
+within them; bounds may be far wider than the values, or far from the centre."""
 
 FINE_BINS, COARSE_BINS, MANY_UNITS = 4, 1, 50_000
 """Bins to a doubling, and from how many units on there are more: finer ones hold fewer units each."""
@@ -113,28 +109,16 @@ class _RequestMaker:
         return []
 
     def _cell_request(self, part: ClippedSum, cell: ClippedCell) -> NormRequest:
-        env = derive_domains(part.input)
         if cell.counts or (cell.arg is not None and _is_flag(cell)):
             # COUNT(x), COUNT with FILTER and sums of 0 and 1 have the norm of COUNT(*): one histogram for all of them.
             return self._row_request(cell.cell, part.input, part.spread, part.norm, part.copies)
         assert isinstance(cell.arg, Column)
-        domain = domain_of(cell.arg, env)
-        declared = declared_grids(part.input).get(cell.arg.name)
-        if cell.bounds is not None:
-            grids: tuple[Fraction, ...] = (quantize_arg(cell.arg, domain, declared).grid,)
-            top = math.ceil(math.log2(max(abs(bound - cell.center) for bound in cell.bounds) or 1))
-            powers = (top - BOUNDED_POWERS, top + BOUNDED_POWERS)
-        elif (natural := declared or natural_grid(domain)) is not None:
-            bottom = math.floor(math.log2(natural))
-            grids, powers = (natural,), (bottom, bottom + 2 * BOUNDED_POWERS)
-        else:
-            grids, powers = DOUBLE_GRIDS, DOUBLE_POWERS
         grouped = part.norm is Norm.L2 or not cell.non_negative
         spread = part.spread if grouped else ()
         rows, (arg, *keys) = self._project(part.input, (cell.arg.name, *spread))
         histogram = CountNorms(
-            rows, tuple(key.name for key in keys), part.norm, self._bins(*powers), NORM_BIN, NORM_CELL, arg,
-            cell.center, cell.bounds, grids, copies=part.copies,
+            rows, tuple(key.name for key in keys), part.norm, self._bins(*VALUE_POWERS), NORM_BIN, NORM_CELL, arg,
+            cell.center, cell.bounds, VALUE_GRIDS, copies=part.copies,
         )  # fmt: skip
         return NormRequest(cell.cell, histogram, self.groups, False, not cell.non_negative)
 

@@ -38,12 +38,17 @@ tables:
       city: {type: text}
       amount: {type: double}
       pieces: {type: integer}
+      price: {type: "decimal(38,10)"}
+      flag: {type: integer, bounds: [0, 1]}
+      at: {type: bigint}
+      wide: {type: double, bounds: [0, 1e12]}
 """
 
 DATA = """
 CREATE TABLE sales AS
 SELECT (i % 4000)::BIGINT AS customer, ['north', 'south'][1 + i % 2] AS shop, ['Rome', 'Oslo'][1 + i % 2] AS city,
-  (i % 50)::DOUBLE AS amount, (i % 3)::INTEGER AS pieces FROM range(20000) t(i)
+  (i % 50)::DOUBLE AS amount, (i % 3)::INTEGER AS pieces, i::DECIMAL(38,10) AS price, (i % 2)::INTEGER AS flag,
+  16000000000000 + i AS at, (i % 7)::DOUBLE AS wide FROM range(20000) t(i)
 """
 
 BY_SHOP = "SELECT shop, COUNT(*) AS n FROM sales GROUP BY shop ORDER BY shop"
@@ -192,3 +197,43 @@ def test_a_mechanism_needs_a_declared_cap(store: Dataset) -> None:
     with pytest.raises(UnboundedContribution, match="declared cap"):
         connection.above_threshold(threshold=100, epsilon=1).ask("SELECT COUNT(*) FROM sales")
     assert session.budget().charges == 0
+
+
+@pytest.mark.parametrize(
+    ("measure", "truth"),
+    [
+        ("SUM(price)", 199_990_000),
+        ("SUM(at)", 3.2e17),
+        ("SUM(wide)", 59_994),
+        ("AVG(flag)", 0.5),
+        ("AVG(CASE WHEN pieces > 1 THEN 1 ELSE 0 END)", 1 / 3),
+        ("SUM(CLIP(amount, 5, 5.0000000001))", 100_000),
+        ("SUM(amount * 1e30)", 4.9e35),
+    ],
+)
+def test_a_norm_is_found_whatever_the_size_of_values(store: Dataset, measure: str, truth: float) -> None:
+    """Decimals of many digits, times in microseconds, bounds far wider than values, distances of a half."""
+    session = asked_by(store)
+    session.execute("SET noise = laplace")
+    session.execute("SET epsilon = 4")
+    ((value,),) = session.execute(f"SELECT {measure} FROM sales").rows
+    assert float(value) == pytest.approx(truth, rel=0.1)
+
+
+def test_a_repeat_is_free_after_a_finer_histogram_was_bought(store: Dataset) -> None:
+    session = asked_by(store)
+    session.execute("SET noise = laplace")
+    session.execute("SET epsilon = 0.5")
+    first = session.execute(BY_SHOP)
+    session.execute("SET epsilon = 6")
+    session.execute("SELECT COUNT(*) FROM sales")
+    session.execute("SET epsilon = 0.5")
+    again = session.execute(BY_SHOP)
+    assert again.rows == first.rows and again.loss.rho == 0
+
+
+def test_what_fills_a_hole_is_counted_once(store: Dataset) -> None:
+    session = asked_by(store)
+    session.execute("SET noise = laplace")
+    session.execute("SET epsilon = 7.9")
+    session.execute("SELECT COUNT(*) FROM sales WHERE amount < (SELECT COUNT(DISTINCT customer) FROM sales)")
