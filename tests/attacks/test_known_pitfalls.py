@@ -24,18 +24,28 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("sql", [
-    "SELECT SUM(w) FROM visits", "SELECT AVG(big) FROM visits", "SELECT SUM(x * w) FROM visits",
+    "SELECT STDDEV(w) FROM visits", "SELECT VARIANCE(big) FROM visits", "SELECT STDDEV(x * w) FROM visits",
     "SELECT MEDIAN(z) FROM visits",
-    "SELECT STDDEV(i) FROM visits", "SELECT SUM(power(x, i)) FROM visits", "SELECT SUM(1 / x) FROM visits",
-    "SELECT MAX(w) FROM visits", "SELECT SUM(CASE WHEN ok THEN x ELSE w END) FROM visits",
+    "SELECT STDDEV(i) FROM visits", "SELECT STDDEV(power(x, i)) FROM visits", "SELECT STDDEV(1 / x) FROM visits",
+    "SELECT MAX(w) FROM visits", "SELECT STDDEV(CASE WHEN ok THEN x ELSE w END) FROM visits",
     "SELECT CORR(x, w) FROM visits",
-    "SELECT SUM(greatest(x, w)) FROM visits", "SELECT SUM(coalesce(x, big)) FROM visits",
+    "SELECT STDDEV(greatest(x, w)) FROM visits", "SELECT STDDEV(coalesce(x, big)) FROM visits",
     "SELECT SUM(DISTINCT w) FROM visits",
     "SELECT SUM(x) OVER () FROM visits", "SELECT SUM(s) FROM (SELECT pid, SUM(w) AS s FROM visits GROUP BY pid) t",
 ])  # fmt: skip
 def test_trap_01_an_unknown_sensitivity_is_refused(both: Neighbors, sql: str) -> None:
     """It is not "no noise"."""
     assert_refused(both, sql)
+
+
+@pytest.mark.parametrize("measure", [
+    "SUM(w)", "AVG(big)", "SUM(x * w)", "SUM(power(x, i))", "SUM(1 / x)", "SUM(CASE WHEN ok THEN x ELSE w END)",
+    "SUM(greatest(x, w))", "SUM(coalesce(x, big))",
+])  # fmt: skip
+def test_trap_01_a_sum_without_bounds_waits_for_its_norm(both: Neighbors, measure: str) -> None:
+    """Its sensitivity is that of a norm, which a histogram with noise of its own decides first."""
+    compiled = both.without.compile_statement(f"SELECT {measure} FROM visits")
+    assert compiled.undecided and all(norm.step.loss.rho > 0 for norm in compiled.norm_steps)
 
 
 def test_trap_01_whatever_is_answered_has_noise(both: Neighbors) -> None:
@@ -255,7 +265,7 @@ FREE = [
     "EXPLAIN SELECT n, kind, COUNT(*) FROM visits GROUP BY CUBE (n, kind)",
     "EXPLAIN SELECT born, COUNT(*) FROM people GROUP BY born",
     "EXPLAIN SELECT COUNT(*) FROM visits v JOIN kinds USING (kind) WHERE x > (SELECT AVG(x) FROM visits)",
-    "SELECT SUM(w) FROM visits", "SELECT MIN(w) FROM visits", "SELECT nosuch FROM visits",
+    "SELECT STDDEV(w) FROM visits", "SELECT MIN(w) FROM visits", "SELECT nosuch FROM visits",
     "EXPLAIN SELECT MODE(ward) FROM visits", "SHOW TABLES (FORMAT JSON)", "SHOW SETTINGS (FORMAT JSON)",
 ]  # fmt: skip
 

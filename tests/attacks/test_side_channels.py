@@ -359,7 +359,7 @@ def test_table_functions_and_statements(both: Neighbors, sql: str) -> None:
 @pytest.mark.parametrize("sql", [
     "SELECT SUM(note) FROM visits", "SELECT note FROM visits WHERE pid = 7",
     "SELECT COUNT(*) FROM visits WHERE note = 1",
-    "SELECT COUNT(*) FROM visits WHERE nosuch = 1", "SELECT SUM(w) FROM visits WHERE pid = 7",
+    "SELECT COUNT(*) FROM visits WHERE nosuch = 1", "SELECT STDDEV(w) FROM visits WHERE pid = 7",
     "SELECT MEDIAN(big) FROM visits",
     "SELECT pid, COUNT(*) FROM visits GROUP BY pid", "SELECT COUNT(*) FROM visits GROUP BY nosuch(note)",
     "SELECT CAST('x' AS integer), COUNT(*) FROM visits",

@@ -74,10 +74,10 @@ def test_rule_8_price_and_noise_do_not_depend_on_what_fills_a_hole(pair: Pair, s
     assert charged[0] == charged[1]
 
 
-def test_rule_8_a_sum_over_a_count_needs_bounds(pair: Pair) -> None:
-    """A hole's domain is that of its source, else unbounded: a sum over it then needs CLIP."""
+def test_rule_8_a_deviation_over_a_count_needs_bounds(pair: Pair) -> None:
+    """A hole's domain is that of its source, else unbounded: a deviation of it then needs CLIP."""
     with for_free(*pair):
-        said = same_outcome(pair, "SELECT SUM(n * (SELECT COUNT(*) FROM people)) FROM visits")
+        said = same_outcome(pair, "SELECT STDDEV(n * (SELECT COUNT(*) FROM people)) FROM visits")
         assert said.startswith("UnboundedValues")
 
 

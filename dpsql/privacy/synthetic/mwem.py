@@ -69,7 +69,7 @@ def multiply_weights(estimate: Floats, pulls: Iterable[tuple[Marginal, Floats]],
     np.exp(exponents, out=exponents)
     exponents *= estimate
     weight_sum = exponents.sum()
-    if not weight_sum > 0:  # every cell that may have weight has lost it to rounding
+    if not weight_sum > total * np.finfo(np.float64).tiny:  # every cell that may have weight has lost it to rounding
         return uniform_estimate(estimate.shape, total)
     exponents *= total / weight_sum
     return exponents

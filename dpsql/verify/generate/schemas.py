@@ -149,9 +149,7 @@ def random_schema(choices: ChoiceStream, shape: str | None = None) -> Schema:
 def _random_contributions(choices: ChoiceStream) -> Contributions:
     """Caps, or some of them, or none: then norms are chosen from histograms."""
     rows, groups = choices.draw_between(1, 5), choices.draw_between(1, 4)
-    return choices.choice(
-        (Contributions(rows, groups), Contributions(rows, groups), Contributions(), Contributions(None, groups))
-    )
+    return choices.choice((*(Contributions(rows, groups),) * 4, Contributions(), Contributions(None, groups)))
 
 
 def _random_private_tables(choices: ChoiceStream, shape: str, uid: Column) -> list[Table]:
