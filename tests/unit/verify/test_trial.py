@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from dpsql.compiler.calibrate import calibrate
 from dpsql.compiler.compile import compile_query
 from dpsql.compiler.plan.aggregate import Gather
 from dpsql.compiler.settings import Settings
+from dpsql.ledger.base import ReleaseRequest
 from dpsql.privacy.loss import Loss
 from dpsql.privacy.noise import Sensitivity
 from dpsql.privacy.study_codec import STUDY_READERS
@@ -212,7 +214,11 @@ def test_a_ledger_that_is_charged_too_little_is_found(bench: TrialHarness, monke
     bench.forget_answers()
     real = reuse.ReleaseRequest
     cheap = Loss(None, Fraction(1, 10**9), Fraction(0))
-    monkeypatch.setattr(reuse, "ReleaseRequest", lambda plan, version, loss, *rest: real(plan, version, cheap, *rest))
+
+    def request_for_less(plan: str, version: int, loss: Loss, *rest: Any, **named: Any) -> ReleaseRequest:
+        return real(plan, version, cheap, *rest, **named)
+
+    monkeypatch.setattr(reuse, "ReleaseRequest", request_for_less)
     assert any(finding.startswith("charged") for finding in bench.run_trial(asked).findings)
 
 
