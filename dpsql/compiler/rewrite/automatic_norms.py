@@ -133,7 +133,7 @@ class _RequestMaker:
         return NormRequest(slot, histogram, self.groups, norm is Norm.L1 or not names)
 
     def _pair_request(self, slot: str, rows: Rows, columns: tuple[str, ...]) -> NormRequest:
-        rows, keys = self._project(rows, columns)
+        rows, keys = self._project(rows, tuple(dict.fromkeys(columns)))  # a value may be asked for twice
         names = tuple(key.name for key in keys)
         histogram = CountNorms(
             rows, (), Norm.L1, self._bins(0, MAX_ROWS_POWER), NORM_BIN, NORM_CELL, distinct=names

@@ -237,3 +237,7 @@ def test_what_fills_a_hole_is_counted_once(store: Dataset) -> None:
     session.execute("SET noise = laplace")
     session.execute("SET epsilon = 7.9")
     session.execute("SELECT COUNT(*) FROM sales WHERE amount < (SELECT COUNT(DISTINCT customer) FROM sales)")
+
+
+def test_a_value_that_is_asked_for_twice_is_counted_once(store: Dataset) -> None:
+    assert asked_by(store).compile_statement("SELECT COUNT(DISTINCT (pieces, pieces)) FROM sales").undecided
