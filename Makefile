@@ -6,8 +6,10 @@
 PYTHON ?= python3
 # One more than there are cores: tests of the prompt mostly wait.
 JOBS   ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
-# Two more: of the slow ones, those of servers and terminals wait most of their time.
+# Two more: of the slow ones, those of servers and terminals wait most of their time. Only their files are collected,
+# which saves each process the import of the others.
 SLOW_JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
+SLOW_FILES = $(shell grep -rlE 'pytest\.mark\.(slow|thorough)' tests --include='test_*.py' | sort)
 SECONDS ?= 60
 EACH   ?= 10
 VENV   := .venv
@@ -32,7 +34,7 @@ help:
 	@echo 'make test-superset   Apache Superset on dpsql serve, in an environment of its own, with a picture; minutes'
 	@echo 'make lint      ruff'
 	@echo 'make types     mypy --strict'
-	@echo 'make stat      the slow statistical tests'
+	@echo 'make stat      the slow statistical tests, and random tests in full number'
 	@echo 'make verify    random statements on neighboring databases, and an audit of the noise; SECONDS=600'
 	@echo 'make mutants   plant privacy bugs, one at a time; each must be found'
 	@echo 'make golden    rewrite the golden files; read the diff'
@@ -69,7 +71,8 @@ test: $(DEV) $(NODE)
 	$(PYTEST) -m 'not slow and not stat and not clients and not superset' -n $(JOBS) --dist worksteal
 
 test-slow: $(DEV) $(NODE)
-	DPSQL_THOROUGH=1 $(PYTEST) -m '(slow or thorough) and not stat and not clients and not superset' -n $(SLOW_JOBS) --dist worksteal
+	DPSQL_THOROUGH=1/4 $(PYTEST) -m '(slow or thorough) and not stat and not clients and not superset' \
+	  -n $(SLOW_JOBS) --dist worksteal $(SLOW_FILES)
 
 # What no package of Python brings along. Its tests are skipped, with a line, where nobody could install it here.
 CLIENTS := zsh fish postgresql-client default-jdk-headless libpostgresql-jdbc-java unixodbc odbc-postgresql
@@ -106,7 +109,7 @@ types: $(DEV)
 	$(BIN)/mypy
 
 stat: $(DEV)
-	$(PYTEST) -m stat -n $(JOBS)
+	DPSQL_THOROUGH=1 $(PYTEST) -m '(stat or thorough) and not clients and not superset' -n $(JOBS) --dist worksteal
 
 # Needs only what dpsql needs at run time: anyone can run it. Random schemas, then the worked ones.
 verify: $(RUN)

@@ -3,7 +3,8 @@
     python -m benchmarks.trace             the table
     python -m benchmarks.trace --callers   and who called each of what is counted
 
-The hospital is that of `dpsql demo`, asked by one analyst. Counted are calls, on all threads:
+The hospital is that of `dpsql demo` with declared contributions, asked by one analyst. Counted are calls, on all
+threads:
 
     fresh      a statement that has to be charged and run, by `Session.execute`
     prepared   the same as PostgreSQL's drivers send it: Parse, Describe, Bind, Execute, Sync
@@ -26,18 +27,18 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 import dpsql
-from dpsql.interfaces.cli.demo_hospital import make_hospital
 from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolSession
 from dpsql.interfaces.pgwire.protocol.frontend import Bind, Describe, Execute, Parse, Sync
 from dpsql.session.dataset.dataset import open_dataset
 from dpsql.session.session import Session
+from tests.support.server import make_declared_hospital
 
 SQL = "SELECT ward, COUNT(*), AVG(cost) FROM visits GROUP BY ward"
 WITH_PARAMETER = "SELECT ward, COUNT(*), AVG(cost) FROM visits WHERE nights > $1 GROUP BY ward"
 USER = "ana"
 
 COUNTED = {
-    "compiles": {("compiler/compile.py", "compile_query")},
+    "compiles": {("compiler/compile.py", "PlannedQuery.compile")},
     "parses": {("compiler/parse/parser.py", "parse_query_with_options"), ("compiler/catalog/query.py", "_parse_query")},
     "tokenizations": {("compiler/parse/parser.py", "tokenize")},
     "reads": {("ledger/sqlite.py", "SqliteDatabase.read")},
@@ -133,7 +134,7 @@ def _trace_one(
     folder: Path, work: Callable[[Session], object], before: Callable[[Session], object] = lambda session: None
 ) -> Trace:
     folder.mkdir()
-    dataset = open_dataset(make_hospital(folder))
+    dataset = open_dataset(make_declared_hospital(folder))
     try:
         before(Session(dataset, USER))
         session = Session(dataset, USER)

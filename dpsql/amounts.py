@@ -32,11 +32,16 @@ class TextRepr:
 
 @dataclass(frozen=True)
 class CellError:
-    """The noise of one cell: its standard error and a 95 % interval; clipping is not in it."""
+    """How far one cell may be off: the standard error of its noise, and a 95 % interval of noise and clipping together.
+
+    `clipped` is the part of the interval that is for units which were scaled down: how far that may have moved the
+    answer, but for units too few to be seen. It is 0 where the statement scales none, and None where it is not known.
+    """
 
     stderr: float
     low: float
     high: float
+    clipped: float | None = None
 
 
 @dataclass(frozen=True)

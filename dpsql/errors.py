@@ -118,7 +118,7 @@ class Error(Exception):
         self.place: str | None = None
         """Where the statement stands, if it stands in a file: its name and line."""
         self.charge = NO_CHARGE
-        """What the statement had been charged when it failed: it stands, and asking again is free."""
+        """What the statement had been charged when it failed: it stands, and is not charged again."""
 
     @property
     def position(self) -> int | None:
@@ -147,7 +147,8 @@ def relocate_errors(statement: str, offset: int) -> Iterator[None]:
         yield
     except Error as error:
         if error.span is not None:
-            error.span = Span(error.span.start + offset, error.span.end + offset)
+            start, end = error.span.start + offset, error.span.end + offset
+            error.span = Span(start, end) if start >= 0 else None  # of what was put in front, and not written
         error.statement = statement
         raise
 

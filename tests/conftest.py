@@ -13,9 +13,12 @@ from dpsql.schema.model import PublicFacts, Resolved
 from dpsql.types import INTEGER
 from tests.support.ledgers import Shelf
 from tests.support.postgres import Server, running
+from tests.support.temporary_folder import use_memory
 
 settings.register_profile("dpsql", deadline=None)  # how long an example takes is the machine's business
 settings.load_profile("dpsql")
+
+use_memory()
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background may have begun with it ignored
 

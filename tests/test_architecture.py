@@ -54,8 +54,9 @@ COMPILER_ORDER = (
     "functions render split parameter_types",
     "calibrate settings",
     "compiled accuracy compile",
-    "compiled planners norm_steps compile",
-    "compiled weighted_rows",
+    "compiled planners norm_steps clipping compile",
+    "settings empty_groups planners",
+    "norm_steps row_caps weighted_rows",
 )
 # What each interface may import of the other interfaces, and of the packages below, module by module.
 INTERFACES: dict[str, set[str]] = {
@@ -133,6 +134,7 @@ BEHIND_MEASUREMENTS = tuple(
 # Modules that read the owner's rows and tables beside the releases, and who may import them.
 OWNER_MODULES = {
     "dpsql.engines.duckdb_admin": ("owner/", "session/dataset/versions.py", "engines/"),
+    "dpsql.owner.introspect.csv_files": ("owner/",),
     "dpsql.owner.introspect.statistics": ("owner/",),
     "dpsql.owner.introspect.tables": ("owner/",),
     "dpsql.owner.introspect.postgres": ("owner/",),

@@ -78,6 +78,10 @@ def test_the_document_has_examples():
 @pytest.mark.parametrize("statement", EXAMPLES)
 def test_every_example_is_answered(session: Session, statement: str) -> None:
     """Compiled and described, which is all that could refuse it; what is no query is run."""
+    before = EXAMPLES[: EXAMPLES.index(statement)]
+    allow = [one for one in before if re.match(r"(SET|RESET) integer_division\b", one)][-1:]
+    for setting in allow:  # it refuses, and another process may have run it
+        session.execute(setting)
     if re.match(r"(SELECT|WITH)\b", statement):
         assert session.describe(statement)
     else:

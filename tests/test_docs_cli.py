@@ -8,12 +8,12 @@ import io
 import json
 import os
 import re
+import select
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -214,7 +214,9 @@ def test_every_field_of_explain_is_explained(hospital: Path) -> None:
     found = json.loads(_run(hospital, f"dpsql {ASKED['explain']} --json").stdout)
     text = CLI.split("Of `explain`:")[1].split("\n\n")[0] + JSON["explain"]
     assert _fields(found) == set(re.findall(r"`(\w+)`", text)) - {"explain"}
-    assert found["releases"] and found["offers"] and found["releases"][0]["bundles"]
+    question, histogram = found["releases"]
+    assert found["offers"] and question["undecided"] and not question["bundles"]
+    assert histogram["histogram"] and histogram["bundles"]
 
 
 # --- exit codes ------------------------------------------------------------------------------------------------------
@@ -247,15 +249,27 @@ def _started(hospital: Path, *arguments: str) -> subprocess.Popen[bytes]:
     )  # fmt: skip
 
 
-def test_who_is_interrupted_says_so(hospital: Path) -> None:
+def _wait_until_stdin_is_read(process: subprocess.Popen[bytes]) -> None:
+    """Fill the pipe: it takes more only once the program, however slowly it started, reads what it is to ask."""
+    assert process.stdin is not None
+    pipe = process.stdin.fileno()
+    os.set_blocking(pipe, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(pipe, b" " * 1024)
+    assert select.select([], [pipe], [], 60)[1], "nothing was read from stdin"
+    os.set_blocking(pipe, True)
+
+
+def test_an_interrupt_is_reported(hospital: Path) -> None:
     with _started(hospital, "query", "hospital.yaml", "-", "--user", "ana") as process:
-        time.sleep(2)  # it waits for a statement then
+        _wait_until_stdin_is_read(process)
         process.send_signal(signal.SIGINT)
         out, error = process.communicate(timeout=20)
     assert process.returncode == INTERRUPTED and b"interrupted" in error and not out
 
 
-def test_whose_reader_is_gone_says_so(hospital: Path) -> None:
+def test_a_closed_output_is_reported(hospital: Path) -> None:
     with _started(hospital, "answers", "export", "hospital.yaml") as process:
         assert process.stdout is not None
         process.stdout.close()

@@ -65,7 +65,7 @@ def test_every_line_that_is_shown_is_printed(ran):
     assert [(command, line) for command, line, out in shown if line not in out] == []
 
 
-def test_the_second_check_has_the_schema_that_the_text_tells_of(ran):
+def test_the_second_check_has_the_schema_that_the_text_describes(ran):
     schema = load_schema(ran[0] / "clinic.yaml")
     assert schema.privacy.contributions.rows == 8 and schema.table("visits").column("cost").domain.upper == 2000
     assert "contributions: {rows: 8, groups: 6}" in OWNER and "bounds: [0, 2000]" in OWNER

@@ -20,7 +20,7 @@ BYTES = 1024 * 1024
 
 def test_the_figures_are_those_of_the_code() -> None:
     bounds = ServerLimits()
-    assert f"{bounds.pending} that have not logged in" in BOUNDS["connections"]
+    assert f"`--max-pending` that have not logged in yet ({bounds.pending})" in BOUNDS["connections"]
     assert (
         BOUNDS["a login"]
         == f"{bounds.login_seconds:.0f} seconds, the first message {login.STARTUP_TIMEOUT_SECONDS:.0f}"

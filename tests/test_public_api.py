@@ -75,7 +75,7 @@ def test_an_answer_needs_no_optional_library(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [dpsql.Connection, dpsql.Cursor, dpsql.Answer], ids=lambda kind: kind.__name__)
-def test_every_method_tells_an_editor_what_it_does(kind):
+def test_every_method_has_a_docstring_and_types_for_editors(kind):
     """A docstring; of a field, the text below it."""
     source = ast.parse(inspect.getsource(kind)).body[0]
     pairs = zip(source.body, [*source.body[1:], None], strict=True)
@@ -86,7 +86,7 @@ def test_every_method_tells_an_editor_what_it_does(kind):
     assert inspect.getdoc(kind) and silent == []
 
 
-def test_every_public_name_tells_an_editor_what_it_is():
+def test_every_public_name_has_a_docstring_for_editors():
     words = {"__version__", "apilevel", "paramstyle", "threadsafety", "STRING", "BINARY", "NUMBER", "DATETIME", "ROWID"}
     assert [name for name in PUBLIC - words if not getattr(dpsql, name).__doc__] == []
 

@@ -40,3 +40,10 @@ def test_imports_are_there() -> None:
 def test_an_import_of_nothing_is_found() -> None:
     source = "from tests.support.wire import java, introspect\nfrom tests.support.server import serving, nobody\n"
     assert missing_imports(ast.parse(source)) == ["tests.support.wire.introspect", "tests.support.server.nobody"]
+
+
+def test_slow_marks_stand_in_test_files() -> None:
+    """`make test-slow` collects only the test files that have one."""
+    files = [file for file in (ROOT / "tests").rglob("*.py") if not file.name.startswith("test_")]
+    marks = ("mark.slow", "mark.thorough")
+    assert [str(file) for file in files if any(mark in file.read_text(encoding="utf-8") for mark in marks)] == []

@@ -8,35 +8,51 @@ in which a month is 30 days, as in comparisons of intervals, that knows its part
 from __future__ import annotations
 
 import datetime as dt
+from typing import NamedTuple
 
 MICROSECONDS_PER_DAY = 86_400_000_000
 """Microseconds of a day."""
 
 
+class IntervalParts(NamedTuple):
+    """Months, days and microseconds, each on its own.
+
+    >>> str(IntervalParts(14, -3, -1_500_000)), str(IntervalParts()), str(IntervalParts(days=1))
+    ('1 year 2 mons -3 days -00:00:01.5', '00:00:00', '1 day')
+    """
+
+    months: int = 0
+    days: int = 0
+    microseconds: int = 0
+
+    def __str__(self) -> str:
+        return format_interval(*self)
+
+
 class Interval(dt.timedelta):
     """
     >>> one = Interval.of(14, 3, 14_400_000_000)
-    >>> one == dt.timedelta(days=423, hours=4), one.parts, str(one)
+    >>> one == dt.timedelta(days=423, hours=4), tuple(one.parts), str(one)
     (True, (14, 3, 14400000000), '1 year 2 mons 3 days 04:00:00')
     """
 
-    parts: tuple[int, int, int]
+    parts: IntervalParts
 
     @classmethod
     def of(cls, months: int, days: int, microseconds: int) -> Interval:
         """OverflowError where a timedelta cannot be so long."""
         result = cls(days=30 * months + days, microseconds=microseconds)
-        result.parts = months, days, microseconds
+        result.parts = IntervalParts(months, days, microseconds)
         return result
 
     def __str__(self) -> str:
-        return format_interval(*self.parts)
+        return str(self.parts)
 
     def __repr__(self) -> str:
-        return f"Interval.of{self.parts!r}"
+        return f"Interval.of{tuple(self.parts)!r}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return make_interval, self.parts
+        return make_interval, tuple(self.parts)
 
 
 def make_interval(months: int, days: int, microseconds: int) -> dt.timedelta | str:
@@ -54,17 +70,17 @@ def make_interval(months: int, days: int, microseconds: int) -> dt.timedelta | s
         return format_interval(months, days, microseconds)
 
 
-def interval_parts(value: dt.timedelta) -> tuple[int, int, int]:
-    """Months, days and microseconds; of a plain timedelta, days and time of one sign.
+def interval_parts(value: dt.timedelta) -> IntervalParts:
+    """The parts of an interval; of a plain timedelta, days and time of one sign.
 
-    >>> interval_parts(dt.timedelta(hours=-26)), interval_parts(Interval.of(1, -1, 0))
+    >>> tuple(interval_parts(dt.timedelta(hours=-26))), tuple(interval_parts(Interval.of(1, -1, 0)))
     ((0, -1, -7200000000), (1, -1, 0))
     """
     if isinstance(value, Interval):
         return value.parts
     total = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
     days, rest = divmod(abs(total), MICROSECONDS_PER_DAY)
-    return (0, days, rest) if total >= 0 else (0, -days, -rest)
+    return IntervalParts(0, days, rest) if total >= 0 else IntervalParts(0, -days, -rest)
 
 
 def format_interval_words(value: dt.timedelta) -> str:
@@ -89,11 +105,15 @@ def format_interval(months: int, days: int, microseconds: int) -> str:
             negative_before = number < 0
     if microseconds or not parts:
         plus = "-" if microseconds < 0 else "+" if negative_before else ""
-        parts.append(plus + _format_time(abs(microseconds)))
+        parts.append(plus + format_time(abs(microseconds)))
     return " ".join(parts)
 
 
-def _format_time(microseconds: int) -> str:
+def format_time(microseconds: int) -> str:
+    """
+    >>> format_time(3_723_000_000), format_time(250_000)
+    ('01:02:03', '00:00:00.25')
+    """
     seconds, fraction = divmod(microseconds, 1_000_000)
     fraction_text = f".{fraction:06}".rstrip("0") if fraction else ""
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{fraction_text}"

@@ -125,7 +125,7 @@ def _hmac_sha256(key: bytes, message: bytes) -> bytes:
 
 def _xor(left: bytes, right: bytes) -> bytes:
     """As long as the left one; the right one is no shorter."""
-    return bytes(one ^ other for one, other in zip(left, right, strict=False))
+    return bytes(a ^ b for a, b in zip(left, right, strict=False))
 
 
 def _base64_text(octets: bytes) -> str:

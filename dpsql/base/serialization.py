@@ -54,7 +54,7 @@ def to_json(value: object) -> Any:
 
 
 def from_json(kind: type[T], plain: Any) -> T:
-    """What `to_json` told of a value of this type; ValueError where it cannot be one.
+    """A value of this type from what `to_json` made of it; ValueError where it cannot be one.
 
     >>> from_json(Fraction, "1/3")
     Fraction(1, 3)
@@ -175,7 +175,7 @@ _DECODERS: dict[str, Callable[[Any], object]] = {
     "interval": lambda parts: make_interval(*map(index, parts)),
     "bytes": bytes.fromhex,
     "tuple": lambda items: tuple(map(loads, items)),
-    "map": lambda pairs: {loads(key): loads(one) for key, one in pairs},
+    "map": lambda pairs: {loads(key): loads(value) for key, value in pairs},
 }
 
 

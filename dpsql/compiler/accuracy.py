@@ -17,11 +17,23 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from dpsql.amounts import format_rounded_up
+from dpsql.compiler.analysis.domains import count_distinct_domain
 from dpsql.compiler.calibrate.calibrate import CalibratedPlan
-from dpsql.compiler.compiled import CountedValues, RandomizedResponses, RankedValues, SelectedBins, TableStep
+from dpsql.compiler.compiled import (
+    Compiled,
+    CountedValues,
+    RandomizedResponses,
+    RankedValues,
+    ReleaseStep,
+    SelectedBins,
+    TableStep,
+)
+from dpsql.compiler.plan.aggregate import Distinct, Gather, Sum, cells_of
 from dpsql.compiler.plan.estimators import (
     BetaPosterior,
     BlockMean,
+    BySet,
     Debiased,
     DebiasedMean,
     Evidence,
@@ -32,7 +44,7 @@ from dpsql.compiler.plan.estimators import (
     Recipe,
     Variance,
 )
-from dpsql.compiler.plan.measures import Frequent, SharesPosterior
+from dpsql.compiler.plan.measures import DistinctValues, Frequent, Measure, SharesPosterior
 from dpsql.compiler.settings import Settings
 from dpsql.compiler.split.release_block import ErrorBar
 from dpsql.errors import InvalidParameter, Unsupported
@@ -167,6 +179,51 @@ def _laplace_cdf(edges: FloatArray) -> FloatArray:
     return np.where(edges < 0, tails, 1.0 - tails)
 
 
+# --- kinds of noise --------------------------------------------------------------------------------------------------
+
+
+def compare_errors(laplace: Compiled, gaussian: Compiled) -> float | None:
+    """How large the errors of a statement are with Laplace noise beside those that it has with Gaussian noise: the
+    geometric mean over all that gets noise. None where they cannot be compared.
+
+    Where an error was asked for, the two are compared by what they cost for it. Both are compiled without norms, so
+    that what is said is the same before and after norms are chosen.
+    """
+    has_max_error = laplace.settings.max_error is not None
+    if has_max_error and laplace.settings.epsilon != gaussian.settings.epsilon:
+        return float(laplace.settings.epsilon / gaussian.settings.epsilon)
+    steps, others = _steps_without_histograms(laplace), _steps_without_histograms(gaussian)
+    if len(steps) != len(others):
+        return None
+    ratios: list[float] = []
+    for ours, theirs in zip(steps, others, strict=True):
+        sizes, other_sizes = _error_sizes(ours), _error_sizes(theirs)
+        if len(sizes) != len(other_sizes):
+            return None
+        # In how many groups a unit is, is not known yet: somewhere between one and all. Of that middle, Laplace noise
+        # hides the sum, and Gaussian noise the root.
+        factor = theirs.spread**0.25
+        ratios += [factor * size / other for size, other in zip(sizes, other_sizes, strict=True) if size and other]
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None
+
+
+def _steps_without_histograms(compiled: Compiled) -> list[ReleaseStep]:
+    histograms = {norm.step.plan_hash for norm in compiled.norm_steps}
+    return [step for step in compiled.steps if step.plan_hash not in histograms]
+
+
+def _error_sizes(step: ReleaseStep) -> tuple[float, ...]:
+    """What is compared between two kinds: standard errors of cells, units that a group needs, errors of choices."""
+    calibrated = step.calibrated
+    if calibrated.study is not None:
+        return calibrated.study.noise_sizes
+    if not calibrated.bundles:
+        return tuple(map(float, calibrated.errors))
+    grids = dict(zip(calibrated.columns, calibrated.grids, strict=True))
+    sizes = [standard_error(b.mechanism) * float(grids[b.claim.cells[0]]) for b in calibrated.bundles]
+    return (*sizes, *map(float, calibrated.errors[len(sizes) :]))
+
+
 # --- the least epsilon -----------------------------------------------------------------------------------------------
 
 
@@ -176,6 +233,60 @@ class ErrorGoal:
 
     noise: NoiseTerms
     most: Fraction
+
+
+# --- counts of distinct values ---------------------------------------------------------------------------------------
+# One unit may bring many values, and noise hides all that it may bring: so a count of few values may be nothing but
+# noise. How wide it is, and how many values there can be, is public, and told before the charge.
+
+WIDE_ERROR = 20
+"""Half of a 95 % interval, from which on a count of distinct values is warned of: fewer values than that are common."""
+
+
+def distinct_count_warnings(
+    measures: Sequence[Measure], recipes: Sequence[Recipe], calibrated: CalibratedPlan
+) -> list[str]:
+    """Warnings of counts whose error is wide, or wider than all values that there can be.
+
+    Privacy: from the plan and its noise alone.
+    """
+    warnings: list[str] = []
+    for measure, recipe in zip(measures, recipes, strict=True):
+        if isinstance(measure, DistinctValues) and measure.function == "count" and isinstance(recipe, Linear):
+            half = interval_half_width(calibrated_noise(recipe, calibrated), Fraction(1, 20))
+            values, limit = _distinct_values_of(recipe, calibrated.gather)
+            if values is not None and half >= values:
+                warnings.append(_noisy_distinct_warning(measure, values, half))
+            elif half >= WIDE_ERROR:
+                warnings.append(_wide_distinct_warning(measure, half, limit))
+    return warnings
+
+
+def _distinct_values_of(recipe: Linear, gather: Gather) -> tuple[int | None, int | None]:
+    """How many values the domain has, and how many one unit may bring; None: not known, or any number."""
+    cells = {cell for cell, _ in recipe.terms}
+    for part in gather.parts:
+        if isinstance(part, Sum) and isinstance(part.input, Distinct) and cells & set(cells_of(part)):
+            return count_distinct_domain(part.input.input, part.input.columns), part.input.limit
+    return None, None
+
+
+def _noisy_distinct_warning(measure: DistinctValues, values: int, half: Fraction) -> str:
+    return (
+        f"COUNT(DISTINCT {measure.text}) is nothing but noise: it is at most {values}, and off by up to"
+        f" {format_rounded_up(half)} (95 %); SELECT {measure.text}, COUNT(*) … GROUP BY {measure.text} shows which"
+        " values are common"
+    )
+
+
+def _wide_distinct_warning(measure: DistinctValues, half: Fraction, limit: int | None) -> str:
+    brings = f", since one unit may bring {limit:,} values" if limit is not None and limit > 1 else ""
+    fewer = ", SET contributions.rows = 1 to let each unit bring one," if limit is not None and limit > 1 else ""
+    return (
+        f"COUNT(DISTINCT {measure.text}) is off by up to {format_rounded_up(half)} (95 %), however few values there are"
+        f"{brings}; for few values{fewer} or count those that enough units have: SELECT COUNT(*) FROM (SELECT … GROUP"
+        f" BY {measure.text}) AS t"
+    )
 
 
 def rounding_error(type_: Type) -> Fraction:
@@ -265,13 +376,16 @@ class ErrorAims:
 
 @dataclass(frozen=True)
 class LinearAnswer:
-    """An answer that is a sum of noisy cells of a step."""
+    """An answer that is a sum of noisy cells of a step; of grouping sets, of other cells in each."""
 
     step: int
-    recipe: Linear
+    recipes: tuple[Linear, ...]
 
-    def error_goal(self, calibrated: CalibratedPlan, max_error: Fraction) -> ErrorGoal:
-        return ErrorGoal(calibrated_noise(self.recipe, calibrated), error_before_rounding(max_error, self.recipe.type))
+    def error_goals(self, calibrated: CalibratedPlan, max_error: Fraction) -> list[ErrorGoal]:
+        return [
+            ErrorGoal(calibrated_noise(recipe, calibrated), error_before_rounding(max_error, recipe.type))
+            for recipe in self.recipes
+        ]
 
 
 def find_linear_answers(
@@ -286,7 +400,9 @@ def find_linear_answers(
     linear_answers: dict[MeasureKey, LinearAnswer] = {}
     for table in tables:
         for index, answer in enumerate(table.measures):
-            linear_answers[table.name, index] = LinearAnswer(answer.step, _require_linear(answer.recipe, setting))
+            if table.counted is not None and not table.counted.asked and index == table.counted.measure:
+                continue
+            linear_answers[table.name, index] = LinearAnswer(answer.step, require_linear(answer.recipe, setting))
     if setting == "max_relative_error" and not any(bars):
         raise Unsupported(
             "max_relative_error is for COUNT and SUM in the outermost SELECT",
@@ -301,17 +417,19 @@ def even_aims(answers: dict[MeasureKey, LinearAnswer], settings: Settings) -> Er
     return ErrorAims(tuple((name, settings.max_error) for name in answers), settings.confidence)
 
 
-def _require_linear(
+def require_linear(
     recipe: Recipe | SelectedBins | CountedValues | RankedValues | RandomizedResponses, setting: str
-) -> Linear:
+) -> tuple[Linear, ...]:
     divide = "Ask for SUM and COUNT, and divide what is answered."
     match recipe:
         case Linear():
-            return recipe
+            return (recipe,)
+        case BySet(recipes):
+            return tuple(linear for of_set in recipes for linear in require_linear(of_set, setting))
         case CountedValues(SharesPosterior()) | BetaPosterior() | NormalPosterior():
             raise _value_dependent_error(setting, "posteriors", "SET epsilon instead.")
         case CountedValues(Frequent(shape="histogram"), Linear() as counts) if setting == "max_error":
-            return counts
+            return (counts,)
         case Mean():
             raise _value_dependent_error(setting, "averages", divide)
         case Variance() | Paired():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,11 +11,12 @@ from functools import cached_property
 from dpsql.compiler.analysis.canonical import canonical_plan_text
 from dpsql.compiler.calibrate.calibrate import CalibratedPlan, NoiseKind, delta_for_conversion
 from dpsql.compiler.catalog.variables import Identity
+from dpsql.compiler.functions.time_zones import session_zone
 from dpsql.compiler.plan.aggregate import Aggregate
 from dpsql.compiler.plan.estimators import Recipe
 from dpsql.compiler.plan.measures import Best, Frequent, SharesPosterior
 from dpsql.compiler.plan.relations import Field, PublicTable, Table
-from dpsql.compiler.plan.steps import Axis, Bins, Hole, ReleaseColumn
+from dpsql.compiler.plan.steps import Axis, Bins, Hole, ReleaseColumn, hole_text
 from dpsql.compiler.plan.walk import walk_rows
 from dpsql.compiler.postprocess.postgres_semantics import tables_read_by
 from dpsql.compiler.reuse.describe import DescribedRelease
@@ -23,7 +24,7 @@ from dpsql.compiler.settings import Settings, option_templates_of
 from dpsql.compiler.split.blocks import BoundRuntimeParameter, PublicRead
 from dpsql.compiler.split.release_block import ErrorBar
 from dpsql.privacy.loss import Loss, sum_losses
-from dpsql.privacy.norm_choice import ChosenNorm, NormBins
+from dpsql.privacy.norm_choice import ChosenNorm, MeanBins, NormBins
 from dpsql.schema.model import Resolved, Schema
 
 
@@ -41,6 +42,7 @@ class ReleaseStep:
     described: DescribedRelease | None = None  # what else can be derived from it; None where nothing can
     norms: tuple[tuple[str, ChosenNorm], ...] = ()  # that were chosen, by the first cell that each is for
     undecided: bool = False  # whether norms are still to be chosen: it is not run as it stands
+    spread: int = 1  # groups that a unit may be in at most, where its L2 norm in these is still to be chosen
 
     @property
     def loss(self) -> Loss:
@@ -49,11 +51,15 @@ class ReleaseStep:
 
 @dataclass(frozen=True)
 class NormStep:
-    """A histogram of units that norms are chosen from. `decided` where it is released, and has been read."""
+    """A histogram of units that norms and centres are chosen from. `decided` where it is released, and has been read.
+
+    One that `waits` for a centre is here for its price alone: its text follows from that centre.
+    """
 
     step: ReleaseStep
-    bins: NormBins
+    bins: NormBins | MeanBins
     decided: bool = False
+    waits: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,23 @@ class MeasureSource:
 
 
 @dataclass(frozen=True)
+class GroupCount:
+    """The noisy count that a table's listed groups are judged by, some of which are then left out.
+
+    `measure` is its place among the table's measures.
+
+    Groups that differ in `times` alone are judged together; those of each grouping set, which are told by its keys,
+    apart. `asked`: the count is one that the statement asks for anyway. `alone`: it is a release of its own.
+    """
+
+    measure: int
+    times: frozenset[str]
+    sets: tuple[frozenset[str], ...]
+    asked: bool
+    alone: bool
+
+
+@dataclass(frozen=True)
 class TableStep:
     """A release as post-processing reads it: groups and linear measures of `step`, others joined by their groups.
 
@@ -126,6 +149,7 @@ class TableStep:
     columns: tuple[ReleaseColumn, ...]
     measures: tuple[MeasureSource, ...]
     known: StaticRows | None = None
+    counted: GroupCount | None = None  # None: all groups are given out
 
     @property
     def steps(self) -> frozenset[int]:
@@ -165,6 +189,9 @@ class Compiled:
     warnings: tuple[str, ...] = ()  # the notices without which an answer would be misread
     pilot: bool = False  # its answers decide how accurate the statement itself must be
     norm_steps: tuple[NormStep, ...] = ()  # that its norms are chosen from
+    copies_values: bool = False  # of public tables: it computes nothing, so an infinity is one that is stored there
+    unknown_clipping: tuple[str, ...] = ()  # notices of what no histogram tells; each is for one answer of a session
+    labels: tuple[str, ...] = ()  # of what undecided steps measure, as notices have them
 
     @property
     def loss(self) -> Loss:
@@ -186,6 +213,16 @@ class Compiled:
     @cached_property
     def postprocessing(self) -> Postprocessing:
         return Postprocessing(self.post_sql, self.reads, self.tables, self.errors, self.notices)
+
+    @cached_property
+    def meaning(self) -> Hashable:
+        """What it asks, whatever its text: statements of one schema, identity and settings that are equal in it are
+        the same statement with any norms. That of a moving window is, once its times are snapped."""
+        steps = [*self.steps, *(norm.step for norm in self.norm_steps)]
+        asked = tuple((s.name, s.plan_hash, s.sql, s.holes, s.after, s.calibrated.record) for s in steps)
+        flags = (self.pilot, self.copies_values, tuple((norm.bins, norm.waits) for norm in self.norm_steps))
+        notices = (self.warnings, self.unknown_clipping, self.labels)
+        return self.postprocessing, self.settings, asked, flags, notices
 
     @property
     def knobs(self) -> tuple[str, str]:
@@ -209,10 +246,15 @@ def hash_plan(
 
     Its holes count by their SQL and what its names stand for (`sources`); the releases that fill them are added when it
     is paid for (`after`). A pilot's is another: what it said must be found again, and not the better release that
-    followed from it.
+    followed from it. What fills a hole is worked out by the clocks of the session's zone. In the plan itself a zone
+    stands where it is used.
     """
-    filled = [repr((h.name, h.shape.value, h.columns, h.most, h.sql, sorted(h.unique))) for h in holes]
-    text = "\n".join([canonical_plan_text(aggregate), *declared, *filled, sources, *(["pilot"] if pilot else [])])
+    filled = [hole_text(hole) for hole in holes]
+    # Before version 2 a unit's rows in all grouping sets were scaled down together: those are other answers.
+    sets = ["grouping sets 2"] if aggregate.sets else []
+    zone = [] if session_zone().is_utc or not holes else [f"time zone {session_zone().engine_name}"]
+    lines = [canonical_plan_text(aggregate), *declared, *filled, sources, *sets, *(["pilot"] if pilot else []), *zone]
+    text = "\n".join(lines)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -224,6 +266,16 @@ def list_declarations(aggregate: Aggregate, resolved: Resolved, settings: Settin
     caps = (settings.rows, settings.groups, settings.chosen_noise.value)
     relation = (schema.privacy.unit, schema.privacy.neighbors.value, schema.privacy.group_size)
     return [*tables, repr(caps), repr(relation)]
+
+
+def _source_of_table(table: TableStep, after: tuple[int, ...]) -> object:
+    """The places of its steps among `after`; and how groups are judged, where some are left out of what it gives."""
+    steps = [after.index(index) for index in sorted(table.steps)]
+    if table.counted is None:
+        return steps
+    count = table.counted
+    sets = [sorted(keys) for keys in count.sets]
+    return steps, "without empty groups", sorted(count.times), sets, repr(table.measures[count.measure].recipe)
 
 
 def source_identities(
@@ -238,6 +290,6 @@ def source_identities(
     names = sorted({name for hole in holes for name in tables_read_by(hole.source)})
     read = [reads[name] for name in names if name in reads]
     public = [(r.name, r.place, r.table, repr(schema.table(r.table))) for r in read]
-    step_indexes = {t.name: [after.index(index) for index in sorted(t.steps)] for t in tables if t.name in names}
+    step_indexes: dict[str, object] = {t.name: _source_of_table(t, after) for t in tables if t.name in names}
     identity_shown = identity if any(public_read.place for public_read in read) else None  # a catalog may show who asks
     return repr((public, sorted(step_indexes.items()), identity_shown))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from uuid import UUID
 
@@ -46,11 +46,15 @@ from dpsql.types import (
 
 @dataclass(frozen=True)
 class Placeholder:
-    """`array`: its values are many of that type, written as PostgreSQL writes an array: {1,2}."""
+    """`array`: its values are many of that type, written as PostgreSQL writes an array: {1,2}.
+
+    `cast`: the statement itself casts the parameter to the type, so its values are of no other.
+    """
 
     type: Type
     sample: Parameter
     array: bool = False
+    cast: bool = False
 
 
 _SAMPLES: dict[Kind, Parameter] = {
@@ -74,6 +78,8 @@ _SEPARATOR = Placeholder(TEXT, ",")
 
 NODE_ARGUMENTS: dict[tuple[type[exp.Expr], str], Placeholder] = {
     (exp.Extract, "this"): UNIT_SAMPLE,
+    (exp.TimestampTrunc, "unit"): UNIT_SAMPLE,
+    (exp.DateTrunc, "unit"): UNIT_SAMPLE,
     (exp.StrToTime, "format"): FORMAT_SAMPLE,
     (exp.StrToDate, "format"): FORMAT_SAMPLE,
     (exp.AtTimeZone, "zone"): Placeholder(TEXT, "UTC"),
@@ -105,6 +111,7 @@ NODE_ARGUMENTS: dict[tuple[type[exp.Expr], str], Placeholder] = {
 """By a node and the name that it has for the place."""
 
 FUNCTION_ARGUMENTS: dict[tuple[str, int], Placeholder] = {
+    ("timezone", 0): Placeholder(TEXT, "UTC"),
     ("quantile_cont", 1): _HALF,
     ("quantile_disc", 1): _HALF,
     ("quantile", 1): _HALF,
@@ -274,7 +281,11 @@ class _TypeInference:
             case exp.Cast() if (element := _array_element_type(parent.to)) is not None:
                 return _array_placeholder(_type_placeholder(element))
             case exp.Cast():
-                return _type_placeholder(_cast_type(parent)) or _object_id_placeholder(parent.to)
+                cast = _type_placeholder(_cast_type(parent))
+                if cast is None:
+                    return _object_id_placeholder(parent.to)
+                of_cast = self._infer_argument(parent.parent, parent)  # a cast unit is a unit: date_trunc($1::text, at)
+                return replace(cast if of_cast is None else _choose_placeholder(cast.type, of_cast), cast=True)
             case exp.Expression() if _is_quantified_array(parent, node) and parent.parent is not None:
                 return _array_placeholder(
                     self._infer_first(_siblings_of(parent.parent, parent)) or _type_placeholder(TEXT)

@@ -16,14 +16,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import assert_never
 
-from dpsql.compiler.analysis.canonical import canonicalize
+from dpsql.compiler.analysis.canonical import canonicalize, canonicalize_condition, inline_projects
+from dpsql.compiler.analysis.domains import derive_domains
+from dpsql.compiler.analysis.key_values import evaluate_for_values, list_few_values
 from dpsql.compiler.analysis.sensitivity import neighboring_of
 from dpsql.compiler.calibrate.calibrate import CalibratedPlan, NoiseKind, calibrate_response
-from dpsql.compiler.calibrate.local_sensitivity import apply_median_setting
+from dpsql.compiler.calibrate.local_sensitivity import apply_median_setting, apply_overshoot
 from dpsql.compiler.catalog.variables import Identity
 from dpsql.compiler.compiled import (
     CountedValues,
+    GroupCount,
     MeasureSource,
     PublicStep,
     RandomizedResponses,
@@ -35,9 +39,19 @@ from dpsql.compiler.compiled import (
     list_declarations,
     source_identities,
 )
+from dpsql.compiler.empty_groups import (
+    COUNT_FORM,
+    CountedPlan,
+    count_alone,
+    count_beside,
+    find_asked_count,
+    find_times,
+    may_leave_out,
+)
 from dpsql.compiler.plan.aggregate import Aggregate, Gather, Listed, ListedHole
 from dpsql.compiler.plan.clipped_sums import Norm
 from dpsql.compiler.plan.estimators import Recipe
+from dpsql.compiler.plan.expressions import Expr, split_conjuncts
 from dpsql.compiler.plan.measures import (
     Best,
     Blockwise,
@@ -59,10 +73,30 @@ from dpsql.compiler.plan.measures import (
     VarianceValues,
     needs_own_step,
 )
-from dpsql.compiler.plan.relations import RowsHole
+from dpsql.compiler.plan.relations import (
+    Expand,
+    Filter,
+    Join,
+    JoinKind,
+    Mark,
+    PerUnit,
+    Project,
+    PublicScan,
+    PublicTable,
+    Rows,
+    RowsHole,
+    Scan,
+    SetKind,
+    SetOperation,
+    Table,
+    UnitWindow,
+    row_fields,
+)
 from dpsql.compiler.plan.steps import Hole, ReleaseColumn, Shape
-from dpsql.compiler.postprocess.postgres_semantics import render_postprocessing, tables_read_by
+from dpsql.compiler.plan.walk import columns_of
+from dpsql.compiler.postprocess.postgres_semantics import read_where_positive, render_postprocessing, tables_read_by
 from dpsql.compiler.render.release import find_runtime_parameters, render_release
+from dpsql.compiler.rewrite.automatic_norms import NormRequest
 from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
 from dpsql.compiler.rewrite.debias import debias, recorded_notices
 from dpsql.compiler.rewrite.limit_joins import limit_conditions
@@ -80,10 +114,11 @@ from dpsql.compiler.rewrite.snap_times import snap_times
 from dpsql.compiler.rewrite.weighted_rows import prepare_randomized_rows
 from dpsql.compiler.settings import Settings
 from dpsql.compiler.split.blocks import BoundRelease, BoundRuntimeParameter, PublicRead
-from dpsql.compiler.split.runtime_parameters import parameter_domain
+from dpsql.compiler.split.runtime_parameters import parameter_domain, scan_declared_tables
 from dpsql.compiler.split.split import SplitQuery
 from dpsql.schema.dummy_rows import make_dummy_rows
-from dpsql.schema.model import Resolved, Schema
+from dpsql.schema.model import Domain, Resolved, Schema
+from dpsql.types import DOUBLE
 
 MAX_SELECTED_GROUPS = 10_000
 """Selected groups for which a quantile is chosen."""
@@ -105,7 +140,15 @@ class StepDraft:
     after: tuple[int, ...]
     scored: Best | Posterior | None = None
     study: CalibratedPlan | None = None  # its loss is its own
+    counts_groups: bool = False  # it is a count by which empty groups are left out, and nothing else
     sources: str = ""  # what stands behind the names in its holes
+
+    @property
+    def norms(self) -> tuple[NormRequest, ...]:
+        """The histograms that choose what is not declared."""
+        if self.choice is not None:
+            return self.choice.norms
+        return self.rewritten.norms if self.rewritten is not None else ()
 
 
 @dataclass(frozen=True)
@@ -137,9 +180,9 @@ class StatementDraft:
         return RuleContext(self.resolved, contribution_policy(self.settings, self.resolved))
 
     @property
-    def declared_context(self) -> RuleContext:
-        """Of measures that need declared caps: scores are compared, so no norm of theirs is chosen."""
-        return replace(self.context, policy=replace(self.context.policy, automatic=False))
+    def score_context(self) -> RuleContext:
+        """Of scores, which one row moves by a known amount: caps of rows are chosen for them, no norms of sums."""
+        return replace(self.context, policy=replace(self.context.policy, own_norms=False))
 
     def add_step(self, step: StepDraft) -> int:
         self.steps.append(step)
@@ -165,8 +208,9 @@ class StatementDraft:
         if self.resolved.schema.has_randomized_answers:
             self.notices.extend(recorded_notices(aggregate, self.resolved.schema))
 
-    def hash_plan(self, aggregate: Aggregate, holes: tuple[Hole, ...], sources: str) -> str:
-        declared = list_declarations(aggregate, self.resolved, self.settings)
+    def hash_plan(self, aggregate: Aggregate, holes: tuple[Hole, ...], sources: str, form: tuple[str, ...] = ()) -> str:
+        """`form` says how cells are formed, where older versions formed others."""
+        declared = [*list_declarations(aggregate, self.resolved, self.settings), *form]
         return hash_plan(aggregate, declared, holes, sources, pilot=self.pilot)
 
 
@@ -202,14 +246,28 @@ def plan_release(release: BoundRelease, statement: StatementDraft) -> TableStep:
         release.holes, statement.tables, after, statement.reads, statement.resolved.schema, statement.identity
     )
     ungrouped = PublicGroups(None, holes, after, sources)
-    main = plan_linear(release.name, aggregate, ungrouped, statement)
+    hides = may_leave_out(release, aggregate, statement.settings)
+    main = plan_linear(release.name, aggregate, ungrouped, statement, hides)
     groups = _list_public_groups(release.name, main.index, main.gather, ungrouped)
     draft = _ReleaseDraft(statement, aggregate, ungrouped, groups, main.measures)
     measures = tuple(
         _plan_measure(f"{release.name}_m{number}", measure, draft)
         for number, measure in enumerate(aggregate.measures, 1)
     )
-    return TableStep(release.name, main.index, release.columns, measures)
+    table = TableStep(release.name, main.index, release.columns, measures)
+    return table if main.times is None else _with_group_count(table, aggregate, main)
+
+
+def _with_group_count(table: TableStep, aggregate: Aggregate, main: _MainStep) -> TableStep:
+    """The table with the count that its groups are judged by, if there is one."""
+    place, times = find_asked_count(aggregate), main.times
+    assert times is not None
+    if place is not None:
+        return replace(table, counted=GroupCount(place, times, aggregate.sets, asked=True, alone=False))
+    if main.count is None:
+        return table
+    count = GroupCount(len(table.measures), times, aggregate.sets, False, main.count.step != main.index)
+    return replace(table, measures=(*table.measures, main.count), counted=count)
 
 
 def _plan_measure(name: str, measure: Measure, draft: _ReleaseDraft) -> MeasureSource:
@@ -249,18 +307,67 @@ class _MainStep:
     index: int | None
     gather: Gather
     measures: Iterator[MeasureSource]
+    times: frozenset[str] | None = None  # of groups that are judged by a count: the keys that these are judged along
+    count: MeasureSource | None = None  # that count, where the statement does not ask for one
 
 
-def plan_linear(name: str, aggregate: Aggregate, ungrouped: PublicGroups, statement: StatementDraft) -> _MainStep:
+def plan_linear(
+    name: str, aggregate: Aggregate, ungrouped: PublicGroups, statement: StatementDraft, hides: bool
+) -> _MainStep:
+    """`hides`: empty groups are to be left out of the listed ones."""
     linear = tuple(m for m in aggregate.measures if not needs_own_step(m))
     main = replace(aggregate, measures=linear)
     rewritten = rewrite_plan(main, statement.context)
+    times = find_times(aggregate, rewritten.gather) if hides else None
+    counted = None
+    if times is not None and find_asked_count(main) is None:
+        counted = count_beside(main, rewritten, statement.context, neighboring_of(statement.resolved))
+    recipes = statement.debias(main, rewritten) if counted is None else _debias_asked(counted, statement)
+    if counted is not None and not counted.same:
+        main, rewritten = counted.aggregate, counted.rewritten
     index: int | None = None
     if aggregate.keys or linear or not aggregate.measures:
-        plan_hash = statement.hash_plan(main, ungrouped.holes, ungrouped.sources)
+        plan_hash = statement.hash_plan(main, ungrouped.holes, ungrouped.sources, rewritten.form)
         step = StepDraft(name, plan_hash, main, rewritten, None, ungrouped.holes, ungrouped.after)
         index = statement.add_step(replace(step, sources=ungrouped.sources))
-    return _MainStep(index, rewritten.gather, _linear_sources(index, statement.debias(main, rewritten)))
+    if counted is not None:
+        assert index is not None
+        count: MeasureSource | None = MeasureSource(index, _debias_count(counted, statement))
+    elif times is not None and find_asked_count(main) is None and rewritten.gather.selection is None:
+        count = _count_groups(f"{name}_groups", aggregate, ungrouped, statement)
+    else:  # beside selected keys, a count of its own would select others
+        count = None
+    return _MainStep(index, rewritten.gather, _linear_sources(index, recipes), times, count)
+
+
+def _debias_asked(counted: CountedPlan, statement: StatementDraft) -> tuple[Recipe, ...]:
+    """The recipes of the measures that were asked for: of the count beside them nothing is told."""
+    asked = [index for index in range(len(counted.aggregate.measures)) if index != counted.place]
+    aggregate = replace(counted.aggregate, measures=tuple(counted.aggregate.measures[index] for index in asked))
+    recipes = tuple(counted.rewritten.recipes[index] for index in asked)
+    return statement.debias(aggregate, replace(counted.rewritten, recipes=recipes))
+
+
+def _debias_count(counted: CountedPlan, statement: StatementDraft) -> Recipe:
+    if not statement.resolved.schema.has_randomized_answers:
+        return counted.rewritten.recipes[counted.place]
+    return debias(counted.aggregate, counted.rewritten, statement.resolved.schema).recipes[counted.place]
+
+
+def _count_groups(name: str, aggregate: Aggregate, ungrouped: PublicGroups, statement: StatementDraft) -> MeasureSource:
+    """A release of its own that counts the rows of groups; releases of the same rows and keys have one."""
+    counted = count_alone(aggregate, statement.context)
+    form = (*counted.rewritten.form, *COUNT_FORM)
+    plan_hash = statement.hash_plan(counted.aggregate, ungrouped.holes, ungrouped.sources, form)
+    recipe = _debias_count(counted, statement)
+    for index, step in enumerate(statement.steps):
+        if step.counts_groups and (step.plan_hash, step.after) == (plan_hash, ungrouped.after):
+            return MeasureSource(index, recipe)
+    step = StepDraft(
+        name, plan_hash, counted.aggregate, counted.rewritten, None, ungrouped.holes, ungrouped.after,
+        sources=ungrouped.sources, counts_groups=True,
+    )  # fmt: skip
+    return MeasureSource(statement.add_step(step), recipe)
 
 
 def _linear_sources(index: int | None, recipes: tuple[Recipe, ...]) -> Iterator[MeasureSource]:
@@ -289,13 +396,15 @@ def _list_public_groups(table: str, index: int | None, main: Gather, base: Publi
 def plan_selection(name: str, measure: Quantile | Extreme | Blockwise, draft: _ReleaseDraft) -> MeasureSource:
     """A quantile is chosen in public groups."""
     statement, groups = draft.statement, draft.groups
-    measure = apply_median_setting(measure, statement.settings.median, statement.settings.proposal)
+    settings = statement.settings
+    measure = apply_overshoot(apply_median_setting(measure, settings.median, settings.proposal), settings.overshoot)
     alone = draft.with_measure(measure)
     choice = rewrite_bins(alone, replace(statement.context, listed=groups.listed, selected=groups.selected))
     plan_hash = statement.hash_plan(alone, groups.holes, groups.sources)
     step = StepDraft(name, plan_hash, alone, None, choice, groups.holes, groups.after, sources=groups.sources)
     index = statement.add_step(step)
     statement.note_recorded(alone)
+    statement.notices.extend(choice.notices)
     container = measure.container if isinstance(measure, Quantile) else None
     return MeasureSource(index, SelectedBins(choice.bins, container))
 
@@ -325,7 +434,7 @@ def plan_counted(name: str, measure: Frequent | SharesPosterior, draft: _Release
 
 def plan_ranked(name: str, measure: Best, draft: _ReleaseDraft) -> MeasureSource:
     """The best of public values: those listed, or those that a step of their own selects first."""
-    statement, groups, context = draft.statement, draft.ungrouped, draft.statement.declared_context
+    statement, groups, context = draft.statement, draft.ungrouped, draft.statement.score_context
     candidates = score_by_value(draft.aggregate, measure)
     rewritten = rewrite_plan(candidates, context)
     if rewritten.gather.selection is not None:
@@ -340,7 +449,7 @@ def plan_ranked(name: str, measure: Best, draft: _ReleaseDraft) -> MeasureSource
 
 
 def plan_posterior(name: str, measure: Posterior, draft: _ReleaseDraft) -> MeasureSource:
-    context = replace(draft.statement.declared_context, listed=draft.groups.listed)
+    context = replace(draft.statement.score_context, listed=draft.groups.listed)
     cells = rewrite_posterior(draft.with_measure(measure), context)
     index = _add_scored(name, measure, draft, draft.groups, cells)
     return MeasureSource(index, SelectedBins(share_bins_of(measure), measure.container))
@@ -395,6 +504,11 @@ def _steps_read(holes: tuple[BoundRuntimeParameter, ...], tables: list[TableStep
 
 LISTED_GROUPS_NOTICE = "the groups are known without private rows, of which none was read; some of them may have none"
 
+SEEN_GROUPS_NOTICE = (
+    "groups in which so few units were counted that there may be none are left out; COUNT(*) shows how many there are"
+)
+_LOW = ReleaseColumn("m1_low", DOUBLE, "low", 0)
+
 StaticStep = TableStep | PublicStep | None
 
 
@@ -414,6 +528,81 @@ def releases_needed(parts: SplitQuery, resolved: Resolved, policy: ContributionP
         if free is None:
             in_holes.update(name for hole in release.holes for name in tables_read_by(hole.source))
     return static_steps
+
+
+def count_private_groups(parts: SplitQuery, resolved: Resolved, policy: ContributionPolicy) -> SplitQuery:
+    """Where rows are asked which public groups they are in, count the units of each, and read the groups that have any.
+
+        SELECT DISTINCT ward FROM visits                    →  the owner's list: nothing is asked of rows
+        SELECT DISTINCT ward FROM visits WHERE cost > 900   →  … HAVING DP_LOW(COUNT(DISTINCT patient)) > 0
+
+    Privacy: counts are cells of the release, with its noise and at its price; what is left out depends on them alone.
+    """
+    counted = {r.name for r in parts.releases if not r.aggregate.measures and _asks_which_groups(r, resolved, policy)}
+    if not counted:
+        return parts
+    releases = tuple(
+        replace(
+            release,
+            holes=tuple(
+                replace(hole, source=read_where_positive(hole.source, counted, _LOW.name)) for hole in release.holes
+            ),
+        )
+        for release in (_count_units(r) if r.name in counted else r for r in parts.releases)
+    )
+    return replace(parts, releases=releases, post=read_where_positive(parts.post, counted, _LOW.name))
+
+
+def _count_units(release: BoundRelease) -> BoundRelease:
+    return replace(
+        release,
+        aggregate=replace(release.aggregate, measures=(CountDistinctUnits(),)),
+        columns=(*release.columns, _LOW),
+        notices=(*release.notices, SEEN_GROUPS_NOTICE),
+    )
+
+
+def _asks_which_groups(release: BoundRelease, resolved: Resolved, policy: ContributionPolicy) -> bool:
+    """Whether some keys are listed, and something else than keys decides which of their groups have rows."""
+    asked = inline_projects(release.aggregate)
+    names = frozenset(name for key in asked.keys for name in columns_of(key.expr))
+    domains = derive_domains(scan_declared_tables(asked.input, resolved.schema))
+    of_keys = {name: domain for name, domain in domains.items() if name in names}
+    if not asked.keys or not _may_leave_groups_out(asked.input, of_keys):
+        return False
+    return rewrite_plan(canonicalize(asked), RuleContext(resolved, policy)).gather.listed is not None
+
+
+def _may_leave_groups_out(node: Rows, keys: Mapping[str, Domain]) -> bool:
+    """Whether listed groups may be without a row for another reason than what a table's own columns hold."""
+    match node:
+        case Filter():
+            parts = split_conjuncts(canonicalize_condition(node.condition))
+            return not all(_narrows_list(part, keys) for part in parts) or _may_leave_groups_out(node.input, keys)
+        case Project() | UnitWindow() | Expand():
+            return _may_leave_groups_out(node.input, keys)
+        case Join() if node.unmatched is not None:  # all public rows are kept
+            return any(f.name in keys for f in row_fields(node.left))
+        case Join() if node.kind is JoinKind.LEFT:
+            return _may_leave_groups_out(node.left, keys)
+        case SetOperation() if node.kind is SetKind.UNION_ALL:
+            return _may_leave_groups_out(node.left, keys) or _may_leave_groups_out(node.right, keys)
+        case Table() | Scan():
+            return False
+        case Join() | Mark() | PerUnit() | SetOperation() | PublicTable() | PublicScan() | RowsHole():
+            return True
+        case _:
+            assert_never(node)
+
+
+def _narrows_list(part: Expr, keys: Mapping[str, Domain]) -> bool:
+    """Whether the list of groups has those that meet the condition: it is about one column, and can be tried on it."""
+    names = columns_of(part)
+    if len(names) > 1 or not names <= keys.keys():
+        return False
+    (name,) = names or ("",)
+    values = list_few_values(keys[name]) if name else None
+    return values is None or evaluate_for_values(part, name, values) is not None
 
 
 def dummy_tables(parts: SplitQuery, schema: Schema) -> list[TableStep]:

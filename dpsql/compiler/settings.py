@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from difflib import get_close_matches
+from enum import Enum
 from fractions import Fraction
 from itertools import pairwise
 
@@ -17,11 +18,15 @@ from dpsql.compiler.parse.literals import parse_exact_number
 from dpsql.compiler.parse.parser import tokenize
 from dpsql.compiler.plan.measures import MedianBy
 from dpsql.compiler.split.declared_range import RangeSource
+from dpsql.compiler.split.integer_division import IntegerDivision
 from dpsql.errors import DataError, Error, InvalidParameter, Unsupported
-from dpsql.schema.model import ForeignUnit, OwnUnit, Privacy, Schema
+from dpsql.privacy.exponential import OVERSHOOT
+from dpsql.privacy.filters import Composition
+from dpsql.schema.model import Privacy, Schema, unit_columns_of
 
 SETTING_NAMES = ("epsilon", "delta", "contributions.rows", "contributions.groups", "noise", "nonnegative", "derive",
-         "max_error", "max_relative_error", "confidence", "ranges", "mechanism", "proposal")  # fmt: skip
+         "max_error", "max_relative_error", "confidence", "ranges", "mechanism", "proposal",
+         "integer_division", "overshoot", "empty_groups")  # fmt: skip
 OPTION_SETTINGS = {
     "epsilon": "epsilon",
     "delta": "delta",
@@ -43,6 +48,13 @@ EXCLUSIVE_OPTIONS = (("epsilon", "max_error"), ("max_error", "max_relative_error
 ERROR_GOAL_EXAMPLES = {"max_error": "5", "max_relative_error": "0.05"}
 
 
+class EmptyGroups(Enum):
+    """What becomes of listed groups of whose rows nothing is seen but noise."""
+
+    HIDE = "hide"
+    SHOW = "show"
+
+
 @dataclass(frozen=True)
 class Settings:
     """What a statement may lose and how, within the owner's policy."""
@@ -51,13 +63,18 @@ class Settings:
     delta: Fraction
     rows: int | None  # None: chosen from a noisy histogram of units
     groups: int | None
-    noise: NoiseKind | None = None  # None: Gaussian where delta is above 0
+    noise: NoiseKind | None = None  # None: auto
+    auto_noise: NoiseKind = NoiseKind.GAUSSIAN  # what auto stands for where delta is above 0
     max_error: Fraction | None = None  # of each answer: epsilon is then the least that keeps it
     max_relative_error: Fraction | None = None  # as a part of each answer: epsilon is that of a pilot
     confidence: Fraction = Fraction(19, 20)
     ranges: RangeSource = RangeSource.DECLARED  # of which columns MIN and MAX are declared bounds
     median: MedianBy = MedianBy.EXPONENTIAL
+    overshoot: Fraction = OVERSHOOT  # of MIN and MAX: how likely a value beyond all rows may be
+    division: IntegerDivision = IntegerDivision.REFUSE  # of whole numbers, where only 0 or 1 can come of it
+    empty_groups: EmptyGroups = EmptyGroups.SHOW
     proposal: Fraction | None = None  # the sensitivity that ptr tests for; None is a hundredth of the range
+    composition: Composition = Composition.ZCDP  # how the account that asks adds up its charges
 
     @property
     def has_error_goal(self) -> bool:
@@ -68,7 +85,12 @@ class Settings:
     def chosen_noise(self) -> NoiseKind:
         if self.noise is not None:
             return self.noise
-        return NoiseKind.GAUSSIAN if self.delta > 0 else NoiseKind.LAPLACE
+        return self.auto_noise if self.delta > 0 else NoiseKind.LAPLACE
+
+    @property
+    def has_open_noise(self) -> bool:
+        """Whether the kind of noise is for the session to choose."""
+        return self.noise is None and self.delta > 0
 
 
 @dataclass(frozen=True)
@@ -113,6 +135,12 @@ def change_setting(settings: SessionSettings, privacy: Privacy, name: str, value
             return replace(settings, statement=replace(statement, median=_parse_median(value)))
         case "proposal":
             return replace(settings, statement=replace(statement, proposal=_parse_proposal(value)))
+        case "overshoot":
+            return replace(settings, statement=replace(statement, overshoot=_parse_overshoot(value)))
+        case "integer_division":
+            return replace(settings, statement=replace(statement, division=_parse_division(value)))
+        case "empty_groups":
+            return replace(settings, statement=replace(statement, empty_groups=_parse_empty_groups(value)))
         case _:
             raise unknown_setting_error(name)
 
@@ -169,6 +197,12 @@ def show_setting(settings: SessionSettings, name: str) -> str:
             return statement.median.value
         case "proposal":
             return "none" if statement.proposal is None else _format_number(statement.proposal)
+        case "overshoot":
+            return _format_number(statement.overshoot)
+        case "integer_division":
+            return statement.division.value
+        case "empty_groups":
+            return statement.empty_groups.value
         case _:
             raise unknown_setting_error(name)
 
@@ -213,7 +247,7 @@ def _apply_option(settings: Settings, schema: Schema, option: Option) -> Setting
 
 def _check_unit_column(schema: Schema, column: str) -> None:
     """The unit is the owner's choice; a statement may only name it."""
-    units = {table.unit.column for table in schema.tables if isinstance(table.unit, OwnUnit | ForeignUnit)}
+    units = {column for table in schema.tables for column in unit_columns_of(table)}
     name = column.split(".")[-1].lower()
     if name not in {unit.lower() for unit in units}:
         raise InvalidParameter(
@@ -303,6 +337,28 @@ def _parse_ranges(value: str) -> RangeSource:
         return RangeSource(value.strip("'\"").lower())
     except ValueError:
         raise InvalidParameter(f'ranges must be declared, all or release, not "{value}"') from None
+
+
+def _parse_overshoot(value: str) -> Fraction:
+    number = _parse_number("overshoot", value)
+    if not Fraction(1, 10**6) <= number <= 1:
+        raise InvalidParameter("overshoot must be at least 0.000001 and at most 1",
+                               hint="For example: SET overshoot = 0.05")  # fmt: skip
+    return number
+
+
+def _parse_division(value: str) -> IntegerDivision:
+    try:
+        return IntegerDivision(value.strip("'\"").lower())
+    except ValueError:
+        raise InvalidParameter(f'integer_division must be refuse or allow, not "{value}"') from None
+
+
+def _parse_empty_groups(value: str) -> EmptyGroups:
+    try:
+        return EmptyGroups(value.strip("'\"").lower())
+    except ValueError:
+        raise InvalidParameter(f'empty_groups must be hide or show, not "{value}"') from None
 
 
 def _parse_median(value: str) -> MedianBy:

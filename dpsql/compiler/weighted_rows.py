@@ -7,12 +7,15 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from dpsql.compiler.analysis.canonical import canonical_plan_text, canonicalize
 from dpsql.compiler.analysis.sensitivity import derive_unit_mass, neighboring_of
 from dpsql.compiler.calibrate.calibrate import LossNeed, LossShare, calibrate_study, split_loss
 from dpsql.compiler.catalog.variables import Identity
 from dpsql.compiler.compiled import Compiled, ReleaseStep, list_declarations
+from dpsql.compiler.functions.time_zones import session_zone_scope
+from dpsql.compiler.norm_steps import KnownNorms
 from dpsql.compiler.parse.parameters import Parameter
 from dpsql.compiler.parse.parser import parse_query
 from dpsql.compiler.parse.syntax_errors import refuse_null_comparisons
@@ -30,6 +33,7 @@ from dpsql.compiler.rewrite.weighted_rows import (
     has_no_public_values,
     prepare_codable_rows,
 )
+from dpsql.compiler.row_caps import RowCap, choose_row_cap
 from dpsql.compiler.settings import Settings
 from dpsql.compiler.split.private_rows import bind_private_rows
 from dpsql.compiler.split.split import ANONYMOUS
@@ -65,7 +69,10 @@ class StudyRows:
 
 @dataclass(frozen=True)
 class CompiledStudy:
-    """A statement of one release, which a study makes; `axes` say what its codes mean."""
+    """A statement of one release, which a study makes; `axes` say what its codes mean.
+
+    Where nobody declared how many rows a unit may count for, it is undecided until a histogram of units is known.
+    """
 
     compiled: Compiled
     study: WeightedRowsMechanism
@@ -89,7 +96,8 @@ def compile_weighted_rows(
     try:
         tree = parse_query(query, parameters)
         refuse_null_comparisons(tree)
-        private = bind_private_rows(tree, resolved.schema, now, identity)
+        with session_zone_scope(identity.time_zone, now):
+            private = bind_private_rows(tree, resolved.schema, now, identity)
         aggregate = canonicalize(private.aggregate)
         tally = prepare_codable_rows(aggregate, RuleContext(resolved), private.names, private.spans)
         return StudyRows(statement, aggregate, tally, private.names, resolved, settings, private.spans)
@@ -100,25 +108,38 @@ def compile_weighted_rows(
         raise LimitExceeded("the statement is nested too deeply") from None
 
 
-def compile_study(rows: StudyRows, coding: ColumnCoding, design: StudyDesigner) -> CompiledStudy:
-    """`coding` names columns as the query does."""
+def compile_study(
+    rows: StudyRows, coding: ColumnCoding, design: StudyDesigner, norms: KnownNorms = MappingProxyType({})
+) -> CompiledStudy:
+    """`coding` names columns as the query does; `norms` are released histograms of units."""
     settings, resolved = rows.settings, rows.resolved
     plan_names = dict(zip(rows.names, (column.name for column in rows.found.columns), strict=True))
     plan_coding = replace(coding, listed={plan_names[name]: values for name, values in coding.listed.items()})
     relation = neighboring_of(resolved)
-    tallied = code_weighted_rows(rows.found, plan_coding, ContributionPolicy(settings.rows, settings.groups, Norm.L1))
+    (share,) = split_loss(
+        settings.chosen_noise, settings.epsilon, settings.delta, (LossNeed.EPSILON,), settings.composition
+    )
+    cap = RowCap(settings.rows, share)
+    if settings.rows is None:
+        input_rows = rows.found.rows.input
+        cap = choose_row_cap(STUDY_STEP, input_rows, share, settings.epsilon, settings.delta, resolved, norms)
+    tallied = code_weighted_rows(rows.found, plan_coding, ContributionPolicy(cap.rows, settings.groups, Norm.L1))
     axes = tuple(replace(axis, name=name) for axis, name in zip(tallied.axes, rows.names, strict=True))
     ranges = Axes(tuple(axis.lower for axis in axes), tuple(axis.size for axis in axes))
-    (share,) = split_loss(settings.chosen_noise, settings.epsilon, settings.delta, (LossNeed.EPSILON,))
     try:
-        study = design(axes, ranges, derive_unit_mass(tallied.tally, relation), share)
+        study = design(axes, ranges, derive_unit_mass(tallied.tally, relation), cap.left)
     except LossTooSmall:
         raise InvalidParameter("epsilon or delta is too small for this statement", hint="Give it more.") from None
     calibrated = calibrate_study(tallied.tally, study, relation)
     sql = render_release(calibrated.plan)
-    step = ReleaseStep(STUDY_STEP, _hash_study(rows, axes, study), sql, (), calibrated)
-    notices = (*_omitted_rows_notices(axes), *recorded_notices(rows.aggregate, resolved.schema))
-    return CompiledStudy(Compiled(rows.statement, (), (step,), (), "SELECT 1", (), settings, notices), study, axes)
+    chosen = () if cap.chosen is None else ((STUDY_STEP, cap.chosen),)
+    digest = _hash_study(rows, axes, study, cap)
+    step = ReleaseStep(STUDY_STEP, digest, sql, (), calibrated, norms=chosen, undecided=cap.undecided)
+    notices = (*_omitted_rows_notices(axes), *cap.notices, *recorded_notices(rows.aggregate, resolved.schema))
+    compiled = Compiled(
+        rows.statement, (), (step,), (), "SELECT 1", (), settings, notices, norm_steps=cap.steps
+    )  # fmt: skip
+    return CompiledStudy(compiled, study, axes)
 
 
 def _omitted_rows_notices(axes: tuple[Axis, ...]) -> tuple[str, ...]:
@@ -129,9 +150,10 @@ def _omitted_rows_notices(axes: tuple[Axis, ...]) -> tuple[str, ...]:
     return (f"rows without a known value in {names} are left out; nullable: true in the schema makes NULL a value",)
 
 
-def _hash_study(rows: StudyRows, axes: tuple[Axis, ...], study: WeightedRowsMechanism) -> str:
-    """What a stored release is found by: the rows, what their codes mean, and all of the study."""
+def _hash_study(rows: StudyRows, axes: tuple[Axis, ...], study: WeightedRowsMechanism, cap: RowCap) -> str:
+    """What a stored release is found by: the rows, what their codes mean, all of the study, its cap's histogram."""
     declared = list_declarations(rows.aggregate, rows.resolved, rows.settings)
     written = json.dumps(study_to_json(study), sort_keys=True)
-    text = "\n".join(["study", canonical_plan_text(rows.aggregate), *declared, repr(axes), written])
+    parts = ["study", canonical_plan_text(rows.aggregate), *declared, repr(axes), written]
+    text = "\n".join([*parts, cap.key] if cap.key else parts)
     return hashlib.sha256(text.encode()).hexdigest()

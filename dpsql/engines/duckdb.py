@@ -65,6 +65,18 @@ def _interval_parts_sql(column: str, spelled: str) -> str:
     return column
 
 
+_ZONED, _ZONED_LIST = "TIMESTAMP WITH TIME ZONE", "TIMESTAMP WITH TIME ZONE[]"
+
+
+def select_utc_times(sql: str, types: Sequence[str]) -> str:
+    """The statement with times of UTC, without their zone, in the place of moments and lists of them: of a moment the
+    driver makes a local time of the connection's zone, which it may not know. Rows stay in their order, as above."""
+    columns = [f'"c{index}"' for index in range(len(types))]
+    items = {_ZONED: "timezone('UTC', {})", _ZONED_LIST: "list_transform({}, lambda x: timezone('UTC', x))"}
+    shown = [items.get(spelled, "{}").format(column) for column, spelled in zip(columns, types, strict=True)]
+    return f"SELECT {', '.join(shown)} FROM ({sql}\n) AS asked({', '.join(columns)})"
+
+
 def _parts_list_sql(value: str) -> str:
     months = f"date_part('year', {value}) * 12 + date_part('month', {value})"
     time = f"date_part('hour', {value}) * 3600000000 + date_part('minute', {value}) * 60000000"
@@ -367,15 +379,23 @@ def column_types_of(result: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def rows_to_utc(rows: list[Row], types: Sequence[str]) -> list[Row]:
-    """Give TIMESTAMPTZ values the standard library's UTC; the driver speaks of pytz's."""
-    zoned = {at for at, spelling in enumerate(types) if spelling == "TIMESTAMP WITH TIME ZONE"}
+    """Give TIMESTAMPTZ values, also those in lists, the standard library's UTC; the driver speaks of pytz's zones."""
+    zoned = {at for at, spelling in enumerate(types) if spelling in (_ZONED, _ZONED_LIST)}
     if not zoned:
         return rows
     return [tuple(_to_utc(value) if at in zoned else value for at, value in enumerate(row)) for row in rows]
 
 
 def _to_utc(value: object) -> object:
-    return value.replace(tzinfo=dt.UTC) if isinstance(value, dt.datetime) else value
+    match value:
+        case dt.datetime():
+            return value.replace(tzinfo=dt.UTC) if value.tzinfo is None else value.astimezone(dt.UTC)
+        case list() | tuple():
+            return type(value)(map(_to_utc, value))
+        case dict():
+            return {key: _to_utc(item) for key, item in value.items()}
+        case _:
+            return value
 
 
 def fetch_exact_cells(result: duckdb.DuckDBPyConnection, key_columns: int) -> Exact:

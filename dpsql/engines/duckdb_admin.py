@@ -6,11 +6,11 @@ callers. Errors may speak of lines of the owner's files.
 
 from __future__ import annotations
 
-import csv
 import math
 import os
 import re
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from decimal import Context, Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +28,7 @@ from dpsql.engines.duckdb import (
     render_source,
     rows_to_utc,
 )
+from dpsql.engines.text_files import mixes_line_ends, read_field_sql, text_relation_sql, write_utf8_copy
 from dpsql.errors import OperationalError
 from dpsql.schema.locations import database_path
 from dpsql.schema.model import EPOCH, Column, Domain, Files, Source
@@ -45,6 +46,7 @@ class DuckDBAdmin:
 
     def __init__(self, url: str, *, threads: int | None = None, memory: str | None = None) -> None:
         path = database_path(url)
+        self._copies: TemporaryDirectory[str] | None = None
         self._connection = duckdb.connect(":memory:")
         try:
             for setting in ("autoload_known_extensions", "autoinstall_known_extensions", "python_enable_replacements"):
@@ -66,6 +68,8 @@ class DuckDBAdmin:
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
+        if self._copies is not None:
+            self._copies.cleanup()
 
     def describe(self, source: Source) -> dict[str, str]:
         rows = self._fetch_rows(f"DESCRIBE SELECT * FROM {render_source(source)}")
@@ -108,6 +112,45 @@ class DuckDBAdmin:
         """The rows of a SELECT over the owner's sources, in the values of Python's own."""
         return self._fetch_rows(sql)
 
+    def make_readable(self, files: Files, columns: Sequence[Column]) -> Files:
+        """CSV files as DuckDB reads them: where it cannot read an encoding, or lines that end in several ways, a copy,
+        which is gone when the connection closes."""
+        if files.format != "csv":
+            return files
+        paths = tuple(self._readable_path(path, files, columns) for path in files.patterns)
+        return replace(files, patterns=paths, encoding="")
+
+    def _readable_path(self, path: str, files: Files, columns: Sequence[Column]) -> str:
+        if files.encoding not in ("", "utf-8"):
+            path = self._write_copy(path, files)
+        files = replace(files, encoding="")
+        if mixes_line_ends(path) and not self._can_scan(text_relation_sql(path, files, columns)):
+            return self._write_copy(path, files, line_ends=True)
+        return path
+
+    def _write_copy(self, path: str, files: Files, *, line_ends: bool = False) -> str:
+        if self._copies is None:
+            # By this name the owner's next command removes it, if the process is killed.
+            self._copies = TemporaryDirectory(prefix=f"dpsql-look-{os.getpid()}-")
+        folder = Path(self._copies.name) / str(len(os.listdir(self._copies.name)))
+        folder.mkdir()
+        copy = folder / re.sub(r"\.gz$", "", Path(path).name, flags=re.IGNORECASE)  # errors name the file
+        write_utf8_copy(path, files, copy, line_ends=line_ends)
+        return str(copy)
+
+    def _can_scan(self, relation: str) -> bool:
+        try:
+            self._connection.execute(f"SELECT count(*) FROM {relation}").fetchall()
+        except duckdb.Error:
+            return False
+        return True
+
+    def check_text_files(self, files: Files, columns: Sequence[Column]) -> None:
+        """Read every field of text files once, as registering will; raises where it would."""
+        files = self.make_readable(files, columns)
+        for path in files.patterns:
+            self._execute_copy(f"SELECT bit_xor(hash(t)) FROM {text_relation_sql(path, files, columns)} t")
+
     def write_snapshot(self, files: Files, columns: Sequence[Column], target: Path, ids: Collection[str] = ()) -> None:
         """Load text files into one Parquet file of the declared types.
 
@@ -115,9 +158,10 @@ class DuckDBAdmin:
         other rows [one added row would flip every date of the file]. The file appears under its name only when
         it is whole.
         """
-        fields = ", ".join(_typed_field_sql(column, column.name in ids) for column in columns)
+        fields = ", ".join(_typed_field_sql(column, column.name in ids, files.decimal) for column in columns)
+        files = self.make_readable(files, columns)
         parts = " UNION ALL ".join(
-            f"SELECT {fields} FROM {_text_relation_sql(path, files, columns)}" for path in files.patterns
+            f"SELECT {fields} FROM {text_relation_sql(path, files, columns)}" for path in files.patterns
         )
         make_private_folder(target.parent, "the folder of snapshots")
         partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
@@ -136,8 +180,9 @@ class DuckDBAdmin:
 
         The column keeps its type, unless it shall be `text`. The file appears under its name only when it is whole.
         """
+        files = self.make_readable(files, ())
         (path,) = files.patterns
-        source = render_source(files) if files.format == "parquet" else _text_relation_sql(path, files, ())
+        source = render_source(files) if files.format == "parquet" else text_relation_sql(path, files, ())
         self._execute_copy(f"CREATE TEMP TABLE held AS SELECT * FROM {source}")
         types = {str(name): str(type_) for name, type_, *_ in self._fetch_rows("DESCRIBE held")}
         if column not in types:
@@ -220,63 +265,7 @@ def _bound_sql(type_: Type, units: int) -> str:
             )
 
 
-def read_csv_header(path: str, files: Files) -> list[str]:
-    """The column names in a CSV file's first line."""
-    try:
-        with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
-            names = next(csv.reader(stream, delimiter=files.delimiter, quotechar=files.quote or None), [])
-    except (OSError, csv.Error) as error:
-        raise OperationalError(
-            f'the header of "{Path(path).name}" cannot be read', detail=str(error), hint="Save the file as UTF-8 CSV."
-        ) from None
-    if len({name.casefold() for name in names}) != len(names):
-        raise OperationalError(
-            f'the header of "{Path(path).name}" names a column twice', hint="Give each column a name of its own."
-        )
-    return names
-
-
-def _text_relation_sql(path: str, files: Files, columns: Sequence[Column]) -> str:
-    """One file as a relation of VARCHAR columns."""
-    if files.format == "json":
-        # A file of JSON is an array, or one object on each line.
-        with open(path, encoding="utf-8-sig", errors="replace") as stream:
-            layout = "array" if stream.read(4096).lstrip()[:1] == "[" else "newline_delimited"
-        options = f"format = '{layout}'"
-        names = [column.name for column in columns]
-        return (
-            f"read_json({quote_literal(path)}, auto_detect = false, {options}, columns = {_varchar_columns_sql(names)})"
-        )
-    names = read_csv_header(path, files) if files.header else [column.name for column in columns]
-    header_names = {name.casefold() for name in names}
-    for column in columns:
-        if column.name.casefold() not in header_names:
-            raise OperationalError(
-                f'"{Path(path).name}" has no column "{column.name}"',
-                hint=f"Its header names {', '.join(names)}." if names else "The file has no header line.",
-            )
-    options = (
-        f"header = {quote_literal(files.header)}, delim = {quote_literal(files.delimiter)}, quote = "
-        f"{quote_literal(files.quote)}, "
-        f"escape = {quote_literal(files.quote)}, nullstr = {quote_literal(files.null)}, strict_mode = true, "
-        "null_padding = false, "
-        "ignore_errors = false"
-    )
-    return f"read_csv({quote_literal(path)}, auto_detect = false, {options}, columns = {_varchar_columns_sql(names)})"
-
-
-def text_files_sql(files: Files, columns: Sequence[Column]) -> str:
-    """Text files in FROM, with the fields of all declared columns as they stand there."""
-    names = ", ".join(quote_identifier(column.name) for column in columns)
-    parts = (f"SELECT {names} FROM {_text_relation_sql(path, files, columns)}" for path in files.patterns)
-    return f"({' UNION ALL '.join(parts)})"
-
-
-def _varchar_columns_sql(names: Sequence[str]) -> str:
-    return "{" + ", ".join(f"{quote_literal(name)}: 'VARCHAR'" for name in names) + "}"
-
-
-def _typed_field_sql(column: Column, is_id: bool) -> str:
+def _typed_field_sql(column: Column, is_id: bool, decimal: str) -> str:
     """A field cast to its declared type.
 
     Privacy: an id keeps its spelling. TRY_CAST makes 7 of '007', ' 7' and '7.4', and would merge three units; so
@@ -285,7 +274,7 @@ def _typed_field_sql(column: Column, is_id: bool) -> str:
     name = quote_identifier(column.name)
     # Parquet has no 128-bit integers: DuckDB writes them as doubles, which would round.
     target = duckdb_type_name(decimal_type(38, 0) if column.type.kind is Kind.HUGEINT else column.type)
-    value = f"TRY_CAST({name} AS {target})"
+    value = f"TRY_CAST({read_field_sql(name, column, decimal)} AS {target})"
     if is_id and column.type.kind is not Kind.TEXT:
         value = f"CASE WHEN CAST({value} AS VARCHAR) = {name} THEN {value} END"
     return f"{value} AS {name}"

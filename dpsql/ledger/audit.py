@@ -22,7 +22,15 @@ from dpsql.ledger.loss_checker.checker import (
     neighbor_relations,
     recompute_loss,
 )
-from dpsql.privacy.filters import NO_COST, NO_CUMULATIVE_LOSS, Cost, add_cost, cost_of, is_within_limits
+from dpsql.privacy.filters import (
+    NO_COST,
+    NO_CUMULATIVE_LOSS,
+    Cost,
+    add_cost,
+    cost_of,
+    cost_of_losses,
+    is_within_limits,
+)
 from dpsql.privacy.loss import sum_losses
 
 
@@ -225,7 +233,7 @@ def _find_mismatch(
         return "an account is opened once, by its first entry"
     if entry.kind is not EntryKind.CHANGED and end.terms is not None and entry.terms != end.terms:
         return "its terms differ from those that were granted"
-    if entry.cost != _recompute_cost(db, entry):
+    if entry.cost not in _recompute_costs(db, entry):
         return "its cost is not that of its charges"
     if entry.spent != add_cost(end.spent, entry.cost):
         return "what was spent is not the sum"
@@ -234,12 +242,17 @@ def _find_mismatch(
     return None if _is_paid_for(db, entry) else "what it paid for is not what it was charged for"
 
 
-def _recompute_cost(db: Transaction, entry: LedgerEntry) -> Cost:
+def _recompute_costs(db: Transaction, entry: LedgerEntry) -> tuple[Cost, ...]:
+    """What an entry may have cost: of several losses, older ledgers charged the sum as one."""
     match entry.kind:
         case EntryKind.OPENED | EntryKind.CHANGED:
-            return NO_COST
+            return (NO_COST,)
         case EntryKind.CHARGE:
-            return cost_of(sum_losses(entry.losses), entry.statement.epsilon, entry.statement.conversion)
+            losses, statement = entry.losses, entry.statement
+            return (
+                cost_of_losses(losses, statement.epsilon, statement.conversion),
+                cost_of(sum_losses(losses), statement.epsilon, statement.conversion),
+            )
         case EntryKind.JOINED:
             numbers = db.execute(
                 "SELECT DISTINCT theirs.entry FROM payment AS mine JOIN payment AS theirs"
@@ -247,7 +260,7 @@ def _recompute_cost(db: Transaction, entry: LedgerEntry) -> Cost:
                 " WHERE mine.account = ? AND mine.entry = ?",
                 *(entry.by, entry.account, entry.number),
             )
-            return joined_cost(db, entry.by, [number for (number,) in numbers], entry.charges)
+            return (joined_cost(db, entry.by, [number for (number,) in numbers], entry.charges),)
 
 
 def joined_cost(db: Transaction, member: str, numbers: list[int], charges: tuple[RecordedCharge, ...]) -> Cost:

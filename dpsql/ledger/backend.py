@@ -104,6 +104,10 @@ class LedgerDatabase(Protocol):
         """A read transaction on one snapshot."""
         ...
 
+    def check_writable(self) -> None:
+        """Raise what a charge would meet, such as a disk that is full or read-only. Changes nothing."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -127,9 +131,18 @@ def _describe_binding(binding: Binding) -> str:
     return f'unit "{binding.unit}", neighbors "{binding.neighbors}", group_size {binding.group_size}'
 
 
-def damaged_ledger_error(name: str) -> IntegrityError:
+def ledger_name(name: object) -> str:
+    """As errors call it: by its name to who opens it; analysts are not told where it is.
+
+    >>> ledger_name("/srv/clinic.ledger"), ledger_name(None)
+    ('the ledger "/srv/clinic.ledger"', 'the ledger')
+    """
+    return "the ledger" if name is None else f'the ledger "{name}"'
+
+
+def damaged_ledger_error(name: object) -> IntegrityError:
     return IntegrityError(
-        f'the ledger "{name}" is damaged',
+        f"{ledger_name(name)} is damaged",
         hint="Restore it from its last backup, and collect the receipts given out since (docs/budget.md).",
     )
 

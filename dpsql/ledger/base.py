@@ -16,7 +16,16 @@ from fractions import Fraction
 from typing import Protocol
 
 from dpsql.amounts import TextRepr, format_remaining, format_rounded_down, format_rounded_up
-from dpsql.privacy.filters import Composition, Cost, CumulativeLoss, FilterLimits, admit_charge, limits_for_budget
+from dpsql.privacy.filters import (
+    Composition,
+    Cost,
+    CumulativeLoss,
+    FilterLimits,
+    admit_charge,
+    cumulative_epsilon,
+    fraction_remaining,
+    limits_for_budget,
+)
 from dpsql.privacy.loss import Loss
 
 __all__ = [
@@ -86,6 +95,11 @@ class Account:
         return AccountTerms(self.epsilon, self.delta, self.composition, self.parent)
 
 
+def all_add_epsilons(payers: Sequence[Account]) -> bool:
+    """Whether all who pay add up epsilons: then a charge costs the same with either kind of noise."""
+    return all(payer.composition is not Composition.ZCDP for payer in payers)
+
+
 DATASET = "dataset"
 """The account of all analysts together; no analyst can have this name."""
 
@@ -139,6 +153,16 @@ class Balance(TextRepr):
     def admits(self, cost: Cost) -> bool:
         """Whether the account's own filter would grant it."""
         return admit_charge(self.terms.limits, self.spent, cost) is not None
+
+    def share_of(self, cost: Cost) -> Fraction | None:
+        """The part of the budget that it would take, as `fraction_left` counts; None where it is refused."""
+        limits = self.terms.limits
+        after = admit_charge(limits, self.spent, cost)
+        if after is None:
+            return None
+        conversion = self.terms.delta - limits.delta if limits.composition is Composition.ZCDP else Fraction(0)
+        epsilon = cumulative_epsilon(limits, after, conversion)
+        return self.fraction_left - fraction_remaining(limits, after, self.epsilon if epsilon is None else epsilon)
 
     @property
     def percent_left(self) -> str:
@@ -469,6 +493,10 @@ class Ledger(Protocol):
         """Equal where two are one: the same releases under the same numbers."""
         ...
 
+    def check_writable(self) -> None:
+        """Raise what a charge would meet, such as a disk that is full or read-only; changes nothing."""
+        ...
+
     def read_snapshot(self) -> AbstractContextManager[None]:
         """What the thread reads within is one snapshot, in one transaction; it must write nothing."""
         ...
@@ -489,6 +517,8 @@ class Ledger(Protocol):
     def quote_releases(self, account: Account, requests: Sequence[ReleaseRequest]) -> tuple[ReleaseQuote, ...]: ...
 
     def list_own_stored(self, account: Account, rows: Sequence[str], version: int) -> tuple[OwnRelease, ...]: ...
+
+    def may_own_laplace(self, account: Account) -> bool: ...
 
     def bind_runtime_parameters(self, release: int, holes: bytes) -> bytes: ...
 

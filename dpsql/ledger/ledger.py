@@ -53,8 +53,7 @@ from dpsql.ledger.hash_chain import decode_loss
 from dpsql.ledger.interactive_answers import ANSWER_PREFIX, InteractiveAnswers
 from dpsql.ledger.named_objects import SqlObjectStore
 from dpsql.ledger.release_store import CandidateRelease, HiddenReleases
-from dpsql.privacy.filters import admit_charge, cost_of
-from dpsql.privacy.loss import sum_losses
+from dpsql.privacy.filters import admit_charge, cost_of_losses
 
 # Transactions of one thread over a ledger's database: it is in one at a time, and all that it reads is read there.
 
@@ -262,6 +261,7 @@ class SqlLedger(InteractiveAnswers):
     entropy: Callable[[int], bytes] = os.urandom
     grid: int = 0  # microseconds: the owner's min_latency
     _balances: dict[str, tuple[Hashable, Balance]] = field(default_factory=dict, repr=False, compare=False)
+    _laplace: dict[str, tuple[bool, int]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def id(self) -> str:
@@ -274,6 +274,10 @@ class SqlLedger(InteractiveAnswers):
     @cached_property
     def _transactions(self) -> ThreadTransactions:
         return ThreadTransactions(self.database)
+
+    def check_writable(self) -> None:
+        """Raise what a charge would meet, such as a disk that is full or read-only."""
+        self.database.check_writable()
 
     def read_snapshot(self) -> AbstractContextManager[None]:
         return self._transactions.read_snapshot()
@@ -392,7 +396,7 @@ class SqlLedger(InteractiveAnswers):
         by: Account,
         statement: ChargedStatement,
     ) -> None:
-        cost = cost_of(sum_losses([charge.loss for charge in charges]), statement.epsilon, statement.conversion)
+        cost = cost_of_losses([charge.loss for charge in charges], statement.epsilon, statement.conversion)
         spent = admit_charge(payer.terms.limits, head.spent, cost)
         if spent is None:
             own = payer == by
@@ -452,6 +456,15 @@ class SqlLedger(InteractiveAnswers):
                 if rows
                 else ()
             )
+
+    def may_own_laplace(self, account: Account) -> bool:
+        """Whether the account may have paid for a release with Laplace noise. Only what is new is looked at."""
+        owned, last = self._laplace.get(account.name, (False, 0))
+        if not owned:
+            with self._read_transaction() as db:
+                owned, last = release_store.find_laplace(db, account.name, last)
+            self._laplace[account.name] = owned, last
+        return owned
 
     def bind_runtime_parameters(self, release: int, holes: bytes) -> bytes:
         """Bind a release's holes unless they are bound; the values that now hold, for the run to use."""

@@ -44,6 +44,7 @@ from dpsql.ledger.backend import (
     Transaction,
     check_binding,
     damaged_ledger_error,
+    ledger_name,
     missing_ledger_error,
 )
 from dpsql.ledger.base import Binding
@@ -384,14 +385,18 @@ class PostgresDatabase:
         begin = _begin_statements(self.place, self.busy_seconds, "REPEATABLE READ READ ONLY")
         return self._open_transaction(f"{begin} SELECT id, current_setting('fsync') FROM ledger")
 
+    def check_writable(self) -> None:
+        with self.write():
+            pass  # the row is locked, which a server that is read-only refuses
+
     def close(self) -> None:
         self.pool.close()
 
     @contextmanager
     def _open_transaction(self, begin: str) -> Iterator[Transaction]:
-        with _translate_errors(self.place), self.pool.begin_transaction(begin) as (db, rows):
+        with _translate_errors(self.place, opened=True), self.pool.begin_transaction(begin) as (db, rows):
             if [row[0] for row in rows] != [self.id]:
-                raise IntegrityError(f'the ledger "{self.place.name}" was replaced while it was open')
+                raise IntegrityError("the ledger was replaced while it was open")
             _check_flushing(self.place, rows[0][1])
             yield _PostgresTransaction(db)
             commit_transaction(db)
@@ -530,24 +535,26 @@ def _check_private(db: psycopg.Connection[Row], location: LedgerLocation) -> Non
 
 
 @contextmanager
-def _translate_errors(location: LedgerLocation) -> Iterator[None]:
-    """Tell PostgreSQL's errors in the ledger's words."""
+def _translate_errors(location: LedgerLocation, opened: bool = False) -> Iterator[None]:
+    """Tell PostgreSQL's errors in the ledger's words; without its place once it is open, for analysts."""
     try:
         yield
     except psycopg.Error as error:
-        raise _to_ledger_error(error, location) from error
+        raise _to_ledger_error(error, location, opened) from error
 
 
-def _to_ledger_error(error: psycopg.Error, location: LedgerLocation) -> Error:
+def _to_ledger_error(error: psycopg.Error, location: LedgerLocation, opened: bool) -> Error:
+    name = None if opened else location.name
+    detail = None if opened and error.diag.message_primary is None else _first_error_line(error)
     match error:
         case psycopg.errors.LockNotAvailable():
             return OperationalError(
-                f'the ledger "{location.name}" is locked by another process',
+                f"{ledger_name(name)} is locked by another process",
                 hint="Ask again, or end the process that holds the ledger.",
             )
         case psycopg.errors.InsufficientPrivilege():
             return OperationalError(
-                f'the ledger "{location.name}" cannot be opened or made', detail=_first_error_line(error),
+                f"{ledger_name(name)} cannot be opened or made", detail=detail,
                 hint=f"As the owner of its database: CREATE SCHEMA {location.schema} AUTHORIZATION the_role_of_the_url",
             )  # fmt: skip
         case (
@@ -557,11 +564,11 @@ def _to_ledger_error(error: psycopg.Error, location: LedgerLocation) -> Error:
             | psycopg.ProgrammingError()
             | psycopg.errors.RaiseException()
         ):
-            return damaged_ledger_error(location.name)
+            return damaged_ledger_error(name)
         case _:
             return OperationalError(
-                f'the ledger "{location.name}" cannot be read or written',
-                detail=_first_error_line(error),
+                f"{ledger_name(name)} cannot be read or written",
+                detail=detail,
                 hint="Ask the owner; if a charge was made, asking again redeems it.",
             )
 

@@ -177,6 +177,24 @@ def releases_owed(db: Transaction, member: str, parent: str) -> list[tuple[int, 
     ]
 
 
+_LAPLACE_MARK = '%"laplace"%'
+
+
+def find_laplace(db: Transaction, account: str, after: int) -> tuple[bool, int]:
+    """Whether the account has paid, later than by the entry `after`, for a release that has Laplace noise, or an
+    epsilon as choices with such noise have; and its last entry that paid for any."""
+    row = fetch_one(
+        db,
+        "SELECT max(entry), max(CASE WHEN epsilon IS NOT NULL OR mechanisms LIKE ? THEN 1 ELSE 0 END)"
+        " FROM payment JOIN release ON release = id WHERE account = ? AND entry > ?",
+        _LAPLACE_MARK,
+        account,
+        after,
+    )
+    last, owned = (None, 0) if row is None else row
+    return bool(owned), after if last is None else last
+
+
 def list_own_stored(
     db: Transaction, account: str, rows: Sequence[str], version: int, hidden: HiddenReleases
 ) -> tuple[OwnRelease, ...]:

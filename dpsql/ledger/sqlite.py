@@ -33,12 +33,15 @@ from dpsql.ledger.backend import (
     Transaction,
     check_binding,
     damaged_ledger_error,
+    ledger_name,
     missing_ledger_error,
 )
 from dpsql.ledger.base import Binding
 
 APPLICATION_ID = 0x64707371  # "dpsq", in the file's header
 BUSY_SECONDS = 30.0
+CHECK_SECONDS = 2.0
+"""For the lock, where only is asked whether a charge could be written."""
 RETRY_SECONDS = 0.004
 """Between two tries to get the lock. SQLite itself waits ever longer, up to 0.1 s: of 32 processes that charge without
 a pause, some waited for more than six seconds while others made a hundred charges."""
@@ -87,7 +90,7 @@ class SqliteDatabase:
     @property
     def identity(self) -> tuple[str, int, int]:
         """The same for every path of one file. A copy has the same `id`, and goes on with other releases."""
-        with _translate_errors(self.path):
+        with _translate_errors(None):
             status = self.path.stat()
             return self.id, status.st_dev, status.st_ino
 
@@ -97,16 +100,23 @@ class SqliteDatabase:
     def read(self) -> AbstractContextManager[Transaction]:
         return self._open_transaction("BEGIN")
 
+    def check_writable(self) -> None:
+        """As a charge would: SQLite notices a file that is read-only, or a full disk, when it keeps the old page."""
+        with _translate_errors(None), closing(_connect_file(self.path, CHECK_SECONDS)) as db:
+            _begin_with_retry(db, "BEGIN IMMEDIATE", CHECK_SECONDS)
+            db.execute("UPDATE ledger SET unit = unit || '?'")  # what changes nothing would keep no page
+            db.execute("ROLLBACK")
+
     def close(self) -> None:
         """Nothing is held open between transactions."""
 
     @contextmanager
     def _open_transaction(self, begin: str) -> Iterator[Transaction]:
-        with _translate_errors(self.path), closing(_connect_file(self.path, self.busy_seconds)) as db:
+        with _translate_errors(None), closing(_connect_file(self.path, self.busy_seconds)) as db:
             _begin_with_retry(db, begin, self.busy_seconds)
             try:
                 if db.execute("SELECT id FROM ledger").fetchall() != [(self.id,)]:
-                    raise IntegrityError(f'the ledger "{self.path}" was replaced while it was open')
+                    raise IntegrityError("the ledger was replaced while it was open")
                 yield _SqliteTransaction(db)
                 db.execute("COMMIT")
             except BaseException:
@@ -156,7 +166,7 @@ def _connect_file(path: Path, busy_seconds: float) -> sqlite3.Connection:
         for pragma in ("synchronous = EXTRA", "fullfsync = ON", "foreign_keys = ON", "trusted_schema = OFF"):
             db.execute(f"PRAGMA {pragma}")
         if db.execute("PRAGMA journal_mode = DELETE").fetchone() != ("delete",):
-            raise OperationalError(f'the journal of the ledger "{path}" cannot be set to "delete"')
+            raise OperationalError('the journal of the ledger cannot be set to "delete"')
     except BaseException:
         db.close()
         raise
@@ -168,16 +178,14 @@ def _create_ledger(path: Path, binding: Binding) -> None:
 
     If another process is first, its ledger stands and ours is dropped.
     """
-    for ending in ("-journal", "-wal"):
-        if path.with_name(path.name + ending).exists():
-            raise IntegrityError(
-                f'the ledger "{path}" is gone, but its journal is there',
-                hint="Restore the ledger; if a new one is wanted, remove the journal too.",
-            )
-    if path.with_name(path.name + ".snapshots").exists():
+    remnant = _find_remnant(path)
+    if remnant is not None and path.exists():
+        return  # another process made it just now, and what was found belongs to it
+    if remnant is not None:
+        what_is, name = remnant
         raise IntegrityError(
-            f'the ledger "{path}" is gone, but the snapshots of its data are there',
-            hint="Restore the ledger; a new one has all of its budget. If it is wanted, remove the snapshots too.",
+            f'the ledger "{path}" is gone, but {what_is} there',
+            hint=f"Restore the ledger; a new one has all of its budget. If it is wanted, remove {name} too.",
         )
     if not path.parent.is_dir():
         raise OperationalError(f'the folder of the ledger "{path}" does not exist', hint="Make the folder first.")
@@ -190,6 +198,15 @@ def _create_ledger(path: Path, binding: Binding) -> None:
     finally:
         draft.unlink(missing_ok=True)
     _sync_folder(path.parent)
+
+
+def _find_remnant(path: Path) -> tuple[str, str] | None:
+    """What only a ledger that was there leaves behind: that it is there, and what it is called."""
+    if any(path.with_name(path.name + ending).exists() for ending in ("-journal", "-wal")):
+        return "its journal is", "the journal"
+    if path.with_name(path.name + ".snapshots").exists():
+        return "the snapshots of its data are", "the snapshots"
+    return None
 
 
 def _fill_tables(draft: Path, binding: Binding) -> None:
@@ -235,36 +252,36 @@ def _check_format(db: sqlite3.Connection, path: Path) -> None:
         )
     for table in _CHECKED_TABLES:
         if db.execute(f"PRAGMA integrity_check({table})").fetchall() != [("ok",)]:
-            raise damaged_ledger_error(str(path))
+            raise damaged_ledger_error(path)
 
 
 @contextmanager
-def _translate_errors(path: Path) -> Iterator[None]:
-    """Tell SQLite's errors in the ledger's words."""
+def _translate_errors(path: Path | None) -> Iterator[None]:
+    """Tell SQLite's errors in the ledger's words; without a path once it is open, since analysts are told them too."""
     try:
         yield
     except sqlite3.Error as error:
         raise _to_ledger_error(error, path) from error
     except OSError as error:
         raise OperationalError(
-            f'the ledger "{path}" cannot be opened or made', detail=f"The system says: {error.strerror or error}."
+            f"{ledger_name(path)} cannot be opened or made", detail=f"The system says: {error.strerror or error}."
         ) from error
 
 
-def _to_ledger_error(error: sqlite3.Error, path: Path) -> Error:
+def _to_ledger_error(error: sqlite3.Error, path: Path | None) -> Error:
     code = getattr(error, "sqlite_errorcode", None)
     primary = None if code is None else code & 0xFF  # extended codes keep the primary one in their low byte
     match primary:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return OperationalError(
-                f'the ledger "{path}" is locked by another process',
+                f"{ledger_name(path)} is locked by another process",
                 hint="Ask again, or end the process that holds the ledger.",
             )
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CONSTRAINT | sqlite3.SQLITE_ERROR:
-            return damaged_ledger_error(str(path))
+            return damaged_ledger_error(path)
         case _:
             return OperationalError(
-                f'the ledger "{path}" cannot be read or written',
+                f"{ledger_name(path)} cannot be read or written",
                 detail=f"SQLite says: {error}.",
                 hint="Ask the owner; if a charge was made, asking again redeems it.",
             )

@@ -84,8 +84,8 @@ class ExtremeTarget:
     """MAX if `high`, else MIN: the bin of the outermost row after rows of weight `rank`, which calibration picks.
 
     At a rank of 0 the best bin is that of the outermost row itself. But all bins beyond it are then as good as equal
-    to it, and noise would choose among them: at scale b, a rank of b ln(20 bins) makes them, all together, 20 times
-    less likely than the one bin that is best.
+    to it, and noise would choose among them: at scale b, a rank of b ln(bins / t) makes them, all together, at most t
+    times as likely as the one bin that is best. That t is the `overshoot`, public like the scale and the bins.
     """
 
     high: bool
@@ -97,6 +97,9 @@ class ExtremeTarget:
 
 
 Target = Rank | ExtremeTarget
+
+OVERSHOOT = Fraction(1, 20)
+"""Of MIN and MAX, unless another is set: how likely a bin beyond all rows is, beside the best one."""
 
 
 @dataclass(frozen=True)
@@ -203,22 +206,25 @@ class Pick:
 
 
 def calibrate_picks_by_epsilon(
-    targets: tuple[Target, ...], contribution: UnitWeights, bins: int, epsilon: Fraction
-) -> tuple[Pick, ...]:
+    targets: tuple[Target, ...], contribution: UnitWeights, bins: int, epsilon: Fraction,
+    overshoot: Fraction = OVERSHOOT,
+) -> tuple[Pick, ...]:  # fmt: skip
     """For each target the sharpest choice, all of them charged at most `epsilon` together."""
     share = require_positive_share(epsilon / len(targets))
     return tuple(
-        _build_pick(target, round_up_scale(2 * _require_l1(contribution, target) / share), bins) for target in targets
+        _build_pick(target, round_up_scale(2 * _require_l1(contribution, target) / share), bins, overshoot)
+        for target in targets
     )
 
 
 def calibrate_picks_by_rho(
-    targets: tuple[Target, ...], contribution: UnitWeights, bins: int, rho: Fraction
+    targets: tuple[Target, ...], contribution: UnitWeights, bins: int, rho: Fraction, overshoot: Fraction = OVERSHOOT
 ) -> tuple[Pick, ...]:
     """For each target the sharpest choice, all of them charged at most `rho` together."""
     share = require_positive_share(rho / len(targets))
     return tuple(
-        _build_pick(t, scale_from_square(contribution.score_l2_squared(t) / (2 * share)), bins) for t in targets
+        _build_pick(t, scale_from_square(contribution.score_l2_squared(t) / (2 * share)), bins, overshoot)
+        for t in targets
     )
 
 
@@ -229,16 +235,16 @@ def _require_l1(contribution: UnitWeights, target: Target) -> Fraction:
     return l1
 
 
-def _build_pick(target: Target, scale: Fraction, bins: int) -> Pick:
+def _build_pick(target: Target, scale: Fraction, bins: int, overshoot: Fraction) -> Pick:
     if isinstance(target, ExtremeTarget):
-        target = replace(target, rank=_skipped_rank(scale, bins))
+        target = replace(target, rank=_skipped_rank(scale, bins, overshoot))
     return Pick(target, Exponential(scale))
 
 
-def _skipped_rank(scale: Fraction, bins: int) -> int:
-    """floor(scale * ln(20 bins)): public, and the same on every machine."""
+def _skipped_rank(scale: Fraction, bins: int, overshoot: Fraction) -> int:
+    """floor(scale * ln(bins / overshoot)): public, and the same on every machine."""
     with localcontext(_DIGITS):
-        return int((to_decimal(scale) * to_decimal(Fraction(20 * bins)).ln()).to_integral_value(ROUND_FLOOR))
+        return int((to_decimal(scale) * to_decimal(Fraction(bins) / overshoot).ln()).to_integral_value(ROUND_FLOOR))
 
 
 def picks_loss(picks: tuple[Pick, ...], contribution: UnitWeights) -> Loss:

@@ -28,11 +28,20 @@ Because F1 is pure, joining it costs no delta. A grant depends on declared losse
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 
-from dpsql.privacy.loss import LOSS_DENOMINATOR, NO_LOSS, Loss, epsilon_to_rho, log_rounded_up, rho_to_epsilon
+from dpsql.privacy.loss import (
+    LOSS_DENOMINATOR,
+    NO_LOSS,
+    Loss,
+    epsilon_to_rho,
+    log_rounded_up,
+    rho_to_epsilon,
+    sum_losses,
+)
 
 SELECTION_SHARE = Fraction(9, 10)
 """The part of an account's delta that selections may spend; the rest is for the conversion from rho."""
@@ -88,11 +97,13 @@ def cost_of(loss: Loss, epsilon: Fraction = _ZERO, conversion: Fraction = _ZERO)
     """The cost of releases that lose `loss`, in a statement that asked for `epsilon`, of whose delta the part
     `conversion` was for the conversion from rho.
 
-    Privacy: a pure loss is (epsilon, 0)-DP. Any other is (e, delta + conversion)-DP with e from its rho (Canonne,
-    Kamath, Steinke 2020), and so also with the asked epsilon where the rho is at most what that one allows.
+    Privacy: a loss with an epsilon is (epsilon, delta)-DP as it stands. Any other is (e, delta + conversion)-DP with e
+    from its rho (Canonne, Kamath, Steinke 2020), and so also with the asked epsilon where the rho is at most what that
+    one allows.
     """
-    if loss.epsilon is not None and loss.delta == 0:
-        return Cost(loss, _round_up_decimal(loss.epsilon), _ZERO, _round_up_decimal(loss.epsilon**2))
+    if loss.epsilon is not None:
+        squared = _round_up_decimal(loss.epsilon**2)
+        return Cost(loss, _round_up_decimal(loss.epsilon), _round_up_decimal(loss.delta), squared)
     if conversion <= 0:
         return Cost(loss, None, _round_up_decimal(loss.delta), _ZERO)
     converted = rho_to_epsilon(loss.rho, conversion)
@@ -101,6 +112,22 @@ def cost_of(loss: Loss, epsilon: Fraction = _ZERO, conversion: Fraction = _ZERO)
     return Cost(
         loss, _round_up_decimal(converted), _round_up_decimal(loss.delta + conversion), _round_up_decimal(converted**2)
     )
+
+
+def cost_of_losses(losses: Sequence[Loss], epsilon: Fraction = _ZERO, conversion: Fraction = _ZERO) -> Cost:
+    """The cost of a charge for releases with these losses: of all as one, or of those with an epsilon of their own
+    beside the others, whichever is the smaller epsilon. Such are the histograms that a Gaussian question needs first.
+
+    Privacy: by basic composition (Rogers et al. 2016) what has (e, d) and what has (e', d') is (e + e', d + d')-DP.
+    """
+    whole = cost_of(sum_losses(list(losses)), epsilon, conversion)
+    direct, others = ([x for x in losses if (x.epsilon is not None) is has_epsilon] for has_epsilon in (True, False))
+    if not direct or not others:
+        return whole
+    split = cost_of(sum_losses(direct)) + cost_of(sum_losses(others), epsilon, conversion)
+    if split.epsilon is None or (whole.epsilon is not None and whole.epsilon <= split.epsilon):
+        return whole
+    return replace(split, squares=_round_up_decimal(split.epsilon**2))
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,12 @@ def round_down(value: Fraction) -> Fraction:
 
 @dataclass(frozen=True)
 class Loss:
-    """A `delta`-approximate `rho`-zCDP loss, and also a pure one where `epsilon` is not None.
+    """A `delta`-approximate `rho`-zCDP loss, and also an (`epsilon`, `delta`)-DP one where `epsilon` is not None.
 
-    Privacy: losses add up under fully adaptive composition (Whitehouse et al. 2023); every
-    figure is rounded up to a multiple of 2^-80 when the loss is made.
+    With a delta of 0 that is a pure loss.
+
+    Privacy: losses add up under fully adaptive composition (Whitehouse et al. 2023; the epsilons and deltas, by basic
+    composition, Rogers et al. 2016); every figure is rounded up to a multiple of 2^-80 when the loss is made.
     """
 
     epsilon: Fraction | None

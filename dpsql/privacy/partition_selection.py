@@ -2,7 +2,7 @@
 
 A selection sees one integer per key: how many units have it, each unit counting in at most `l0` keys of a release
 (SOUNDNESS 5). It keeps a key if the noisy count is above an integer threshold; a key that no unit has never leaves.
-Charged: a `delta`-approximate `rho`-zCDP loss (epsilon is None, since delta > 0).
+Charged: a `delta`-approximate `rho`-zCDP loss; with Laplace noise also (epsilon, delta)-DP, epsilon = l1/scale.
 
 Notation: k = group size, c = 1 under add_remove and 2 under change_one. A group of k units moves a key's count by an
 integer v <= k, over all keys by at most k * l0; under change_one, once up and once down.
@@ -11,7 +11,10 @@ Thresholds. Call a key *exclusive* if its count is 0 in one of two neighbors. Gi
 which has probability >= 1 - delta on each side, both answers are the noisy counts of the common keys (independent
 draws, so the condition does not touch them), post-processed. That is delta-approximate zCDP as Bun and Steinke
 (2016, section 8) define it, with the rho of the noise. Each side counts its own exclusive keys only, so delta
-does not double under change_one. The norms of the noise are l1 = c k l0 and l2^2 = c k^2 l0 (sum v^2 <= k sum v).
+does not double under change_one. The same holds for (epsilon, delta): that no exclusive key leaves has probability
+1 - p on one side and 1 - p' on the other, and none of those that may leave on one side can on the other, so exclusive
+keys are (0, max(p, p'))-DP; the common keys are (epsilon, 0)-DP and independent of them. The norms of the noise are
+l1 = c k l0 and l2^2 = c k^2 l0 (sum v^2 <= k sum v).
 With p(v) = P(v + X > T), the exclusive keys leave with probability at most sum p(v_i) <= k l0 max_v p(v)/v; p is
 convex for v <= T (its differences are the pmf at T - v), so p(v)/v is largest at v = 1 or v = k:
 
@@ -95,7 +98,8 @@ class OptimalSelection:
     Privacy: counts n and n + v: where both densities are positive their ratio is at most exp(v/scale), and only
     the v topmost values of n + v have none at n (by symmetry the lowest of n): mass delta(v). So one key is
     (v/scale, delta(v))-DP, hence delta(v)-approximate v^2/(2 scale^2)-zCDP (Bun, Steinke 2016, section 8).
-    delta(0) = 0 and delta is convex, so over all keys sum delta(v_i) <= c l0 delta(k), sum v_i^2 <= c l0 k^2.
+    delta(0) = 0 and delta is convex, so over all keys sum delta(v_i) <= c l0 delta(k), sum v_i^2 <= c l0 k^2 and
+    sum v_i <= c l0 k = l1: by basic composition all of it is (l1/scale, delta)-DP.
     """
 
     scale: Fraction
@@ -106,7 +110,8 @@ class OptimalSelection:
 
     @cached_property
     def loss(self) -> Loss:
-        return Loss(None, _unweighted_rho(self.scale, self.reach), _truncated_delta(self.scale, self.bound, self.reach))
+        delta = _truncated_delta(self.scale, self.bound, self.reach)
+        return Loss(self.reach.l1 / self.scale, _unweighted_rho(self.scale, self.reach), delta)
 
 
 @dataclass(frozen=True)
@@ -124,9 +129,8 @@ class LaplaceThreshold:
 
     @cached_property
     def loss(self) -> Loss:
-        return Loss(
-            None, _unweighted_rho(self.scale, self.reach), _laplace_delta(self.scale, self.threshold, self.reach)
-        )
+        delta = _laplace_delta(self.scale, self.threshold, self.reach)
+        return Loss(self.reach.l1 / self.scale, _unweighted_rho(self.scale, self.reach), delta)
 
 
 @dataclass(frozen=True)
@@ -297,17 +301,21 @@ def calibrate_selection_by_epsilon(
     group_size: int = 1,
     change_one: bool = False,
     weights: bool = True,
+    unconverted: Fraction | None = None,
 ) -> Selection:
     """The (epsilon, delta + delta_conv)-DP selection that needs the fewest units per key.
 
     Privacy: truncated geometric and Laplace threshold are (l1/scale, delta)-DP by basic composition over keys and
-    need no delta_conv; the Gaussian's rho is that of (epsilon, delta_conv). Each is charged at most `delta`.
+    need no delta_conv; a Gaussian's rho is that of (epsilon, delta_conv). Each is charged at most `delta`, or those
+    that need no delta_conv `unconverted`.
     """
     reach = KeyReach(l0, group_size, change_one)
     epsilon, delta = require_positive_share(epsilon), require_positive_share(delta)
     scale = round_up_scale(reach.l1 / epsilon)
-    candidates: list[Selection] = [_calibrate_optimal(scale, delta, reach), _calibrate_laplace(scale, delta, reach)]
+    alone = delta if unconverted is None else require_positive_share(unconverted)
+    candidates: list[Selection] = [_calibrate_optimal(scale, alone, reach), _calibrate_laplace(scale, alone, reach)]
     rho = epsilon_to_rho(epsilon, delta_conv)
-    if rho > 0 and l0 > 1 and weights:
-        candidates.append(_calibrate_weighted(rho, delta, reach))
+    if rho > 0 and l0 > 1:  # of a single key, Laplace noise is the better one
+        candidates.append(_calibrate_gaussian(rho, delta, reach))
+        candidates += [_calibrate_weighted(rho, delta, reach)] if weights else []
     return _pick_fewest_units(candidates, l0)

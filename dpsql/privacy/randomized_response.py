@@ -70,6 +70,10 @@ class RandomizedResponse:
         changed = self.mass.group_size
         return Loss(changed * self.epsilon, changed * self.epsilon**2 / 2, Fraction(0))
 
+    @property
+    def noise_sizes(self) -> tuple[float, ...]:
+        return ()  # it follows from an epsilon of its own, whatever the kind of noise
+
     def perform(self, tally: WeightedRows, sampler: Sampler) -> tuple[Cells, ...]:
         """Privacy: what was told by all units, and then counted."""
         true_answers = np.repeat(tally.codes[:, 0], tally.weights)

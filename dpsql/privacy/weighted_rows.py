@@ -153,6 +153,11 @@ class WeightedRowsMechanism(Protocol):
     @property
     def loss(self) -> Loss: ...
 
+    @property
+    def noise_sizes(self) -> tuple[float, ...]:
+        """How large its draws are beside what one unit may add: smaller is better. Of one length whatever the kind of
+        noise, so that two kinds can be compared."""
+
     def perform(self, tally: WeightedRows, sampler: Sampler) -> tuple[Cells, ...]:
         """Equally long columns of whole numbers, one for each of `grids`.
 

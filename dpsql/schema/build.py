@@ -30,6 +30,7 @@ from dpsql.schema.model import (
     Column,
     Contributions,
     Domain,
+    Files,
     ForeignUnit,
     Limits,
     Neighbors,
@@ -76,7 +77,21 @@ def read_column(name: str, at: NodeRef) -> Column:
         snap=_read_snap(at.child("snap"), type_),
         randomized=randomized,
         description=read_description(at),
+        determines_unit=_reads_true(at.child("determines_unit")),
+        format=_read_time_format(at.child("format"), type_),
     )
+
+
+def _read_time_format(at: NodeRef | None, type_: Type) -> str:
+    if at is None:
+        return ""
+    if type_.kind not in (Kind.DATE, Kind.TIMESTAMP):
+        raise at.error(f"is for dates and timestamps, and this is {type_}", "Remove it.", line=at.key_line)
+    return at.text
+
+
+def _reads_true(at: NodeRef | None) -> bool:
+    return at is not None and read_flag(at)
 
 
 def read_description(at: NodeRef) -> str | None:
@@ -101,8 +116,8 @@ def _type_hint(text: str) -> str:
     if re.match(r"(decimal|numeric)\b", text.strip().lower()):
         return "Write decimal(p,s) with 1 <= p <= 38 and 0 <= s <= p, for example decimal(10,2)."
     near = closest_name(re.sub(r"\(.*", "", text), _TYPE_NAMES)
-    known = ", ".join(kind.value for kind in Kind if kind is not Kind.DECIMAL)
-    return f'Did you mean "{near}"?' if near else f"Known types: {known} and decimal(p,s)."
+    type_names = ", ".join(kind.value for kind in Kind if kind is not Kind.DECIMAL)
+    return f'Did you mean "{near}"?' if near else f"Known types: {type_names} and decimal(p,s)."
 
 
 def _read_domain(at: NodeRef, type_: Type, max_length: int) -> Domain:
@@ -255,6 +270,18 @@ def check_units(schema: Schema, root: NodeRef) -> None:
             case ForeignUnit(), (owner, column):
                 _check_unit_path(schema, table, owner, column, root)
         _check_identifiers(schema, table, root)
+        _check_determining_columns(table, root)
+
+
+def _check_determining_columns(table: Table, root: NodeRef) -> None:
+    for column in table.columns:
+        at = _node_at(root, "tables", table.name, "columns", column.name).child("determines_unit")
+        if at is None or not column.determines_unit:
+            continue
+        if isinstance(table.unit, RowUnit):
+            raise at.error("must not stand where each row is a unit", "Remove it.", line=at.key_line)
+        if column.type.is_float or column.type.kind is Kind.INTERVAL:
+            raise at.error(f"must not stand on a column of type {column.type}", "Remove it.", line=at.key_line)
 
 
 def _node_at(root: NodeRef, *path: str) -> NodeRef:
@@ -320,14 +347,8 @@ def _check_unit_path(schema: Schema, table: Table, owner: str, column: str, root
         if target.name in seen:
             raise at.error(f"goes in a circle: {' to '.join(quote_text(name) for name in [*seen, target.name])}",
                            f"Let one of them refer to {owner}.{column}.")  # fmt: skip
-        direct = (hop.table, hop.key) == (owner, column)
-        if not direct and not target.is_unique(hop.key):
-            raise at.error(
-                f"refers to {_quote_column(hop.table, hop.key)}, which is not declared unique, so a row could "
-                "have two units",
-                f"Write unique: [{hop.key}] in the table {quote_text(hop.table)}, if no two "
-                f"rows share it, or refer to {owner}.{column} directly.",
-            )
+        if not hop.refers_to(target, column) and not target.has_unique_key(hop.keys):
+            raise _key_not_unique_error(hop, f"{owner}.{column}", at)
         seen.append(target.name)
         table = target
     if table.unit != OwnUnit(column) or table.name != owner:
@@ -336,6 +357,19 @@ def _check_unit_path(schema: Schema, table: Table, owner: str, column: str, root
             f"leads to the table {quote_text(table.name)}, not to {_quote_column(owner, column)}",
             f"Let {quote_text(table.name)} refer to {owner}.{column}.",
         )
+
+
+def _key_not_unique_error(hop: ForeignUnit, unit: str, at: NodeRef) -> Exception:
+    if not hop.also:
+        what, key, shared = _quote_column(hop.table, hop.key), hop.key, "it"
+    else:
+        columns = ", ".join(hop.keys)
+        what, key, shared = f"({columns}) of {quote_text(hop.table)}", f"[{columns}]", "them"
+    return at.error(
+        f"refers to {what}, which is not declared unique, so a row could have two units",
+        f"Write unique: [{key}] in the table {quote_text(hop.table)}, if no two rows share {shared}, "
+        f"or refer to {unit} directly.",
+    )
 
 
 def _node_of_hop(root: NodeRef, table: Table) -> NodeRef:
@@ -348,11 +382,12 @@ def _check_hop(schema: Schema, table: Table, hop: ForeignUnit, at: NodeRef) -> T
     if target.public:
         raise at.error(f"refers to the table {quote_text(target.name)}, which is public and belongs to no unit",
                        f"Give {quote_text(target.name)} a unit, or refer to another table.")  # fmt: skip
-    here, there = _require_column(table, hop.column, at), _require_column(target, hop.key, at)
-    if here.type != there.type:
-        raise at.error(f"joins {_quote_column(table.name, hop.column)} of type {here.type} with "
-                       f"{_quote_column(hop.table, hop.key)} of type {there.type}",
-                       "Declare both with the type that the data has.")  # fmt: skip
+    for column, key in hop.pairs:
+        here, there = _require_column(table, column, at), _require_column(target, key, at)
+        if here.type != there.type:
+            raise at.error(f"joins {_quote_column(table.name, column)} of type {here.type} with "
+                           f"{_quote_column(hop.table, key)} of type {there.type}",
+                           "Declare both with the type that the data has.")  # fmt: skip
     return target
 
 
@@ -361,10 +396,10 @@ def _check_identifiers(schema: Schema, table: Table, root: NodeRef) -> None:
     match table.unit:
         case OwnUnit(column):
             used = [(table, column)]
-        case ForeignUnit(column, target_name, key):
-            target = schema.table(target_name)
+        case ForeignUnit() as hop:
+            target = schema.table(hop.table)
             assert target is not None
-            used = [(table, column), (target, key)]
+            used = [*((table, column) for column in hop.columns), *((target, key) for key in hop.keys)]
         case _:
             used = []
     for owner, name in used:
@@ -487,10 +522,14 @@ def _read_table(name: str, at: NodeRef, folder: Path, engine: str, env: Mapping[
     if unit is None:
         _refuse_public_snap(child_at(at, "columns"))
         _refuse_public_randomized(child_at(at, "columns"))
+        _refuse_public_determining(child_at(at, "columns"))
         _refuse_public_preview(at.child("preview"))
+    source = read_source(at.child("source"), at, name, folder, engine, env)
+    if not isinstance(source, Files) or source.format == "parquet":
+        _refuse_time_formats(child_at(at, "columns"))
     return Table(
         name=name,
-        source=read_source(at.child("source"), at, name, folder, engine, env),
+        source=source,
         unit=unit,
         unique=_read_unique_keys(at.child("unique"), columns),
         columns=columns,
@@ -502,6 +541,17 @@ def _read_table(name: str, at: NodeRef, folder: Path, engine: str, env: Mapping[
 def _refuse_public_preview(at: NodeRef | None) -> None:
     if at is not None:
         raise at.error("must not stand in a public table", "Its rows may be seen: remove preview.", line=at.key_line)
+
+
+def _refuse_time_formats(columns: NodeRef) -> None:
+    for _, column in columns.entries():
+        at = column.child("format")
+        if at is not None:
+            raise at.error(
+                "is for CSV and JSON files",
+                "Remove it: other sources have dates of their own; where they are text, make a view of the engine.",
+                line=at.key_line,
+            )
 
 
 def _refuse_public_snap(columns: NodeRef) -> None:
@@ -520,6 +570,14 @@ def _refuse_public_randomized(columns: NodeRef) -> None:
                 "It is read as it is, and never debiased: remove it.",
                 line=randomized.key_line,
             )
+
+
+def _refuse_public_determining(columns: NodeRef) -> None:
+    for _, column in columns.entries():
+        at = column.child("determines_unit")
+        if at is not None:
+            raise at.error("must not stand in a public table", "Its rows belong to no unit: remove it.",
+                           line=at.key_line)  # fmt: skip
 
 
 def _read_views(at: NodeRef | None, tables: list[str]) -> tuple[View, ...]:
@@ -562,12 +620,27 @@ def _read_unit(table: NodeRef, columns: tuple[Column, ...]) -> Unit | None:
         )
     if isinstance(unit.node, TextNode):
         return RowUnit() if unit.text == "row" else OwnUnit(_require_column_name(unit, unit.text, columns))
-    ((leaf, target),) = unit.entries()
+    references = [_read_reference(unit, leaf, target, columns) for leaf, target in unit.entries()]
+    (column, to_table, key), *others = references
+    if any(other_table != to_table for _, other_table, _ in others) or len({key for _, _, key in references}) < len(
+        references
+    ):
+        raise unit.error(
+            "must refer to different columns of one table: together they name one of its rows",
+            "Write one entry for each column of that table's unique key.",
+        )
+    return ForeignUnit(column, to_table, key, tuple((name, other_key) for name, _, other_key in others))
+
+
+def _read_reference(
+    unit: NodeRef, leaf: TextNode, target: NodeRef, columns: tuple[Column, ...]
+) -> tuple[str, str, str]:
+    """The column, and the table and column that it refers to."""
     column = _require_column_name(unit, leaf.text, columns, leaf.line)
-    to_table, dot, key = target.text.partition(".")
-    if not dot or not to_table or not key:
+    table, dot, key = target.text.partition(".")
+    if not dot or not table or not key:
         raise target.mismatch_error("a key written table.column", f"Write for example {{{column}: patients.{column}}}.")
-    return ForeignUnit(column, to_table, key)
+    return column, table, key
 
 
 def _require_column_name(at: NodeRef, name: str, columns: tuple[Column, ...], line: int | None = None) -> str:

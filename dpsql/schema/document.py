@@ -185,10 +185,10 @@ def _check_record(at: NodeRef, shape: Record, hint: str | None) -> None:
             raise _missing_key_error(at, key)
 
 
-def _unknown_key_error(at: NodeRef, leaf: TextNode, known: list[str]) -> Exception:
+def _unknown_key_error(at: NodeRef, leaf: TextNode, key_names: list[str]) -> Exception:
     where = f"{at.key} has no key {quote_text(leaf.text)}" if at.key else f"there is no key {quote_text(leaf.text)}"
     return NodeRef(at.file, "", at.node, at.key_line).error(
-        where, suggest_name(leaf.text, known, "keys"), line=leaf.line
+        where, suggest_name(leaf.text, key_names, "keys"), line=leaf.line
     )
 
 
@@ -203,7 +203,7 @@ def _check_mapping(at: NodeRef, shape: MapOf, hint: str | None) -> None:
     if not at.node.entries:
         raise at.error(f"must name at least one {shape.what}", hint)
     if shape.most is not None and len(at.node.entries) > shape.most:
-        raise at.error(f"must have one entry, not {len(at.node.entries)}", hint)
+        raise at.error(f"must have at most {shape.most} entries, not {len(at.node.entries)}", hint)
     folded: dict[str, str] = {}
     for leaf, value in at.entries():
         # isprintable: the pattern is also that of the JSON Schema, whose dialect has no such class

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -71,7 +71,13 @@ def _to_json(value: Any) -> Any:
         case dict():
             return {name: _to_json(item) for name, item in value.items()}
         case _ if is_dataclass(value):
-            field_names = (field.name for field in fields(value) if field.metadata.get("means", True))
+            field_names = (field.name for field in fields(value) if _is_meant(field, value))
             return [type(value).__name__, {name: _to_json(getattr(value, name)) for name in field_names}]
         case _:
             raise TypeError(f"a schema holds no {type(value).__name__}")
+
+
+def _is_meant(field: Field[Any], value: Any) -> bool:
+    """Fields that came later count where they are given: so schemas of before keep their hash."""
+    means = field.metadata.get("means", True)
+    return bool(getattr(value, field.name)) if means == "where given" else bool(means)

@@ -96,12 +96,15 @@ MAX_CONTRIBUTIONS = 1 << 20
 MAX_GROUP_SIZE = 1000
 MAX_UNITS = 10**12
 MAX_TEXT = 1 << 20
+MAX_KEY_COLUMNS = 8
 MAX_THREADS = 1024
 MAX_SECONDS = 7 * 24 * 3600
 MAX_FAILURES = 1000
 MAX_RUNNING = 1000
 MAX_LATENCY = 3600
+MAX_SKIP = 1000
 
+MAX_NAME = 255
 NAME = r'[^".\s\x00-\x1f]([^".\x00-\x1f]{0,253}[^".\s\x00-\x1f])?'
 COLUMN_NAME = r'[^"\s\x00-\x1f]([^"\x00-\x1f]{0,253}[^"\s\x00-\x1f])?'
 ANALYST_NAME = r"[A-Za-z_][A-Za-z0-9_.@-]{0,62}"
@@ -109,6 +112,7 @@ SETTING_NAME = r"[A-Za-z_][A-Za-z0-9_.]{0,62}"
 ENV_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _BASE64 = r"[A-Za-z0-9+/]+={0,2}"
 DESCRIPTION = r"[^\x00-\x08\x0b-\x1f\x7f]{1,2000}"
+TIME_FORMAT = r"(?=.*%)([^%\x00-\x1f]|%-?[YymdHMSIfbBpj]){1,64}"
 MEMORY = r"[1-9][0-9]{0,5} ?[KMGT]i?B"
 VERIFIER = rf"([Ss][Cc][Rr][Aa][Mm]-[Ss][Hh][Aa]-256)\$[0-9]{{1,9}}:{_BASE64}\${_BASE64}:{_BASE64}"
 
@@ -261,19 +265,26 @@ _DESCRIPTION = Key("description", Text("a sentence or two", DESCRIPTION), "What 
 
 _PREVIEW = OneOf(("refuse", "dummy"))
 
+ENCODINGS = ("utf-8", "windows-1252", "latin-1", "utf-16")
+
 _ONE_CHARACTER = Text("one character", r"[^\r\n]")
 
 CSV_SOURCE = Record(
     (
-        Key("path", Text("the path of .csv files"), "The CSV files: a path or a glob.", required=True,
-            hint="Write for example source: {path: data/visits.csv, delimiter: \";\"}."),
+        Key("path", Text("the path of .csv files"), "The CSV files (.csv, .tsv, or packed: .csv.gz): a path or a glob.",
+            required=True, hint="Write for example source: {path: data/visits.csv, delimiter: \";\"}."),
         Key("header", Flag(), "Whether the first line names the columns; without it they stand in declared order.",
             default="true"),
-        Key("delimiter", _ONE_CHARACTER, "What stands between two fields.", default="\",\""),
+        Key("delimiter", _ONE_CHARACTER, "What stands between two fields.", default="\",\"; a tab for .tsv"),
         Key("quote", Text("one character, or nothing", r"[^\r\n]?"), "What encloses a field that holds the delimiter.",
             default="'\"'"),
         Key("null", Text("text of one line", r"[^\r\n]{0,64}"), "The unquoted text that stands for NULL.",
             default="\"\", the empty field"),
+        Key("escape", _ONE_CHARACTER, "What stands before a quote that is part of a field.", default="the quote"),
+        Key("encoding", OneOf(ENCODINGS), "How characters are written; a file may be packed, too (.csv.gz).",
+            default="utf-8"),
+        Key("decimal", OneOf((".", ",")), "What stands before the decimals of a number.", default="\".\""),
+        Key("skip", Integer(0, MAX_SKIP), "Lines to leave out at the top, before the header.", default="0"),
     ),
     example="{path: data/visits.csv, delimiter: \";\", null: NA}",
 )  # fmt: skip
@@ -326,6 +337,14 @@ COLUMN = Record(
             default="picked for each query",
             hint="Write for example grid: 0.01.",
         ),
+        Key(
+            "format",
+            Text("a format of dates such as %d.%m.%Y", TIME_FORMAT),
+            "How dates or timestamps are written in a text file: %Y %y years, %m months, %b %B their names, %d days, "
+            "%H %I %p hours, %M minutes, %S seconds.",
+            default="2024-12-31, and 2024-12-31 23:59:59",
+            hint="Write for example format: %d.%m.%Y in quotes.",
+        ),
         Key("max_length", Integer(1, MAX_TEXT), "Text of more characters becomes NULL.", default="1024"),
         Key(
             "snap",
@@ -344,6 +363,13 @@ COLUMN = Record(
             default="none: values are what they say",
             hint="Write for example randomized: {epsilon: 1.0986, values: [yes, no]}.",
         ),
+        Key(
+            "determines_unit",
+            Flag(),
+            "true: rows that share a value of it belong to one unit, as the lines of an order do; checked when data is "
+            "registered. Joins, EXISTS and IN by it are then of one unit.",
+            default="false",
+        ),
         _DESCRIPTION,
     ),
     example="{type: bigint}",
@@ -357,9 +383,10 @@ TABLE = Record(
             ".parquet, .csv or .json files, or a table of the engine; a mapping states the dialect of CSV files.",
             default="the engine's table of the same name"),
         Key("unit", Either((Text("row or the name of a column"), MapOf("column", Text("a key written table.column"),
-            COLUMN_NAME, "a column name", most=1))), "Which unit a row belongs to: a column that is the unit, one "
-            "entry {column: table.key} that leads to it, or row.", hint="Write for example unit: patient_id, unit: "
-            "{patient_id: patients.patient_id}, unit: row, or public: true."),
+            COLUMN_NAME, "a column name", most=MAX_KEY_COLUMNS))), "Which unit a row belongs to: a column that is the "
+            "unit, an entry {column: table.key} that leads to it (several, if together they refer to one key), or row.",
+            hint="Write for example unit: patient_id, unit: {patient_id: patients.patient_id}, unit: {ticket: "
+            "sales.ticket, item: sales.item}, unit: row, or public: true."),
         Key("public", Flag(), "true: the table holds nothing private, and is read as it is.", default="false"),
         Key("unique", ListOf(Either((Text("the name of a column"), ListOf(Text("the name of a column")))), 1),
             "Columns, or lists of columns, of which no two rows share a value; checked when data is registered.",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -189,19 +189,42 @@ def _convert_mapping(node: yaml.MappingNode, file: str) -> MappingNode:
     entries: list[tuple[TextNode, DocumentNode]] = []
     for key, value in node.value:
         line = key.start_mark.line + 1
-        if not isinstance(key, yaml.ScalarNode):
-            raise make_schema_error(file, line, "a key must be text, not a list or a mapping", "Check the brackets.")
-        leaf = _convert_scalar(key, file)
-        if leaf.text in seen:
+        for leaf, item in _convert_entry(key, value, file):
+            if leaf.text in seen:
+                raise make_schema_error(
+                    file,
+                    line,
+                    f"the key {quote_text(leaf.text)} is repeated; it stands already in line {seen[leaf.text]}",
+                    "Remove one of the two.",
+                )
+            seen[leaf.text] = line
+            entries.append((leaf, item))
+    return MappingNode(node.start_mark.line + 1, tuple(entries))
+
+
+def _convert_entry(key: yaml.Node, value: yaml.Node, file: str) -> Iterator[tuple[TextNode, DocumentNode]]:
+    """An entry; [a, b]: [t.x, t.y] is short for a: t.x and b: t.y, and [a, b]: t for a: t.a and b: t.b."""
+    if isinstance(key, yaml.ScalarNode):
+        yield _convert_scalar(key, file), _convert_node(value, file)
+        return
+    if not isinstance(key, yaml.SequenceNode) or not all(isinstance(part, yaml.ScalarNode) for part in key.value):
+        line = key.start_mark.line + 1
+        raise make_schema_error(file, line, "a key must be text, not a mapping", "Check the brackets.")
+    leaves = [_convert_scalar(part, file) for part in key.value]
+    item = _convert_node(value, file)
+    match item:
+        case ListNode(items=items) if len(items) == len(leaves):
+            yield from zip(leaves, items, strict=True)
+        case TextNode(text=table, null=False) if leaves and "." not in table:
+            for leaf in leaves:
+                yield leaf, TextNode(item.line, f"{table}.{leaf.text}")
+        case _:
             raise make_schema_error(
                 file,
-                line,
-                f"the key {quote_text(leaf.text)} is repeated; it stands already in line {seen[leaf.text]}",
-                "Remove one of the two.",
+                key.start_mark.line + 1,
+                "a list of columns must lead to a list of as many, or to the name of a table",
+                "Write for example {[ticket, item]: [sales.ticket, sales.item]}, or {[ticket, item]: sales}.",
             )
-        seen[leaf.text] = line
-        entries.append((leaf, _convert_node(value, file)))
-    return MappingNode(node.start_mark.line + 1, tuple(entries))
 
 
 def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> SchemaError:

@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dpsql.schema.document import NodeRef, closest_name, printable_text, quote_text, read_flag, suggest_name
-from dpsql.schema.keys import ENV_NAME, NAME
+from dpsql.schema.keys import ENCODINGS, ENV_NAME, NAME
 from dpsql.schema.model import EngineTable, Files, Source
 
 MEMORY_URL = "duckdb:///:memory:"
 FILE_FORMATS = ("parquet", "csv", "json")
+_CSV_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _UNSUPPORTED_ENGINES = {"postgresql": "PostgreSQL", "postgres": "PostgreSQL", "spark": "Spark"}
 
 
@@ -110,6 +111,9 @@ def read_source(
 def _read_named_source(at: NodeRef, folder: Path, env: Mapping[str, str]) -> Source:
     text = expand_variables(at, env)
     extension = text.rpartition(".")[2].lower()
+    if text.lower().endswith(_CSV_ENDINGS):
+        pattern, delimiter = _absolute_pattern(at, text, folder), _usual_delimiter(text)
+        return Files((pattern,), "csv", delimiter=delimiter, written=(at.text,))
     if extension in FILE_FORMATS:
         return Files((_absolute_pattern(at, text, folder),), extension, written=(at.text,))
     parts = tuple(text.split("."))
@@ -123,25 +127,36 @@ def _read_named_source(at: NodeRef, folder: Path, env: Mapping[str, str]) -> Sou
 
 def _read_csv_source(at: NodeRef, path: NodeRef, folder: Path, env: Mapping[str, str]) -> Files:
     text = expand_variables(path, env)
-    if not text.lower().endswith(".csv"):
+    if not text.lower().endswith(_CSV_ENDINGS):
         hint = f"Write source: {printable_text(path.text)} for other files; they have no dialect."
-        raise path.mismatch_error("a path that ends in .csv", hint)
+        raise path.mismatch_error("a path that ends in .csv, .tsv or .csv.gz", hint)
     header, delimiter = at.child("header"), at.child("delimiter")
     quote, null = at.child("quote"), at.child("null")
+    escape, encoding, skip, decimal = (at.child(name) for name in ("escape", "encoding", "skip", "decimal"))
     files = Files(
         (_absolute_pattern(path, text, folder),),
         "csv",
         header=True if header is None else read_flag(header),
-        delimiter="," if delimiter is None else delimiter.text,
+        delimiter=_usual_delimiter(text) if delimiter is None else delimiter.text,
         quote='"' if quote is None else quote.text,
         null="" if null is None else null.text,
+        escape="" if escape is None or escape.text == ('"' if quote is None else quote.text) else escape.text,
+        encoding="" if encoding is None or encoding.text == ENCODINGS[0] else encoding.text,
+        skip=0 if skip is None else int(skip.text),
+        decimal="," if decimal is not None and decimal.text == "," else "",
         written=(path.text,),
     )
     if files.delimiter == files.quote:
         raise (quote or delimiter or at).error("must differ from the delimiter", 'Write for example quote: "\'".')
     if any(c and c in files.null for c in (files.delimiter, files.quote)):
         raise (null or at).error("must not hold the delimiter or the quote", 'Write for example null: "".')
+    if escape is not None and files.escape == files.delimiter:
+        raise escape.error("must differ from the delimiter", "Leave it out: a quote in a field is then written twice.")
     return files
+
+
+def _usual_delimiter(path: str) -> str:
+    return "\t" if path.lower().endswith((".tsv", ".tsv.gz")) else ","
 
 
 def _absolute_pattern(at: NodeRef, text: str, folder: Path) -> str:

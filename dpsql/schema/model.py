@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -21,6 +21,7 @@ Scalar = bool | int | float | Decimal | str | dt.date | dt.datetime
 """A value of a key or literal. `datetime` is naive for timestamp, aware for timestamptz."""
 
 EPOCH = dt.datetime(1970, 1, 1)
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, in days since then
 
 
 def to_number(value: Scalar) -> Fraction:
@@ -60,6 +61,21 @@ class Domain:
     def bounds(self) -> tuple[Fraction, Fraction]:
         assert self.lower is not None and self.upper is not None
         return self.lower, self.upper
+
+    def list_values(self, max_values: int) -> tuple[Scalar, ...] | None:
+        """The values, or the whole numbers or days between the bounds; None where there are more, or no end."""
+        if self.values is not None:
+            return self.values if len(self.values) <= max_values else None
+        if not self.is_bounded or not (self.type.is_integer or self.type.kind is Kind.DATE):
+            return None
+        first, last = self.bounds[0].__ceil__(), self.bounds[1].__floor__()
+        if last - first >= max_values:
+            return None
+        if self.type.is_integer:
+            return tuple(range(first, last + 1))
+        if not FIRST_DAY <= first <= last <= LAST_DAY:
+            return None
+        return tuple(EPOCH.date() + dt.timedelta(days=number) for number in range(first, last + 1))
 
     def with_bounds(self, lower: Fraction | None, upper: Fraction | None) -> Domain:
         return replace(self, lower=lower, upper=upper)
@@ -279,13 +295,35 @@ class OwnUnit:
     column: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ForeignUnit:
-    """`column` refers to `table.key`, a step nearer to the unit."""
+    """`column` refers to `table.key`, a step nearer to the unit; a composite key has more pairs in `also`."""
 
     column: str
     table: str
     key: str
+    also: tuple[tuple[str, str], ...] = field(default=(), metadata={"means": "where given"})
+
+    def __repr__(self) -> str:  # stored releases are found by it
+        also = f", also={self.also!r}" if self.also else ""
+        return f"ForeignUnit(column={self.column!r}, table={self.table!r}, key={self.key!r}{also})"
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Each column with the one that it refers to."""
+        return ((self.column, self.key), *self.also)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(column for column, _ in self.pairs)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(key for _, key in self.pairs)
+
+    def refers_to(self, table: Table, column: str) -> bool:
+        """Whether it is a reference to this column alone."""
+        return self.pairs == ((self.column, column),) and self.table == table.name
 
 
 Unit = RowUnit | OwnUnit | ForeignUnit
@@ -309,6 +347,10 @@ class Files:
     delimiter: str = ","
     quote: str = '"'
     null: str = ""
+    escape: str = field(default="", metadata={"means": "where given"})  # "": the quote
+    encoding: str = field(default="", metadata={"means": "where given"})  # "": UTF-8
+    skip: int = field(default=0, metadata={"means": "where given"})
+    decimal: str = field(default="", metadata={"means": "where given"})  # "": a point
     written: tuple[str, ...] = field(default=(), repr=False, compare=False, metadata={"means": False})
 
 
@@ -364,6 +406,10 @@ class Column:
     snap: Snap | None = field(default=None, repr=False)
     randomized: Randomized | None = None
     description: str | None = _description_field()
+    # Checked: rows that share a value belong to one unit. No stored release depends on it: joins compare ids anyway.
+    determines_unit: bool = field(default=False, repr=False, metadata={"means": "where given"})
+    # How times are written in text files; read when a data version is registered, so no release depends on it.
+    format: str = field(default="", repr=False, metadata={"means": "where given"})
 
     @property
     def type(self) -> Type:
@@ -389,6 +435,10 @@ class Table:
 
     def is_unique(self, column: str) -> bool:
         return (column,) in self.unique
+
+    def has_unique_key(self, columns: Iterable[str]) -> bool:
+        """Whether no two rows have the same values of these columns."""
+        return any(set(key) <= set(columns) for key in self.unique)
 
 
 @dataclass(frozen=True)
@@ -504,9 +554,8 @@ class Schema:
     def find_id_columns(self, table: Table) -> frozenset[str]:
         """The columns that hold a unit's id, or lead to one: never cast, never moved."""
         hops = [other.unit for other in self.tables if isinstance(other.unit, ForeignUnit)]
-        arrived = {hop.key for hop in hops if hop.table == table.name}
-        own = {table.unit.column} if isinstance(table.unit, OwnUnit | ForeignUnit) else set()
-        return frozenset(arrived | own)
+        arrived = {key for hop in hops if hop.table == table.name for key in hop.keys}
+        return frozenset(arrived).union(unit_columns_of(table))
 
     def find_unit_path(self, table: Table) -> tuple[ForeignUnit, ...]:
         """The foreign keys from a private table to the unit; empty where it holds the unit itself."""
@@ -519,12 +568,25 @@ class Schema:
         return tuple(path)
 
 
+def unit_columns_of(table: Table) -> tuple[str, ...]:
+    """The columns that say whose a row is: the unit itself, or a reference."""
+    match table.unit:
+        case OwnUnit(column):
+            return (column,)
+        case ForeignUnit():
+            return table.unit.columns
+        case _:
+            return ()
+
+
 @dataclass(frozen=True)
 class PublicFacts:
-    """What registering found in a public table: its rows, and the distinct values of columns that have few."""
+    """What registering found in a public table: its rows, the distinct values of columns that have few, and keys that
+    no two rows share, declared or not."""
 
     rows: int
     values: Mapping[str, tuple[Scalar | None, ...]]
+    unique: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -543,3 +605,4 @@ class Resolved:
     hash: str = field(compare=False)  # of the schema's meaning: part of every compile key
     public: Mapping[str, PublicFacts] = field(default_factory=dict)
     identity: str = field(default="", compare=False)  # of the version: which files it is, and what is claimed of them
+    counted: Mapping[str, int] = field(default_factory=dict, compare=False)  # public rows, for the statement at hand

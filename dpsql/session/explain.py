@@ -11,10 +11,11 @@ from dpsql.amounts import TextRepr, format_rounded_down, format_rounded_up
 from dpsql.compiler.accuracy import NoiseTerms, noise_stderr, release_noise
 from dpsql.compiler.calibrate.calibrate import CalibratedPlan, NoisyBundle
 from dpsql.compiler.calibrate.local_sensitivity import describe_pick
+from dpsql.compiler.clipping import declared_caps
 from dpsql.compiler.compiled import Compiled, ReleaseStep
 from dpsql.compiler.norm_steps import format_norm
 from dpsql.compiler.plan.aggregate import Tally
-from dpsql.compiler.plan.estimators import BlockMean, Linear
+from dpsql.compiler.plan.estimators import BlockMean, BySet, Linear, recipes_by_set
 from dpsql.compiler.plan.steps import VALUE_KEY
 from dpsql.compiler.render.expressions import render_text as quoted
 from dpsql.compiler.render.relations import render_source
@@ -31,6 +32,11 @@ NORMS_NOTE = (
     "how much one unit may contribute is chosen from a noisy histogram of units, which is charged first and stored; "
     "the expected error is known once it is chosen"
 )
+HIDDEN_NOTE = (
+    "listed groups in whose counts nothing but noise is seen are left out; {}; SET empty_groups = show lists all groups"
+)
+FREE_COUNT = "the counts are those of the answers and cost nothing more"
+OWN_COUNT = "their counts are no part of the answer and have a tenth of the loss (release {})"
 PILOT_NOTE = (
     "this is the pilot of max_relative_error: what it answers decides the price of the statement, charged after it"
 )
@@ -76,6 +82,8 @@ class ExplainedRelease:
     undecided: bool = False  # norms are chosen first: errors are not known, and the SQL has placeholders
     histogram: bool = False  # it is what norms are chosen from
     norms: tuple[tuple[str, Fraction], ...] = ()  # that were chosen, by the first cell that each is for
+    caps: tuple[str, ...] = ()  # what is declared or set and holds for an undecided release
+    price_open: bool = False  # what it loses follows from max_error, once norms are chosen
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,7 @@ class Offer:
     undecided: bool = False  # it is a pilot; what follows is charged by what it answers
     refused: bool = False
     reason: str | None = None
+    part: Fraction | None = None  # of the budget, that a fresh one takes; None where that is more than is left
 
     @property
     def affordable_count(self) -> int:
@@ -121,6 +130,9 @@ class Explanation(TextRepr):
     paid: tuple[bool, ...] = ()  # of each release, whether the caller has it already
     sources: tuple[str, ...] = ()  # of each release, where it will come from
     undecided: bool = False  # it is a pilot: what it answers decides what is charged after it
+    warnings: tuple[str, ...] = ()  # the notices without which its answers would be misread
+    price_open: bool = False  # what max_error needs is known once norms are chosen; figures are of the histogram alone
+    noise: str = ""  # the kind of noise that was chosen, and why; empty where there was no choice
 
     @property
     def norms_undecided(self) -> bool:
@@ -145,7 +157,13 @@ def explain(compiled: Compiled, engine: str, outputs: Sequence[tuple[str, str]])
     histograms = {norm.step.plan_hash for norm in compiled.norm_steps}
     return Explanation(
         releases=tuple(
-            _explain_norms(_explain_release(step, engine), step, step.plan_hash in histograms)
+            _explain_norms(
+                _explain_release(step, engine),
+                step,
+                step.plan_hash in histograms,
+                declared_caps(step, compiled.settings),
+                is_price_open(compiled),
+            )
             for step in compiled.steps
         ),
         epsilon=compiled.epsilon,
@@ -153,9 +171,21 @@ def explain(compiled: Compiled, engine: str, outputs: Sequence[tuple[str, str]])
         post_sql=compiled.post_sql,
         outputs=tuple(outputs),
         expected=(None if compiled.pilot else expected_errors(compiled)) or (None,) * len(outputs),
-        notices=compiled.notices,
+        notices=(*compiled.notices, *compiled.unknown_clipping, *_explain_hidden_groups(compiled)),
         undecided=compiled.pilot,
+        warnings=compiled.warnings,
+        price_open=is_price_open(compiled),
     )
+
+
+def _explain_hidden_groups(compiled: Compiled) -> tuple[str, ...]:
+    """That groups may be left out, and what the counts cost by which they are."""
+    counted = [table for table in compiled.tables if table.counted is not None]
+    if not counted:
+        return ()
+    own = {table.measures[t.measure].step + 1 for table in counted if (t := table.counted) is not None and t.alone}
+    places = " and ".join(str(place) for place in sorted(own))
+    return (HIDDEN_NOTE.format(OWN_COUNT.format(places) if own else FREE_COUNT),)
 
 
 def with_declared_sources(explained: Explanation, resolved: Resolved) -> Explanation:
@@ -207,14 +237,18 @@ def _output_noise(compiled: Compiled, bar: ErrorBar | None, delivered: Mapping[i
         return None
     table = next(table for table in compiled.tables if table.name == bar.release)
     answer = table.measures[bar.measure]
-    if not isinstance(answer.recipe, Linear | BlockMean):
+    recipes = recipes_by_set(answer.recipe) if isinstance(answer.recipe, BySet | Linear | BlockMean) else ()
+    linear = [recipe for recipe in recipes if isinstance(recipe, Linear | BlockMean)]
+    if not linear:
         return None
     step = compiled.steps[answer.step]
     if step.undecided:  # its norms are placeholders
         return None
     calibrated = step.calibrated
     spec = delivered.get(answer.step)
-    return release_noise(answer.recipe, calibrated.columns, calibrated.spec if spec is None else spec)
+    spec = calibrated.spec if spec is None else spec
+    noises = [release_noise(recipe, calibrated.columns, spec) for recipe in linear]
+    return max(noises, key=noise_stderr)  # of the grouping set that has the most
 
 
 def _explain_release(step: ReleaseStep, engine: str) -> ExplainedRelease:
@@ -246,11 +280,18 @@ def _explain_release(step: ReleaseStep, engine: str) -> ExplainedRelease:
     )
 
 
-def _explain_norms(release: ExplainedRelease, step: ReleaseStep, histogram: bool) -> ExplainedRelease:
+def is_price_open(compiled: Compiled) -> bool:
+    """Whether the price follows from an error that was asked for, and so from norms that are not chosen."""
+    return compiled.undecided and compiled.settings.max_error is not None
+
+
+def _explain_norms(
+    release: ExplainedRelease, step: ReleaseStep, histogram: bool, caps: tuple[str, ...], price_open: bool
+) -> ExplainedRelease:
     """Figures that follow from a norm are left out until it is chosen: those of placeholders would mislead."""
     norms = tuple((cell, chosen.norm) for cell, chosen in step.norms)
     if step.undecided:
-        return replace(release, bundles=(), units_to_appear=None, undecided=True)
+        return replace(release, bundles=(), units_to_appear=None, undecided=True, caps=caps, price_open=price_open)
     return replace(release, histogram=histogram, norms=norms)
 
 
@@ -332,7 +373,9 @@ def _count_candidates(calibrated: CalibratedPlan) -> int:
 def _explanation_lines(explanation: Explanation) -> list[str]:
     lines = [f"Loss: {_format_loss(explanation)}"]
     lines += [_format_price(explanation)] if explanation.offers else []
-    lines += [_format_offer(explanation.outputs, offer) for offer in explanation.offers]
+    if not explanation.price_open:
+        lines += [_format_offer(explanation.outputs, offer) for offer in explanation.offers]
+    lines += [f"Noise: {explanation.noise}"] if explanation.noise else []
     for index, release in enumerate(explanation.releases):
         paid = explanation.paid[index : index + 1] == (True,)
         lines += _release_lines(release, index + 1, paid, explanation.sources[index : index + 1])
@@ -340,7 +383,8 @@ def _explanation_lines(explanation: Explanation) -> list[str]:
     lines += [f"    {line}" for line in explanation.post_sql.splitlines()]
     lines += [f"Note: {PILOT_NOTE}"] if explanation.undecided else []
     lines += [f"Note: {NORMS_NOTE}"] if explanation.norms_undecided else []
-    lines += [f"Note: {notice}" for notice in explanation.notices]
+    warnings = explanation.warnings
+    lines += [f"{'Warning' if notice in warnings else 'Note'}: {notice}" for notice in explanation.notices]
     for (name, type_), error in zip(explanation.outputs, explanation.expected, strict=True):
         lines.append(f"Output {name} {type_}" + ("" if error is None else f": {_format_error(error)}"))
     return lines
@@ -349,6 +393,8 @@ def _explanation_lines(explanation: Explanation) -> list[str]:
 def _format_loss(explanation: Explanation) -> str:
     if not explanation.releases:
         return "none, no private rows are read"
+    if explanation.price_open:
+        return "the histogram's, and then what max_error needs, which is known once the norm is chosen"
     cost = f"epsilon {format_rounded_up(explanation.epsilon)}, delta {format_rounded_up(explanation.delta)}"
     return f"the pilot's {cost}, and then what it decides" if explanation.undecided else f"at most {cost}"
 
@@ -356,7 +402,8 @@ def _format_loss(explanation: Explanation) -> str:
 def _release_lines(release: ExplainedRelease, number: int, paid: bool, source: tuple[str, ...]) -> list[str]:
     """Lines about one release. A stored release has its own noise: the figures are those of a run at present."""
     pure = "" if not release.epsilon else f", epsilon {format_rounded_up(release.epsilon)} without delta"
-    loss, fresh = ("nothing to pay", "a fresh one: ") if paid else (f"rho {format_rounded_up(release.rho)}{pure}", "")
+    price = "known once norms are chosen" if release.price_open else f"rho {format_rounded_up(release.rho)}{pure}"
+    loss, fresh = ("nothing to pay", "a fresh one: ") if paid else (price, "")
     lines = [f"Release {number} (owned rows, aggregated on {release.engine}): {loss}"]
     lines += [f"  from: {text}" for text in source]
     if release.keys:
@@ -366,6 +413,7 @@ def _release_lines(release: ExplainedRelease, number: int, paid: bool, source: t
         lines.append("  a histogram of units, from which norms are chosen")
     if release.undecided:
         lines.append("  norms are chosen first: noise and error are known then; the SQL has placeholders")
+        lines.append(f"  caps until then: {'; '.join(release.caps) or 'none is declared'}")
     lines += [f"  norm of {cell}: {format_norm(norm)} for each unit" for cell, norm in release.norms]
     if release.selection is not None and not release.undecided:
         lines.append(
@@ -395,6 +443,10 @@ def _format_price(explanation: Explanation) -> str:
 
 def _format_two_parts(explanation: Explanation) -> str:
     """What the histograms of units cost, and then the question; what is paid for already is left out."""
+    if explanation.price_open:
+        histograms = [r.rho for r in explanation.releases if r.histogram]
+        first = format_rounded_up(sum(histograms, Fraction(0)))
+        return f"in two parts: rho {first} for the histogram of units, and then what max_error needs"
     unpaid = [r for r, paid in zip(explanation.releases, explanation.paid, strict=True) if not paid]
     parts = [sum((r.rho for r in unpaid if r.histogram is histogram), Fraction(0)) for histogram in (True, False)]
     first, then = (format_rounded_up(part) for part in parts)

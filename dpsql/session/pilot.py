@@ -14,14 +14,19 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from dpsql.amounts import format_rounded_down, format_rounded_up
-from dpsql.compiler.accuracy import ErrorAims, calibrated_noise, interval_half_width, rounding_error
+from dpsql.compiler.accuracy import (
+    ErrorAims,
+    calibrated_noise,
+    interval_half_width,
+    require_linear,
+    rounding_error,
+)
 from dpsql.compiler.compiled import Compiled, NormStep
 from dpsql.compiler.norm_steps import KnownNorms, norm_statement
-from dpsql.compiler.plan.estimators import Linear
 from dpsql.errors import BudgetExceeded, InternalError, InvalidParameter
-from dpsql.ledger.base import Account, Receipt
+from dpsql.ledger.base import Account, Entitlement, Receipt
 from dpsql.privacy.loss import NO_LOSS, Loss, sum_losses
-from dpsql.privacy.norm_choice import NormHistogram
+from dpsql.privacy.norm_choice import UnitHistogram, make_histogram
 from dpsql.privacy.release import Release
 from dpsql.session.result import StatementResult
 
@@ -43,9 +48,11 @@ def aims_from_pilot(pilot: Compiled, answer: StatementResult) -> ErrorAims | Non
             continue
         table = next(table for table in pilot.tables if table.name == bar.release)
         measured = table.measures[bar.measure]
-        assert isinstance(measured.recipe, Linear)
-        noise = calibrated_noise(measured.recipe, pilot.steps[measured.step].calibrated)
-        half = interval_half_width(noise, miss) + rounding_error(measured.recipe.type)
+        calibrated = pilot.steps[measured.step].calibrated
+        half = max(
+            interval_half_width(calibrated_noise(recipe, calibrated), miss) + rounding_error(recipe.type)
+            for recipe in require_linear(measured.recipe, "max_relative_error")
+        )
         least = min(values) - half
         if least <= 0:
             raise _too_small_error(pilot, answer, answer.columns[index].name, half)
@@ -135,16 +142,18 @@ def require_epsilon_allowed(
 class NormPurchase:
     """The histograms that a statement has bought or found stored, and what was charged for them."""
 
-    known: dict[str, NormHistogram] = field(default_factory=dict)
+    known: dict[str, UnitHistogram] = field(default_factory=dict)
     loss: Loss = NO_LOSS
     receipts: tuple[Receipt, ...] = ()
+    statements: tuple[Compiled, ...] = ()  # that had them, where they were found stored
+    releases: tuple[int, ...] = ()  # of the steps of these, in their order
 
     def add(self, statement: Compiled, norms: tuple[NormStep, ...], releases: Mapping[int, Release]) -> None:
         bins = {norm.step.plan_hash: norm.bins for norm in norms}
         for index, step in enumerate(statement.steps):
             if step.plan_hash in bins and index in releases:
                 (counts,), (bundle,) = releases[index].cells, releases[index].spec.bundles
-                self.known[step.plan_hash] = NormHistogram(
+                self.known[step.plan_hash] = make_histogram(
                     bins[step.plan_hash], tuple(int(count) for count in counts), bundle.mechanism
                 )
 
@@ -152,6 +161,39 @@ class NormPurchase:
         """The answer, with what was charged for its norms."""
         receipts = tuple(dict.fromkeys((*self.receipts, *answer.receipts)))
         return replace(answer, loss=sum_losses([self.loss, answer.loss]), receipts=receipts)
+
+
+@dataclass(frozen=True)
+class DecidedStatement:
+    """A statement whose norms are chosen, and the stored histograms that they were read from.
+
+    It is remembered, so that a repeat needs no compiler and looks its releases up at once.
+
+    Privacy: a histogram is a release of an account, and what follows from it is known to that account alone. So this is
+    remembered under the account's name, and is used where one snapshot of the ledger shows that the account still has
+    all of it: for the registered version of the data, the question and these very releases of its histograms. It is
+    kept under all else that norms depend on: what is asked, with the kind of noise and all other settings, the schema
+    with its relation of neighbors, time zone and names of who asks (CONTRIBUTIONS 5, rules 9 to 11).
+    """
+
+    compiled: Compiled
+    norms: NormPurchase
+
+    @property
+    def statements(self) -> tuple[Compiled, ...]:
+        """All of it, in the order in which it was bought."""
+        return (*self.norms.statements, self.compiled)
+
+    def of_text(self, statement: str) -> Compiled:
+        same = statement == self.compiled.statement
+        return self.compiled if same else replace(self.compiled, statement=statement)
+
+    def match(self, stored: Sequence[tuple[Entitlement, ...]]) -> NormPurchase | None:
+        """What is `stored` of its histograms, where these are the ones that it was decided with."""
+        histograms = [entitlement for each in stored[:-1] for entitlement in each]
+        if tuple(entitlement.release for entitlement in histograms) != self.norms.releases:
+            return None
+        return replace(self.norms, receipts=tuple(dict.fromkeys(e.receipt for e in histograms)), loss=NO_LOSS)
 
 
 def choose_norms(
@@ -162,7 +204,8 @@ def choose_norms(
 ) -> Compiled:
     """The statement with the norms that `load` gives the histograms of; undecided where it gives none.
 
-    Norms of rows that a hole chooses come after those of the release that fills it: there may be several turns.
+    A norm about a centre comes after that centre, and norms of rows that a hole chooses after those of the release that
+    fills it: there may be several turns.
     """
     while compiled.undecided:
         statement, before = norm_statement(compiled), len(purchase.known)

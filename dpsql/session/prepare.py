@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -185,13 +184,23 @@ def _prepare_query(
     except Error as error:
         if not parameters:
             raise
-        with suppress(Error):  # NULL stands nearly everywhere, also for the name of a table or a setting
-            return PreparedStatement(kinds, describer.describe(sql, [None] * len(parameters)), arrays=arrays)
-        if not _may_depend_on_values(error):
+        if error.sqlstate == "42804" and all(parameter.cast for parameter in parameters):
             raise
+        try:  # NULL stands nearly everywhere, also for the name of a table or a setting
+            return PreparedStatement(kinds, describer.describe(sql, [None] * len(parameters)), arrays=arrays)
+        except Error as error_with_null:
+            if not _may_depend_on_values(error, error_with_null):
+                raise error from None
         return PreparedStatement(kinds, (), arrays=arrays, unknown=error)
 
 
-def _may_depend_on_values(error: Error) -> bool:
-    """Names that there are not, syntax and budgets are as wrong with all values; types and what is taken may not be."""
-    return error.sqlstate[:2] in ("0A", "21", "22") or error.sqlstate == "42804"
+def _may_depend_on_values(error: Error, error_with_null: Error) -> bool:
+    """Whether other values may be right: `error` came with a sample of each type, the other one with NULL for all.
+
+    Names that there are not, syntax and budgets are as wrong with all values; types and what is taken may not be, but
+    are where two values that have nothing in common are refused in the same words. A client is to be told as early as
+    that: some are out of step with a server that parses a statement and then refuses to describe it.
+    """
+    if error.sqlstate[:2] not in ("0A", "21", "22") and error.sqlstate != "42804":
+        return False
+    return (error.sqlstate, error.message) != (error_with_null.sqlstate, error_with_null.message)

@@ -15,13 +15,23 @@ from dpsql.compiler.calibrate.calibrate import NoiseKind
 from dpsql.compiler.compiled import Compiled
 from dpsql.compiler.settings import Settings
 from dpsql.errors import AccessDenied, AccountSuspended, BudgetExceeded, Error
-from dpsql.ledger.base import Account, Balance, ChargedStatement, Entitlement, Ledger, ReleaseQuote, ReleaseRequest
+from dpsql.ledger.base import (
+    Account,
+    Balance,
+    ChargedStatement,
+    Entitlement,
+    Ledger,
+    ReleaseQuote,
+    ReleaseRequest,
+    all_add_epsilons,
+)
 from dpsql.ledger.budget import count_admitted, require_policy
-from dpsql.privacy.filters import NO_COST, Cost, cost_of
+from dpsql.privacy.filters import NO_COST, Cost, cost_of_losses
 from dpsql.privacy.loss import Loss, sum_losses
 from dpsql.privacy.release import release_from_bytes
 from dpsql.privacy.release_spec import ReleaseSpec
 from dpsql.session.explain import Explanation, Offer, expected_errors, expected_widths
+from dpsql.session.noise_choice import NoiseChoice, NoiseOption, choose_noise
 from dpsql.session.pilot import PilotedStatement, require_epsilon_allowed
 from dpsql.session.reuse import ReusePlan, describe_origins
 
@@ -75,18 +85,18 @@ class StatementQuote:
         return self.piloted.compiled
 
     @property
-    def loss_due(self) -> Loss:
-        """The loss that would be charged."""
+    def losses_due(self) -> list[Loss]:
+        """The losses that would be charged."""
         unpaid = [index for index, quote in enumerate(self.quotes) if not quote.is_paid]
-        return _distinct_loss(
+        return _distinct_losses(
             self.requests, unpaid, {index: entitlement.release for index, entitlement in self.own.items()}
         )
 
     @property
-    def full_loss(self) -> Loss:
+    def all_losses(self) -> list[Loss]:
         """What would be charged if nothing were paid for, the histograms that norms were chosen from among it."""
         histograms = [norm.step.loss for norm in self.compiled.norm_steps if norm.decided]
-        return sum_losses([_distinct_loss(self.requests, range(len(self.requests)), {}), *histograms])
+        return [*_distinct_losses(self.requests, range(len(self.requests)), {}), *histograms]
 
     @property
     def is_paid(self) -> bool:
@@ -110,8 +120,10 @@ class StatementQuote:
         return specs
 
 
-def _distinct_loss(requests: Sequence[ReleaseRequest], indexes: Iterable[int], own_releases: Mapping[int, int]) -> Loss:
-    """The loss of these releases, each charged once: the same question may stand in a statement twice."""
+def _distinct_losses(
+    requests: Sequence[ReleaseRequest], indexes: Iterable[int], own_releases: Mapping[int, int]
+) -> list[Loss]:
+    """The losses of these releases, each charged once: the same question may stand in a statement twice."""
 
     def identity_of(index: int) -> Hashable:
         if index in own_releases:
@@ -125,7 +137,7 @@ def _distinct_loss(requests: Sequence[ReleaseRequest], indexes: Iterable[int], o
             tuple(identity_of(before) for before in request.after),
         )
 
-    return sum_losses(list({identity_of(index): requests[index].loss for index in indexes}.values()))
+    return list({identity_of(index): requests[index].loss for index in indexes}.values())
 
 
 # --- what there is ---------------------------------------------------------------------------------------------------
@@ -134,15 +146,39 @@ def _distinct_loss(requests: Sequence[ReleaseRequest], indexes: Iterable[int], o
 def compile_noise_kinds(
     settings: Settings, compile_with: Callable[[Settings], PilotedStatement]
 ) -> list[PilotedStatement]:
-    """The statement with the noise that it has, then with the other kind, if it may have that."""
+    """The statement with the noise that it has, then with the other kind, if it may have that. Where the kind is left
+    open, the first is Gaussian noise."""
     statement = compile_with(settings)
     kinds = {statement.compiled.settings.chosen_noise: statement}
     if statement.compiled.steps:
+        is_open = statement.compiled.settings.has_open_noise
         for noise in set(NoiseKind) - kinds.keys():
             with suppress(Error):  # Gaussian noise needs a delta
-                other = compile_with(replace(settings, noise=noise))
+                other = compile_with(replace(settings, auto_noise=noise) if is_open else replace(settings, noise=noise))
                 kinds.setdefault(other.compiled.settings.chosen_noise, other)
     return list(kinds.values())
+
+
+def put_chosen_first(
+    quotes: list[StatementQuote], relative_error: float | None, context: PricingContext
+) -> tuple[list[StatementQuote], NoiseChoice | None]:
+    """The quotes, first that of the kind of noise that the statement would have, and why; None if there is no choice.
+
+    `relative_error` is that of Laplace noise beside Gaussian noise.
+    """
+    if len(quotes) < 2 or not quotes[0].compiled.settings.has_open_noise:
+        return quotes, None
+    balance = context.ledger.get_balance(context.account)
+    options = {
+        quote.compiled.settings.chosen_noise: NoiseOption(
+            quote.is_paid or quote.piloted.pilot is not None,
+            bool(quote.compiled.norm_steps) and not quote.compiled.undecided,
+            quote.is_paid or balance.admits(_statement_cost(quote.losses_due, quote.compiled)),
+        )
+        for quote in quotes
+    }
+    choice = choose_noise(options, relative_error, same_cost=all_add_epsilons(context.payers))
+    return sorted(quotes, key=lambda quote: quote.compiled.settings.chosen_noise is not choice.kind), choice
 
 
 def quote_statement(
@@ -179,8 +215,10 @@ def _find_own_releases(paid: Mapping[int, ReleaseRequest], context: PricingConte
 # --- what it costs ---------------------------------------------------------------------------------------------------
 
 
-def add_prices(explained: Explanation, kinds: Sequence[StatementQuote], context: PricingContext) -> Explanation:
-    """`kinds` are the statement with each noise that it may have, its own first."""
+def add_prices(
+    explained: Explanation, kinds: Sequence[StatementQuote], context: PricingContext, choice: NoiseChoice | None = None
+) -> Explanation:
+    """`kinds` are the statement with each noise that it may have, its own first, by `choice` if there was one."""
     first = kinds[0]
     if not first.compiled.steps:
         return explained
@@ -192,6 +230,7 @@ def add_prices(explained: Explanation, kinds: Sequence[StatementQuote], context:
     return replace(
         explained,
         offers=offers,
+        noise="" if choice is None else choice.describe({offer.noise: offer.part for offer in offers}),
         undecided=first.piloted.undecided,
         expected=explained.expected if first.piloted.undecided else offers[0].expected or explained.expected,
         paid=tuple(quote.is_paid for quote in first.quotes),
@@ -209,19 +248,19 @@ def _pilot_notices(statement: PilotedStatement) -> tuple[str, ...]:
 def _build_offer(
     quote: StatementQuote, context: PricingContext, balance: Balance, access_refusal: str | None, chosen: bool
 ) -> Offer:
-    due = _statement_cost(quote.loss_due, quote.compiled)
+    due = _statement_cost(quote.losses_due, quote.compiled)
     refusal = access_refusal or quote.piloted.refused or _policy_violation(quote.compiled, context.payers)
     shortage = None if quote.is_paid or balance.admits(due) else NOT_COVERED
-    cost_of_repeat = _statement_cost(quote.full_loss, quote.compiled)
+    cost_of_repeat = _statement_cost(quote.all_losses, quote.compiled)
     if quote.piloted.pilot is not None and quote.compiled is not quote.piloted.pilot:
-        cost_of_repeat += _statement_cost(quote.piloted.pilot.loss, quote.piloted.pilot)
+        cost_of_repeat += _statement_cost([step.loss for step in quote.piloted.pilot.steps], quote.piloted.pilot)
     cost_now = NO_COST if quote.is_paid else due
     return Offer(
         noise=quote.compiled.settings.chosen_noise.value,
         chosen=chosen,
         epsilon=quote.compiled.epsilon,
-        rho=quote.full_loss.rho,
-        price=quote.loss_due,
+        rho=sum_losses(quote.all_losses).rho,
+        price=sum_losses(quote.losses_due),
         expected=quote.stderrs,
         within=quote.half_widths,
         more=0
@@ -231,11 +270,12 @@ def _build_offer(
         undecided=quote.piloted.undecided,
         refused=bool(access_refusal or quote.piloted.refused or (not quote.is_paid and (refusal or shortage))),
         reason=refusal or shortage,
+        part=balance.share_of(cost_of_repeat),
     )
 
 
-def _statement_cost(loss: Loss, compiled: Compiled) -> Cost:
-    return cost_of(loss, compiled.settings.epsilon, compiled.conversion)
+def _statement_cost(losses: Sequence[Loss], compiled: Compiled) -> Cost:
+    return cost_of_losses(losses, compiled.settings.epsilon, compiled.conversion)
 
 
 def _policy_violation(compiled: Compiled, payers: Sequence[Account]) -> str | None:

@@ -11,14 +11,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
+from itertools import islice
 
 from dpsql.amounts import Charge
 from dpsql.compiler.compile import Compiled, ReleaseStep, Settings
 from dpsql.errors import BudgetExceeded, Error, InternalError
 from dpsql.ledger.base import Account, AdmitCallback, Balance, ChargedStatement, Entitlement, Receipt, ReleaseRequest
 from dpsql.ledger.budget import budget_exceeded_error
-from dpsql.privacy.filters import NO_COST, cost_of
-from dpsql.privacy.loss import NO_LOSS, Loss, sum_losses
+from dpsql.privacy.filters import NO_COST, Cost, cost_of_losses
+from dpsql.privacy.loss import NO_LOSS, Loss
 from dpsql.privacy.release import Release, release_from_bytes
 from dpsql.privacy.sampling import Sampler
 from dpsql.session.dataset.dataset import Dataset
@@ -57,6 +58,8 @@ class StoredReleases:
 
     served: tuple[Entitlement, ...] | None
     candidates: ReuseCandidates = field(default_factory=ReuseCandidates)
+    balance: Balance | None = None  # the account's own, if it was asked for
+    may_own_laplace: bool = False
 
 
 class _DryRunDone(Exception):
@@ -101,8 +104,9 @@ class Purchase:
         """What the account has paid for and is stored, if that is all that the statement needs."""
         return self.find_stored(compiled).served
 
-    def find_stored(self, compiled: Compiled, derive: bool = False) -> StoredReleases:
-        """What the account has for the statement, in one snapshot; with `derive`, also what may tell a part of it."""
+    def find_stored(self, compiled: Compiled, derive: bool = False, *, choosing: bool = False) -> StoredReleases:
+        """What the account has for the statement, in one snapshot; with `derive`, also what may tell a part of it; with
+        `choosing`, also what the choice of a kind of noise looks at."""
         self.balance = None
         if not compiled.steps:
             return StoredReleases(())
@@ -114,9 +118,42 @@ class Purchase:
             if served is not None:
                 with suppress(Error):  # the answer is there, whatever is wrong with the figures
                     self.balance = ledger.get_balance(self._account)
-            elif derive:
-                return StoredReleases(None, find_candidates(compiled, requests, ledger, self._account))
-            return StoredReleases(served)
+                return StoredReleases(served)
+            stored = StoredReleases(None)
+            if derive:
+                stored = replace(stored, candidates=find_candidates(compiled, requests, ledger, self._account))
+            if choosing:
+                owned = ledger.may_own_laplace(self._account)
+                stored = replace(stored, balance=ledger.get_balance(self._account), may_own_laplace=owned)
+            return stored
+
+    def find_all_stored(self, statements: Sequence[Compiled]) -> tuple[tuple[Entitlement, ...], ...] | None:
+        """What the account has of several statements, in one snapshot, if it has all of all of them."""
+        requests: list[ReleaseRequest] = []
+        for compiled in statements:
+            first = len(requests)
+            requests += [
+                replace(request, after=tuple(first + index for index in request.after))
+                for request in self.release_requests(compiled)
+            ]
+        ledger, self.balance = self._dataset.ledger, None
+        with ledger.read_snapshot():
+            self._dataset.check_current()
+            self.context.check_cancellation()
+            served = ledger.find_entitlements(self._account, requests, self.context.clock())
+            if served is None:
+                return None
+            with suppress(Error):  # the answer is there, whatever is wrong with the figures
+                self.balance = ledger.get_balance(self._account)
+        rest = iter(served)
+        return tuple(tuple(islice(rest, len(compiled.steps))) for compiled in statements)
+
+    def cost_due(self, compiled: Compiled, reuse: ReusePlan) -> Cost:
+        """What would be charged for a statement now, each release counted for itself."""
+        requests = list(reuse.requests_to_charge(self.release_requests(compiled)).values())
+        quotes = self._dataset.ledger.quote_releases(self._account, requests)
+        unpaid = [quote.loss for quote in quotes if not quote.is_paid]
+        return cost_of_losses(unpaid, compiled.settings.epsilon, compiled.conversion) if unpaid else NO_COST
 
     def charge_and_run(
         self,
@@ -135,10 +172,12 @@ class Purchase:
             raise InternalError("a statement is run whose norms are not chosen")
         early = [(index, step) for index, step in enumerate(compiled.steps) if step.holes and not step.after]
         # Holes that read no release: what is wrong with them is told before anything is charged.
-        ready = {index: bind_runtime_parameters(step.holes, public, self.context.timeout) for index, step in early}
+        timeout, time_zone = self.context.timeout, self.context.identity.time_zone.engine_name
+        ready = {index: bind_runtime_parameters(step.holes, public, timeout, time_zone) for index, step in early}
         releases, requests = reuse.releases, reuse.requests_to_charge(self.release_requests(compiled))
         entitlements = served
         if entitlements is None:
+            self.balance = None  # what was looked up before is no more
             self._dataset.check_files()
             entitlements = self._charge_account(
                 list(requests.values()), self._describe_statement(compiled), compiled.settings, prepares=prepares
@@ -148,7 +187,7 @@ class Purchase:
             if index in ready:
                 return ready[index]
             tables = [*public, *build_released_tables(reuse.compiled, releases, nonnegative=False)]
-            return bind_runtime_parameters(compiled.steps[index].holes, tables, self.context.timeout)
+            return bind_runtime_parameters(compiled.steps[index].holes, tables, timeout, time_zone)
 
         bodies: dict[int, bytes] = {}
         self.context.cancel.releases = len({entitlement.release for entitlement in entitlements})
@@ -180,7 +219,7 @@ class Purchase:
             ]
             unpaid = [quote.loss for quote in ledger.quote_releases(self._account, requests) if not quote.is_paid]
             if unpaid:
-                cost += cost_of(sum_losses(unpaid), compiled.settings.epsilon, compiled.conversion)
+                cost += cost_of_losses(unpaid, compiled.settings.epsilon, compiled.conversion)
             due += unpaid
         if not due:
             return

@@ -1,12 +1,14 @@
-"""Tables and views as completion, SQLAlchemy's reflection and `\\d` show them: columns, keys and comments."""
+"""Tables and views as completion, SQLAlchemy's reflection and `\\d` show them: columns, keys and comments.
+
+A view's columns are not declared: compiling its query gives them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from dpsql.compiler.catalog.objects import column_comment, objects_of, table_comment
-from dpsql.compiler.catalog.show import format_bounds
+from dpsql.compiler.catalog.objects import column_comment, format_bounds, objects_of, table_comment
 from dpsql.errors import Error
 from dpsql.schema.model import Column, Domain, OwnUnit, Schema, Table, View
 from dpsql.types import TEXT, Type
@@ -39,9 +41,13 @@ class ForeignKey:
     """The declared way to the privacy unit."""
 
     name: str
-    column: str
+    columns: tuple[str, ...]
     table: str
-    key: str
+    keys: tuple[str, ...]
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        return tuple(zip(self.columns, self.keys, strict=True))
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ def _reflect_table(schema: Schema, table: Table) -> NamedTable:
         tuple(UniqueKey(key.name, key.columns) for key in objects.keys if key.table.declared is table),
         tuple(
             ForeignKey(
-                key_constraint.name, key_constraint.column, key_constraint.target.name, key_constraint.target_column
+                key_constraint.name, key_constraint.columns, key_constraint.target.name, key_constraint.target_columns
             )
             for key_constraint in foreign
         ),
@@ -109,13 +115,13 @@ def _reflect_view(schema: Schema, view: View) -> NamedTable:
     return NamedTable(view.name, kind, columns, comment=comment, definition=view.sql, description=view.description)
 
 
-# The schema as catalogs show it: with the columns of its views, which compiling them tells.
+# --- the columns of views --------------------------------------------------------------------------------------------
 
 DescribedColumns = Iterable[tuple[str, Type | None]]
 
 
 def with_view_columns(schema: Schema, describe: Callable[[str], DescribedColumns]) -> Schema:
-    """`describe` tells the output columns of a query, for free."""
+    """The schema whose views have columns; `describe` gives the output columns of a query, for free."""
     return replace(schema, views=tuple(_add_columns(view, describe) for view in schema.views))
 
 

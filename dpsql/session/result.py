@@ -10,7 +10,7 @@ from fractions import Fraction
 from dpsql.amounts import CellError, Charge
 from dpsql.base.serialization import to_json
 from dpsql.compiler.catalog import show
-from dpsql.compiler.catalog.builtin import CatalogTable
+from dpsql.compiler.catalog.tables import CatalogTable
 from dpsql.compiler.catalog.variables import canonical_name
 from dpsql.compiler.compiled import Compiled
 from dpsql.compiler.settings import Settings
@@ -40,6 +40,7 @@ class StatementResult:
     settings: Settings | None = None  # of the statement: those of the session, and what its OPTIONS say
     receipts: tuple[Receipt, ...] = ()
     warnings: tuple[str, ...] = ()
+    unknown_clipping: tuple[str, ...] = ()  # notices for the first answer of a session that they concern
 
     def copy_uncharged(self) -> StatementResult:
         """The same answer for someone else to change, and for nothing."""
@@ -66,14 +67,15 @@ def build_query_result(
         compiled.settings,
         receipts,
         compiled.warnings,
+        compiled.unknown_clipping,
     )
 
 
 def _read_cell_error(row: Row, bar: object) -> CellError | None:
     if bar is None:
         return None
-    stderr, low, high = (row[getattr(bar, field)] for field in ("stderr", "low", "high"))
-    return None if stderr is None else CellError(stderr, low, high)
+    stderr, low, high, clipped = (row[getattr(bar, field)] for field in ("stderr", "low", "high", "clipped"))
+    return None if stderr is None else CellError(stderr, low, high, clipped)
 
 
 def _wide_noise_notices(rows: list[Row], errors: list[tuple[CellError | None, ...]]) -> tuple[str, ...]:
@@ -109,8 +111,8 @@ def charged_loss(entitlements: Sequence[Entitlement]) -> Loss:
 
 def total_charge(charges: Sequence[PendingCharge]) -> Charge:
     """What a statement and its pilot were charged, together at most; histograms for its norms are within it."""
-    asked = [charge for charge in charges if not charge.prepares] or list(charges[:1])
-    settings, loss = [charge.settings for charge in asked], sum_losses([charge.loss for charge in charges])
+    statement_charges = [charge for charge in charges if not charge.prepares] or list(charges[:1])
+    settings, loss = [charge.settings for charge in statement_charges], sum_losses([charge.loss for charge in charges])
     epsilon, delta = sum((s.epsilon for s in settings), Fraction(0)), sum((s.delta for s in settings), Fraction(0))
     return Charge(epsilon, delta, loss.rho, loss.delta, loss.epsilon)
 

@@ -22,7 +22,7 @@ from dpsql.compiler.compile import (
     TableStep,
 )
 from dpsql.compiler.plan.aggregate import Gather
-from dpsql.compiler.plan.clipped_sums import CountNorms
+from dpsql.compiler.plan.clipped_sums import CountMeans, CountNorms
 from dpsql.compiler.plan.estimators import Recipe, Terms, map_terms
 from dpsql.compiler.reuse.derive import DerivedRelease, can_derive, derive_release
 from dpsql.compiler.reuse.describe import ReleaseShape, shape_from_text
@@ -57,6 +57,11 @@ class ReusePlan:
         return {index: source.release for index, source in self.sources.items()}
 
     @property
+    def missing(self) -> bool:
+        """Whether there is a step that is not derived."""
+        return len(self.sources) < len(self.compiled.steps)
+
+    @property
     def notices(self) -> tuple[str, ...]:
         texts = sorted(str(source) for source in self.sources.values())
         return tuple(dict.fromkeys(f"derived from {text}, at no cost" for text in texts))
@@ -83,7 +88,7 @@ def _release_request(step: ReleaseStep, version: int) -> ReleaseRequest:
     rows, text = ("", "") if shape is None else (shape.rows, shape.text)
     calibrated = step.calibrated
     nearest = isinstance(calibrated.plan, Gather) and any(
-        isinstance(part, CountNorms) for part in calibrated.plan.parts
+        isinstance(part, CountNorms | CountMeans) for part in calibrated.plan.parts
     )
     return ReleaseRequest(
         step.plan_hash,

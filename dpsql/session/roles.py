@@ -13,6 +13,7 @@ from functools import cached_property
 
 from dpsql.compiler import settings as setting
 from dpsql.compiler.catalog.variables import Variables
+from dpsql.compiler.functions.time_zones import has_posix_summer_time
 from dpsql.errors import AccessDenied, Error, SchemaError
 from dpsql.ledger.base import Account
 from dpsql.schema.model import Privacy, Schema
@@ -84,7 +85,8 @@ class ConnectionRoles:
         if role not in self._values:
             values = _default_values(self._schema, self.get_role(role))
             for name, value in self._opening_settings.items():
-                if name != "role":
+                # A client's machine may have a zone that PostgreSQL knows, and no engine: its clocks are UTC's then.
+                if name != "role" and not (name == "timezone" and has_posix_summer_time(value)):
                     values = values.set_value(self.privacy_of(role), name, value)
             self._values[role] = replace(values, role=role)
         return self._values[role]

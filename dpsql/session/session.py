@@ -8,13 +8,15 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from dpsql.amounts import NO_CHARGE, CellError, Charge
 from dpsql.base.cancellation import StatementHandle
+from dpsql.base.time_zones import TimeZone
 from dpsql.compiler.catalog import show
 from dpsql.compiler.catalog.variables import Identity
+from dpsql.compiler.clipping import describe_caps
 from dpsql.compiler.compile import Compiled
 from dpsql.compiler.parse.commands import (
     Command,
@@ -31,7 +33,13 @@ from dpsql.compiler.parse.commands import (
     read_command,
 )
 from dpsql.compiler.parse.create_commands import CreateCommand, DropCommand, ShowArtifactsCommand
-from dpsql.compiler.parse.cursor_commands import CopyCommand, DeallocateCommand
+from dpsql.compiler.parse.cursor_commands import (
+    CloseCommand,
+    CopyCommand,
+    DeallocateCommand,
+    FetchCommand,
+    FetchDirection,
+)
 from dpsql.compiler.parse.mechanism_commands import SubmitQuery
 from dpsql.compiler.parse.parameters import Parameter, to_literals
 from dpsql.compiler.parse.parser import Tokenizer, check_placeholder_style, split_statements
@@ -73,9 +81,12 @@ __all__ = [
     "Balance",
     "CellError",
     "Charge",
+    "CloseCommand",
     "CopyCommand",
     "DeallocateCommand",
     "Explanation",
+    "FetchCommand",
+    "FetchDirection",
     "Forecast",
     "Loss",
     "MechanismAnswer",
@@ -124,6 +135,7 @@ class Session:
         self._executing, self._preparing = StatementHandle(), StatementHandle()
         self._purchase: Purchase | None = None
         self._named_statements, self._role_of_statements = NamedStatements(), self._state.now.role
+        self._told_unknown = set[str]()  # notices on clipping that this session has had
 
     @property
     def acts_for(self) -> str | None:
@@ -183,12 +195,18 @@ class Session:
             queries = self._new_queries(self._new_context(self._executing, settings))
             self._purchase = queries.purchase
             with queries.context.scope():
-                return _Statement(self, queries).execute(command, sql, bound)
+                return self._add_unknown_clipping(_Statement(self, queries).execute(command, sql, bound))
         except Error as error:
             error.charge = self.charged
             if error.statement is None:
                 error.statement = sql
             raise
+
+    def _add_unknown_clipping(self, answer: StatementResult) -> StatementResult:
+        """What no histogram tells is said once, with the first answer of the session that it concerns."""
+        new = tuple(notice for notice in answer.unknown_clipping if notice not in self._told_unknown)
+        self._told_unknown.update(new)
+        return replace(answer, notices=(*answer.notices, *new)) if new else answer
 
     def _close_ended_statements(self, command: SettingsCommand) -> None:
         if isinstance(command, DiscardCommand):
@@ -272,7 +290,12 @@ class Session:
         variables = (*values.own_items, *values.variables.items())
         login = self._roles.get_role(NO_ROLE).account.name
         return Identity(role.account.name, self.dataset.schema.database, VERSION, variables, login, opened,
-                        self.process)  # fmt: skip
+                        self.process, values.time_zone)  # fmt: skip
+
+    @property
+    def time_zone(self) -> TimeZone:
+        """In which local times are read, and moments are shown as text."""
+        return self._state.now.time_zone
 
     @property
     def settings(self) -> SessionSettings:
@@ -304,15 +327,21 @@ class Session:
         now: dt.datetime | None = None,
         settings: Settings | None = None,
     ) -> Compiled:
-        """The statement as it would run. Free."""
+        """The statement as it would run, but for norms; with the noise that is chosen for it where kinds cost the same,
+        else with that which its settings have. Free."""
         command, queries = read_command(sql, parameters), self.queries
         if isinstance(command, CreateCommand):
             return compile_create(queries, command, sql, to_literals(parameters))
+        if settings is None and now is None:
+            settings = queries.settings_of(sql, parameters)
         return queries.compile_statement(sql, parameters, now, settings=settings)
 
     def compile_with_paid_norms(self, sql: str, parameters: Sequence[Parameter] = ()) -> Compiled:
-        """A query with the norms that the account has paid for; undecided where it has not. Free."""
-        return self.queries.compile_with_paid_norms(sql, parameters)
+        """A statement with the norms that the account has paid for; undecided where it has not. Free."""
+        command, queries = read_command(sql, parameters), self.queries
+        if isinstance(command, CreateCommand):
+            return compile_create(queries, command, sql, to_literals(parameters))
+        return queries.compile_with_paid_norms(sql, parameters, queries.settings_of(sql, parameters))
 
     def tables(self) -> tuple[NamedTable, ...]:
         """What can be named: what the schema declares, and what the account has made. Free."""
@@ -380,7 +409,10 @@ class _Statement:
                 return build_text_result("QUERY PLAN", str(explained).splitlines())
             case DescribeCommand(table):
                 schema = self.queries.visible_schema()
-                return build_catalog_result(show.describe_table(schema, strip_schema(table)), "DESCRIBE")
+                name = strip_schema(table)
+                described = build_catalog_result(show.describe_table(schema, name), "DESCRIBE")
+                relation = next(r for r in schema.relations if r.name.lower() == name.lower())
+                return replace(described, notices=describe_caps(relation, context.settings.statement))
             case DescribeQueryCommand(inner, offset):
                 with relocate_errors(sql, offset):
                     columns = self.describe(inner, parameters)

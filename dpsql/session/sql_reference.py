@@ -14,7 +14,8 @@ from dpsql.compiler.calibrate.calibrate import NoiseKind
 from dpsql.compiler.catalog.variables import VARIABLES
 from dpsql.compiler.functions.table import FUNCTIONS
 from dpsql.compiler.plan.measures import MedianBy
-from dpsql.compiler.settings import SETTING_NAMES
+from dpsql.compiler.settings import SETTING_NAMES, EmptyGroups
+from dpsql.compiler.split.integer_division import IntegerDivision
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,9 @@ _SETTING_CHOICES = {
     "ranges": ("declared", "all", "release"),
     "mechanism": tuple(by.value for by in MedianBy),
     "proposal": ("none",),
+    "overshoot": ("0.05", "0.5", "1"),
+    "integer_division": tuple(choice.value for choice in IntegerDivision),
+    "empty_groups": tuple(choice.value for choice in EmptyGroups),
 }
 
 
@@ -173,6 +177,6 @@ def named_settings() -> tuple[NamedSetting, ...]:
     others = [
         NamedSetting(variable.name, tuple(dict.fromkeys((variable.allowed or {}).values())), False)
         for variable in VARIABLES.values()
-        if not variable.fixed
+        if not variable.fixed and not variable.planner
     ]
     return (*own, *others)

@@ -45,7 +45,11 @@ class StatementContext:
 
     @property
     def settings(self) -> SessionSettings:
-        return self.values.settings
+        """Those of the connection, for how the account adds up its charges."""
+        settings, composition = self.values.settings, self.account.composition
+        if settings.statement.composition is composition:
+            return settings
+        return replace(settings, statement=replace(settings.statement, composition=composition))
 
     @property
     def deadline(self) -> int | None:

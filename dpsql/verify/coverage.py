@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpsql.compiler.compile import Compiled, ReleaseStep
 from dpsql.compiler.plan.aggregate import CountBlocks, Distinct, SumBlocks, Weigh
 from dpsql.compiler.plan.bundles import CovarianceBundle
+from dpsql.compiler.plan.clipped_sums import ClippedSum
 from dpsql.compiler.plan.relations import (
     Expand,
     Filter,
@@ -14,6 +15,7 @@ from dpsql.compiler.plan.relations import (
     PerUnit,
     PublicScan,
     RowsHole,
+    Scan,
     SetOperation,
     UnitWindow,
     is_public,
@@ -21,13 +23,15 @@ from dpsql.compiler.plan.relations import (
 from dpsql.compiler.plan.walk import walk_nodes
 from dpsql.privacy.exponential import Exponential
 from dpsql.privacy.noise import Gaussian
+from dpsql.privacy.norm_choice import MeanBins
 from dpsql.privacy.score_selection import Ranking
 
 FEATURES = (
     "one group", "listed groups", "selected groups", "mixed keys", "grouping sets", "holes", "joins", "outer joins",
     "joins with public rows", "EXISTS and IN", "per-unit blocks", "windows", "set operations", "DISTINCT", "quantiles",
     "medians by local sensitivity", "moments of pairs", "blocks", "best values", "posteriors", "weighted units",
-    "synthetic tables", "models", "randomized answers", "laplace noise", "gaussian noise", "filters",
+    "synthetic tables", "models", "randomized answers", "laplace noise", "gaussian noise", "filters", "chosen norms",
+    "chosen centers", "composite keys", "rows found by a key",
 )  # fmt: skip
 
 STUDY_FEATURES = {"synthesis": "synthetic tables", "output": "models", "objective": "models", "moments": "models",
@@ -36,7 +40,10 @@ STUDY_FEATURES = {"synthesis": "synthetic tables", "output": "models", "objectiv
 
 
 def find_features(compiled: Compiled) -> frozenset[str]:
-    return frozenset(name for step in compiled.steps for name in _step_features(step))
+    names = {name for step in compiled.steps for name in _step_features(step)}
+    if any(isinstance(norm.bins, MeanBins) for norm in compiled.norm_steps):
+        names.add("chosen centers")
+    return frozenset(names)
 
 
 def _step_features(step: ReleaseStep) -> set[str]:
@@ -93,7 +100,11 @@ def _node_features(node: object) -> set[str]:
         case PublicScan():
             return {"joins with public rows"}
         case RowsHole():
-            return {"holes"}
+            return {"holes", "rows found by a key"} if node.unique else {"holes"}
+        case ClippedSum():
+            return {"chosen norms"}
+        case Scan() if node.unit is not None and any(hop.also for hop in node.unit.hops):
+            return {"composite keys"}
         case Filter():
             return {"filters"}
         case _:

@@ -421,7 +421,8 @@ def _check_total_loss(compiled: Compiled) -> list[str]:
             else:
                 rho += Fraction(bundle.claim.sensitivity.l2_squared) / (2 * bundle.mechanism.sigma**2)
         selection = step.calibrated.selection
-        if isinstance(selection, OptimalSelection | LaplaceThreshold) and settings.chosen_noise is NoiseKind.LAPLACE:
+        by_epsilon = step.loss.epsilon is not None and settings.chosen_noise is NoiseKind.LAPLACE
+        if isinstance(selection, OptimalSelection | LaplaceThreshold) and by_epsilon:
             pure += Fraction(selection.reach.l1) / selection.scale
         elif selection is not None:
             rho += selection.loss.rho

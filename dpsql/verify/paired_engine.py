@@ -23,6 +23,7 @@ from dpsql.engines.base import ENGINE_FAILED
 from dpsql.engines.in_memory import InMemoryEngine, InMemoryEngineError
 from dpsql.errors import EngineFailed, Error
 from dpsql.privacy.exact import Exact, Row
+from dpsql.privacy.norm_choice import MeanBins, NormBins
 from dpsql.privacy.release import perturb
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.schema.model import Privacy, Source
@@ -33,7 +34,7 @@ from dpsql.verify.generate.schemas import GeneratedSchema
 from dpsql.verify.invariants import ExactCells, find_violations
 
 CROWD, MAX_CROWDED_BIN = 10**9, 8
-"""Units in a histogram that is made up, and the bins that they may be in: norms up to 2^8."""
+"""Units in a histogram that is made up, and the bins that they may be in: norms and means up to 2^8."""
 
 
 @dataclass
@@ -52,7 +53,7 @@ class PairedEngine:
 
     def __post_init__(self) -> None:
         self._steps: dict[str, tuple[ReleaseStep, ExplainedRelease]] = {}
-        self._histograms: set[str] = set()
+        self._histograms: dict[str, NormBins | MeanBins] = {}
         self._recompile: Callable[[], Compiled] | None = None
         self._privacy: Privacy | None = None
 
@@ -66,7 +67,7 @@ class PairedEngine:
 
         Where norms are chosen first, `recompile` gives the statement that follows from them.
         """
-        self._steps, self._histograms, self._recompile = {}, set(), recompile
+        self._steps, self._histograms, self._recompile = {}, {}, recompile
         self.findings, self.releases = [], 0
         self._expect_steps(compiled)
 
@@ -74,7 +75,7 @@ class PairedEngine:
         statement = norm_statement(compiled) if compiled.undecided else compiled
         explained = explain(statement, self.name, ()).releases
         self._steps |= {step.sql: (step, release) for step, release in zip(statement.steps, explained, strict=True)}
-        self._histograms |= {norm.step.sql for norm in compiled.norm_steps}
+        self._histograms |= {norm.step.sql: norm.bins for norm in compiled.norm_steps}
 
     # --- as an engine ------------------------------------------------------------------------------------------------
 
@@ -96,7 +97,7 @@ class PairedEngine:
         if (first_cells.key_texts, first_cells.columns) != (mixed_cells.key_texts, mixed_cells.columns):
             self.findings.append("cells depend on the order of rows, on threads, or on rows that belong to no unit")
         self._check_perturb(second, step)
-        return _crowded_histogram(first, sql) if sql in self._histograms else first
+        return _crowded_histogram(first, sql, self._histograms[sql]) if sql in self._histograms else first
 
     def _run_release(
         self, name: str, engine: InMemoryEngine, sql: str, key_columns: int, holes: Mapping[str, object]
@@ -128,16 +129,22 @@ class PairedEngine:
             engine.close()
 
 
-def _crowded_histogram(exact: Exact, sql: str) -> Exact:
-    """A histogram of many units in one bin: generated databases have too few for a norm to be chosen.
+def _crowded_histogram(exact: Exact, sql: str, bins: NormBins | MeanBins) -> Exact:
+    """A histogram of many units in one bin: generated databases have too few for a norm or a centre to be chosen.
 
-    Any norm is sound, so which one is chosen is drawn.
+    Any norm and any centre is sound, so which one is chosen is drawn.
     """
     keys = exact.reveal().keys
-    bins = [index for index, (bin_,) in enumerate(keys) if isinstance(bin_, int) and abs(bin_) <= MAX_CROWDED_BIN]
+    places = [index for index, (bin_,) in enumerate(keys) if isinstance(bin_, int) and _is_small(bin_, bins)]
     counts = np.zeros(len(keys), np.int64)
-    counts[ChoiceStream(sql).choice(tuple(bins) or (0,))] = CROWD
+    counts[ChoiceStream(sql).choice(tuple(places) or (0,))] = CROWD
     return Exact(keys, (counts,))
+
+
+def _is_small(bin_: int, bins: NormBins | MeanBins) -> bool:
+    if isinstance(bins, NormBins):
+        return abs(bin_) <= MAX_CROWDED_BIN
+    return max(map(abs, bins.edges(bin_ + bins.last))) <= 2.0**MAX_CROWDED_BIN
 
 
 def fill_engine(engine: InMemoryEngine, generated: GeneratedSchema, rows: TableRows) -> None:

@@ -281,8 +281,9 @@ def _render_table(table: Table) -> Iterator[str]:
             yield "    unit: row"
         case OwnUnit(name):
             yield f"    unit: {json.dumps(name, ensure_ascii=False)}"
-        case ForeignUnit(name, target, key):
-            yield f"    unit: {json.dumps({name: f'{target}.{key}'}, ensure_ascii=False)}"
+        case ForeignUnit() as hop:
+            unit = {column: f"{hop.table}.{key}" for column, key in hop.pairs}
+            yield f"    unit: {json.dumps(unit, ensure_ascii=False)}"
     if table.unique:
         yield f"    unique: {json.dumps([list(key) for key in table.unique], ensure_ascii=False)}"
     yield "    columns:"

@@ -162,7 +162,13 @@ class TrialHarness:
         before = session.budget()
         outcome = _execute_statement(session, statement.sql)
         if compiled.undecided:
-            compiled = chosen()
+            try:
+                compiled = chosen()
+            except Error as error:  # what it says of the norm that was chosen: so it was not answered either
+                said = f"answered, but refused with the norms that it has bought: {error.message}"
+                if outcome.kind == "answered":
+                    outcome = replace(outcome, findings=(*outcome.findings, said))
+                compiled = replace(compiled, steps=())
         whole = replace(compiled, steps=(*compiled.steps, *(norm.step for norm in compiled.norm_steps)))
         charge_findings = _check_ledger_charge(whole, self.paired_engine.releases, before, session.budget())
         findings = [*find_undercharges(whole), *self.paired_engine.findings, *outcome.findings, *charge_findings]
@@ -208,13 +214,16 @@ def _execute_statement(session: Session, sql: str) -> TrialOutcome:
 
 
 def _check_ledger_charge(compiled: Compiled, runs: int, before: Balance, after: Balance) -> list[str]:
-    """Whether the ledger was charged less than the releases that ran. What ran before is free, so that is left out."""
+    """Whether the ledger was charged less than the releases that ran, or more than all that the statement needs.
+
+    What ran before is free: then the charge may be less. It is more where a histogram is bought that no norm is read
+    from, or is bought twice; the statement then has cost more than it asked for.
+    """
     losses = {step.plan_hash: step.loss for step in compiled.steps}
-    if runs == 0 or runs < len(losses):
-        return []
     rho, delta = after.spent_rho - before.spent_rho, after.spent_delta - before.spent_delta
     due = sum_losses(list(losses.values()))
-    if rho < due.rho or delta < due.delta:
+    too_little = 0 < len(losses) <= runs and (rho < due.rho or delta < due.delta)
+    if too_little or rho > due.rho or delta > due.delta:
         return [f"charged: rho {float(rho)}, delta {float(delta)}; due: {float(due.rho)}, {float(due.delta)}"]
     return []
 

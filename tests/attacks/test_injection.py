@@ -183,7 +183,7 @@ def test_what_is_no_literal_is_refused_at_once_and_for_free(pair: Pair, value: A
     assert time.process_time() - started < 2
 
 
-def test_parameters_are_as_many_as_their_places(pair: Pair) -> None:
+def test_parameters_are_as_many_as_their_positions(pair: Pair) -> None:
     with for_free(pair.with_):
         for sql, given in (("SELECT COUNT(*) FROM visits WHERE n > ?", ()), ("SELECT COUNT(*) FROM visits", (1,)),
                            ("SELECT COUNT(*) FROM visits WHERE ward = '?'", (1,)),

@@ -87,7 +87,7 @@ def test_a_selected_key_steers_no_terminal_through_an_error(folder: Path, format
 def test_what_a_failed_statement_was_charged_is_reported(folder: Path) -> None:
     command = [sys.executable, "-m", "dpsql", "people.yaml", "--user", "ana", "-c", CAST]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=HERE)
-    assert ran.returncode == 1 and "charged: epsilon ≤ 1 " in ran.stderr and "asking again is free" in ran.stderr
+    assert ran.returncode == 1 and "charged: epsilon ≤ 1 " in ran.stderr and "not charged again" in ran.stderr
 
 
 @pytest.mark.parametrize("text", [f"\\explain SELECT COUNT(*) FROM people WHERE ward = '{STEERS}'",
@@ -100,7 +100,7 @@ def test_a_plan_steers_no_terminal(connection: dpsql.Connection, text: str) -> N
     assert "evil" in out.getvalue() and "\x1b" not in out.getvalue()
 
 
-def test_a_pilot_is_asked_about_whatever_its_own_price(connection: dpsql.Connection) -> None:
+def test_a_pilot_is_confirmed_whatever_its_own_price(connection: dpsql.Connection) -> None:
     """What it decides is charged in the same statement, and was 22 times as much."""
     asked: list[str] = []
     shell = shell_on(connection, [False], asked)

@@ -12,6 +12,7 @@ import pytest
 import dpsql
 from dpsql.compiler.compile import compile_query
 from dpsql.compiler.plan.expressions import Literal
+from dpsql.compiler.rewrite.pipeline import SETS_APART_NOTICE
 from dpsql.errors import DataError, Error, InvalidSyntax, LimitExceeded, OperationalError, ProgrammingError
 from dpsql.session.dataset.dataset import open_dataset
 from dpsql.session.postprocess.runtime_parameters import fit_to_type
@@ -145,13 +146,13 @@ def test_no_literal_is_beyond_its_type() -> None:
     assert Literal(-(1 << 63), BIGINT).value == -(1 << 63)
 
 
-def test_nor_a_key_that_a_hole_brings_in(both: tuple[Session, Session]) -> None:
+def test_nor_a_key_that_a_runtime_parameter_brings_in(both: tuple[Session, Session]) -> None:
     far = "(VALUES (DATE '20000-07-10')) h(v)"
     sql = f"SELECT CASE WHEN uid = 7 THEN h.v END AS k, COUNT(*) FROM p CROSS JOIN {far} GROUP BY 1"
     assert outcome(both[0], sql) == outcome(both[1], sql) == "answered"
 
 
-def test_a_hole_is_moved_into_its_type() -> None:
+def test_a_runtime_parameter_is_converted_to_its_type() -> None:
     beyond = {BIGINT: 1 << 63, INTEGER: 1 << 31, DOUBLE: float("inf"), REAL: 1e39, DATE: "20000-01-01",
               TIME: "24:00:00", TIMESTAMP: "20000-01-01 00:00:00", TIMESTAMPTZ: "290309-12-22 (BC)",
               TEXT: "\ud800", BOOLEAN: 1,
@@ -182,7 +183,7 @@ def test_a_unit_cannot_be_multiplied_by_itself_at_will(both: tuple[Session, Sess
     assert both[1].explain(chain(3)).releases
 
 
-def test_public_tables_behind_a_hole_are_part_of_the_question(both: tuple[Session, Session]) -> None:
+def test_public_tables_behind_a_runtime_parameter_are_part_of_the_query(both: tuple[Session, Session]) -> None:
     """In a hole's SQL they have names by the order in which they are met."""
     shapes = ["SELECT COUNT(*) FROM p WHERE a < (SELECT MAX(x.k) FROM {} x)",
               "SELECT COUNT(*) FROM p JOIN (SELECT x.k, COUNT(*) AS m FROM {} x GROUP BY x.k) h ON h.k = p.a",
@@ -258,7 +259,7 @@ def test_half_of_a_character_is_refused_before_the_charge(both: tuple[Session, S
     assert both[0].budget().charges == before
 
 
-def test_what_is_said_of_the_charge_is_what_the_options_asked(tmp_path: Path) -> None:
+def test_the_reported_charge_is_that_of_the_options(tmp_path: Path) -> None:
     session(tmp_path, "options", True).dataset.close()
     with dpsql.connect(tmp_path / "options.yaml") as connection:
         cursor = connection.cursor()
@@ -267,9 +268,15 @@ def test_what_is_said_of_the_charge_is_what_the_options_asked(tmp_path: Path) ->
 
 
 def test_a_row_that_counts_often_earns_a_notice(both: tuple[Session, Session]) -> None:
-    asked = "SELECT a, COUNT(*) FROM p GROUP BY ROLLUP (a)"
-    said = [session.execute(asked).notices for session in both]
-    assert said[0][0] == said[1][0] and "is in 2 grouping sets" in said[0][0]
+    said = [session.execute("SELECT COUNT(*) FROM p, (VALUES (1), (2)) v(k)").notices for session in both]
+    assert said[0][0] == said[1][0] and "a unit counts like at most 3 rows" in said[0][0]
+
+
+def test_grouping_sets_earn_a_notice(both: tuple[Session, Session]) -> None:
+    """A row that is in two of them uses up nothing: each has its own norm, and noise of its own."""
+    said = [session.execute("SELECT a, COUNT(*) FROM p GROUP BY ROLLUP (a)").notices for session in both]
+    assert said[0][0] == said[1][0] == SETS_APART_NOTICE
+    assert not any("at most 3 rows" in notice for notices in said for notice in notices)
 
 
 def test_a_unit_votes_for_a_row_that_an_outer_join_did_not_find_too(both: tuple[Session, Session]) -> None:

@@ -288,7 +288,7 @@ def test_trap_19_a_cap_is_not_off_by_one(tmp_path: Path, rows: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "order", ["x", "vid", "note", "pid", "STDDEV(w)", "MAX(w) OVER ()", "first(n)", "arg_max(n, x)"]
+    "order", ["x", "vid", "note", "pid", "CORR(w, x)", "MAX(w) OVER ()", "first(n)", "arg_max(n, x)"]
 )
 def test_trap_20_no_order_by_exact_values(both: Neighbors, order: str) -> None:
     """An order by what was not released would tell of it."""

@@ -187,7 +187,7 @@ NOW = datetime(2025, 1, 2, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("other", [False, True])
-def test_retention_does_not_tell_whether_another_asked_first(shop: Shop, opened: Open, other: bool) -> None:
+def test_retention_does_not_reveal_whether_another_account_ran_it_first(shop: Shop, opened: Open, other: bool) -> None:
     path = shop(BOTH + "answers: {retention: 30 days}\n")
     now = datetime.now(UTC)
     ana = opened(path, "ana", clock=lambda: now - timedelta(days=31))
@@ -223,7 +223,7 @@ def test_a_charge_that_two_have_made_is_not_redeemed_with_the_noise_of_one(
     assert redeemed.errors[0][0].stderr < 1, "the noise that bob has paid for"
 
 
-def test_who_leaves_a_group_needs_the_owners_grant(shop: Shop, opened: Open) -> None:
+def test_leaving_a_group_needs_the_owners_grant(shop: Shop, opened: Open) -> None:
     path = shop(TEAM)
     ana = opened(path, "ana")
     ana.set("epsilon", "15")
@@ -239,7 +239,7 @@ def test_who_leaves_a_group_needs_the_owners_grant(shop: Shop, opened: Open) -> 
     assert alone.execute("SELECT COUNT(*) FROM people WHERE age > 99").loss.rho > 0
 
 
-def test_another_schema_on_the_ledger_tells_an_analyst_nothing_of_others(shop: Shop, opened: Open) -> None:
+def test_another_schema_on_the_ledger_reveals_nothing_of_others(shop: Shop, opened: Open) -> None:
     path = shop(TEAM)
     before = opened(path, "ana")
     lowered = path.with_name("other.yaml")
@@ -253,7 +253,7 @@ def test_another_schema_on_the_ledger_tells_an_analyst_nothing_of_others(shop: S
 # --- asking again ----------------------------------------------------------------------------------------------------
 
 
-def test_a_better_release_for_a_hole_does_not_make_the_statement_be_paid_again(shop: Shop, opened: Open) -> None:
+def test_a_better_release_for_a_runtime_parameter_does_not_charge_the_statement_again(shop: Shop, opened: Open) -> None:
     session = opened(shop())
     inner = "SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people)"
     session.set("epsilon", "2000")

@@ -244,7 +244,7 @@ def test_an_account_has_one_name(tmp_path: Path, one: str, other: str) -> None:
     assert second.budget().charges == 0 and second.execute(COUNT).loss.rho > 0
 
 
-def test_nobody_connects_as_the_dataset_or_as_nobody(tmp_path: Path) -> None:
+def test_the_dataset_and_the_empty_name_cannot_connect(tmp_path: Path) -> None:
     session = build(tmp_path, "h", schema_text("h", TABLES + ANALYSTS.format("ana", "ben")), DATA, "ana")
     for user in (None, "dataset", "DATASET", "Ana", "ana ", "", "ana\x00", "ana' OR '1'='1", "*", "ana,ben"):
         with pytest.raises(AccessDenied):
@@ -316,7 +316,7 @@ def test_explaining_and_describing_are_free_however_often(tmp_path: Path) -> Non
     assert bodies(tmp_path / "h.ledger") == []
 
 
-def test_a_budget_figure_tells_of_ones_own_charges_only(tmp_path: Path) -> None:
+def test_a_budget_figure_counts_the_accounts_own_charges_only(tmp_path: Path) -> None:
     """SHOW BUDGET and refusals as a channel: what ben does must not move a digit of what ana is shown."""
     text = schema_text("h", TABLES + ANALYSTS.format("ana", "ben"))
     ana = build(tmp_path, "h", text, DATA, "ana")
@@ -336,7 +336,7 @@ def test_a_budget_figure_tells_of_ones_own_charges_only(tmp_path: Path) -> None:
     assert whole.charges == 5
 
 
-def test_the_ledger_says_before_the_engine_is_asked(tmp_path: Path) -> None:
+def test_the_ledger_is_charged_before_the_engine_runs(tmp_path: Path) -> None:
     session = new(tmp_path, epsilon="2", delta="1e-5")
     asked: list[str] = []
     real = session.dataset.engine.execute

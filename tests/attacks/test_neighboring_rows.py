@@ -125,7 +125,7 @@ def test_statements_that_grow_when_rewritten_are_refused_before_the_charge(
         both[0].execute(sql)
 
 
-def test_explain_does_not_tell_of_files(tmp_path: Path) -> None:
+def test_explain_does_not_mention_files(tmp_path: Path) -> None:
     """EXPLAIN is free: nothing in it is made from the data's size or time, nor from where the owner keeps it."""
     texts = []
     for name, rows in (("a", 3), ("b", 4)):
@@ -152,7 +152,7 @@ def test_explain_does_not_tell_of_files(tmp_path: Path) -> None:
         ('"${WHERE}/v.parquet"', "read_parquet(['${WHERE}/v.parquet'], hive_partitioning = false)"),
     ],
 )
-def test_explain_tells_of_sources_what_the_schema_writes(
+def test_explain_shows_sources_as_the_schema_writes_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, shown: str
 ) -> None:
     """No path of the machine, neither in its text nor in its JSON: not the folder, not the ledger's snapshots, not what

@@ -42,7 +42,7 @@ def connection(folder: Path) -> Iterator[dpsql.Connection]:
 # --- what is free ----------------------------------------------------------------------------------------------------
 
 
-def test_what_would_be_charged_is_refused_where_only_what_is_free_was_asked_for(connection: dpsql.Connection) -> None:
+def test_a_charge_is_refused_where_only_free_answers_were_requested(connection: dpsql.Connection) -> None:
     with pytest.raises(BudgetExceeded, match="only what is free") as caught:
         connection.sql(COUNT, free=True)
     assert not caught.value.charge and connection.budget().charges == 0
@@ -58,7 +58,7 @@ def test_what_is_derived_is_free(connection: dpsql.Connection) -> None:
     assert not answer.loss and any("derived" in notice for notice in answer.notices)
 
 
-def test_a_statement_that_was_free_before_midnight_is_not_bought_after_it(connection: dpsql.Connection) -> None:
+def test_a_statement_that_was_free_before_midnight_is_not_charged_after_it(connection: dpsql.Connection) -> None:
     now = dt.datetime(2026, 1, 1, 23, 59, 59, tzinfo=dt.UTC)
     connection._session.clock = lambda: now
     connection.sql(UNTIL_TODAY)
@@ -69,7 +69,7 @@ def test_a_statement_that_was_free_before_midnight_is_not_bought_after_it(connec
     assert connection.budget().charges == 1
 
 
-def test_a_pilot_that_is_paid_for_buys_nothing_more_for_free(connection: dpsql.Connection) -> None:
+def test_a_pilot_that_is_charged_gives_nothing_more_for_free(connection: dpsql.Connection) -> None:
     wanted = {"max_relative_error": "0.001", "epsilon": "0.01"}
     with pytest.raises(BudgetExceeded):
         connection.sql(COUNT, settings=wanted, free=True)
@@ -117,7 +117,7 @@ def test_settings_of_a_statement_hold_for_it_alone(connection: dpsql.Connection)
     assert connection.sql("SHOW epsilon").scalar() == "0.75"
 
 
-def test_an_epsilon_of_a_statement_goes_before_an_error_that_the_session_asks_for(connection: dpsql.Connection) -> None:
+def test_an_epsilon_of_a_statement_overrides_an_error_target_of_the_session(connection: dpsql.Connection) -> None:
     connection.sql("SET max_error = 3")
     assert connection.sql(COUNT, settings={"epsilon": 0.125}).loss.epsilon == Fraction(1, 8)
     with pytest.raises(dpsql.ProgrammingError, match="not both"):
@@ -162,7 +162,7 @@ def test_sqlalchemy_moves_no_savepoint_for_its_settings(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("before", ["", "/* why */ ", "-- why\n"])
-def test_explain_behind_a_comment_tells_the_same_price(folder: Path, before: str) -> None:
+def test_explain_behind_a_comment_shows_the_same_price(folder: Path, before: str) -> None:
     engine = sqlalchemy.create_engine(f"dpsql:///{folder}/clinic.yaml?user=ana")
     with engine.connect().execution_options(epsilon=0.5) as connection:
         plan = "\n".join(line for (line,) in connection.exec_driver_sql(f"{before}EXPLAIN {COUNT}"))
@@ -187,7 +187,7 @@ def magic(connection: dpsql.Connection) -> DpsqlMagic:
     return magic
 
 
-def test_the_epsilon_of_a_cell_goes_before_an_error_that_the_session_asks_for(magic: DpsqlMagic) -> None:
+def test_the_epsilon_of_a_cell_overrides_an_error_target_of_the_session(magic: DpsqlMagic) -> None:
     magic.run("", "SET max_error = 3")
     answer = magic.run("--epsilon 0.125", COUNT)
     assert isinstance(answer, Answer) and answer.loss.epsilon == Fraction(1, 8)
@@ -265,7 +265,7 @@ class Changing:
         return self.said
 
 
-def test_a_parameter_is_asked_once(connection: dpsql.Connection) -> None:
+def test_a_parameter_is_read_once(connection: dpsql.Connection) -> None:
     changing: Any = Changing()
     assert connection.sql("SELECT ?", [changing]).scalar() == 1 and changing.said == 1
     assert connection.sql("SELECT ?", [1]).scalar() == 1

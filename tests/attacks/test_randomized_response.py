@@ -179,7 +179,7 @@ def test_each_is_its_own_charge(tmp_path: Path) -> None:
         ("SELECT RANDOMIZED(pid, 1) FROM people", "declared values"),
     ],
 )  # fmt: skip
-def test_what_would_tell_more_is_refused_before_a_charge(session: Session, sql: str, told: str) -> None:
+def test_more_revealing_responses_are_refused_before_a_charge(session: Session, sql: str, told: str) -> None:
     before = session.budget().charges
     refusals = (Unsupported, InvalidParameter, UnboundedValues, NotPrivate, UnknownFunction)
     with pytest.raises(refusals) as caught:

@@ -50,7 +50,7 @@ def test_a_sub_select_over_public_rows_may_be_a_column(both: Neighbors) -> None:
 
 
 @pytest.mark.parametrize("asked", ["SELECT DISTINCT n > 3", "SELECT n > 3, MAX(CLIP(n, 0, 9))"])
-def test_groups_that_are_listed_do_not_read_the_holes_of_their_rows(both: Neighbors, asked: str) -> None:
+def test_groups_that_are_listed_do_not_read_the_runtime_parameters_of_their_rows(both: Neighbors, asked: str) -> None:
     """The engine was given values that its SQL did not ask for, and failed after the charge, always."""
     grouped = "" if "DISTINCT" in asked else " GROUP BY 1"
     released = "(SELECT kind, COUNT(*) AS c FROM visits GROUP BY kind) r"

@@ -132,7 +132,7 @@ def test_rule_4_pairs_are_formed_before_anything_is_clipped(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-def test_rule_4_what_others_add_is_what_they_add_without_her(tmp_path: Path, noise: str) -> None:
+def test_rule_4_what_others_add_is_what_they_add_without_the_unit(tmp_path: Path, noise: str) -> None:
     """`SUM(v::DOUBLE²)` depends on threads: removing one unit changed other units' cells.
 
     So the cells of all are the cells without her plus those of her alone, to the last step.
@@ -190,7 +190,7 @@ def test_rule_5_units_are_counted_and_not_rows(tmp_path: Path) -> None:
     pair.close()
 
 
-def test_rule_5_keys_that_nobody_voted_for_do_not_leave(tmp_path: Path) -> None:
+def test_rule_5_keys_without_a_vote_do_not_leave(tmp_path: Path) -> None:
     """Else they are drawn too: a unit with 10,000 keys of its own leaks one with 2,300 times δ."""
     own = "INSERT INTO visits SELECT 7, 'own' || i, 'a', 1, 1, NULL FROM range(10000) r(i);"
     pair = build_pair(tmp_path, victim=own)
@@ -332,7 +332,7 @@ def gaussian_delta(sigma: float, step: int, epsilon: float) -> float:
 @pytest.mark.parametrize(
     "epsilon, delta", [("3", "1e-6"), ("10.75", "1e-5"), ("1", "1e-6"), ("25", "1e-7"), ("0.1", "1e-3")]
 )
-def test_rule_7_discrete_noise_has_the_delta_that_was_asked(tmp_path: Path, epsilon: str, delta: str) -> None:
+def test_rule_7_discrete_noise_has_the_requested_delta(tmp_path: Path, epsilon: str, delta: str) -> None:
     """The analytic Gaussian formula is for continuous noise: δ 1.38 times at (3, 1e-6), 4 times at (10.75, 1e-5)."""
     session = build(tmp_path, "price", schema_text("price"), DATA)
     session.set("epsilon", epsilon)
@@ -363,7 +363,7 @@ def test_rule_7_a_statements_epsilon_is_the_total_of_its_parts(tmp_path: Path) -
             assert find_undercharges(compiled) == []
 
 
-def test_rule_7_charges_are_whole_units_of_the_ledger(tmp_path: Path) -> None:
+def test_rule_7_charges_are_integer_units_of_the_ledger(tmp_path: Path) -> None:
     session = build(tmp_path, "whole", schema_text("whole"), DATA)
     session.set("epsilon", "1/3")
     loss = session.execute(KEYS).loss

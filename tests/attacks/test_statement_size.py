@@ -136,7 +136,7 @@ def test_a_statement_of_any_size_ends_well(outcomes: dict[str, dict[str, Any]], 
     assert said == "answered" or name not in ANSWERED
 
 
-def test_what_is_refused_for_its_size_is_told_so(outcomes: dict[str, dict[str, Any]]) -> None:
+def test_a_refusal_for_size_says_so(outcomes: dict[str, dict[str, Any]]) -> None:
     limited = [name for name, found in outcomes.items() if found["said"].startswith("LimitExceeded")]
     assert len(limited) > 15
 

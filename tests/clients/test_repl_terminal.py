@@ -69,19 +69,19 @@ def charges(folder: Path) -> int:
 def test_a_long_statement_shows_that_it_is_under_way(slow: Path, opened: Open) -> None:
     terminal = opened()
     ask(terminal, COUNT)
-    terminal.wait_for(r"[█░]{24} asking, \d s; Ctrl-C leaves, and asking again is free")
+    terminal.wait_for(r"[█░]{24} asking, \d s; Ctrl-C leaves; what is paid stays paid")
     terminal.wait_for("charged: epsilon")
     assert "█" not in terminal.settle()
 
 
-def test_a_statement_of_two_releases_tells_how_many_are_there(slow: Path, opened: Open) -> None:
+def test_a_statement_of_two_releases_shows_how_many_are_done(slow: Path, opened: Open) -> None:
     terminal = opened()
     ask(terminal, "SELECT (SELECT COUNT(*) FROM patients) AS p, (SELECT COUNT(*) FROM visits) AS v;")
     terminal.wait_for("1 of 2 releases")
     terminal.wait_for("charged: epsilon")
 
 
-def test_ctrl_c_leaves_a_statement_and_asking_again_is_free(slow: Path, opened: Open) -> None:
+def test_ctrl_c_leaves_a_statement_and_a_repeat_is_free(slow: Path, opened: Open) -> None:
     path = slow / "hospital.yaml"
     path.write_text(path.read_text(encoding="utf-8").replace("min_latency: 3", "min_latency: 9"), encoding="utf-8")
     terminal = opened()
@@ -109,7 +109,7 @@ def test_ctrl_c_forgets_what_is_typed_and_ctrl_d_leaves(opened: Open, folder: Pa
     assert terminal.ended() == 0 and charges(folder) == 0
 
 
-def test_escape_enter_asks_without_a_semicolon(opened: Open) -> None:
+def test_escape_enter_executes_without_a_semicolon(opened: Open) -> None:
     terminal = opened()
     terminal.type("SHOW epsilon")
     terminal.press("escape", "enter")
@@ -139,7 +139,7 @@ def test_what_is_typed_is_kept_for_its_owner_alone(opened: Open, folder: Path) -
     again.wait_for("SHOW epsilon")
 
 
-def test_nothing_is_kept_where_that_is_asked(opened: Open, folder: Path) -> None:
+def test_no_history_is_kept_with_that_option(opened: Open, folder: Path) -> None:
     terminal = opened("--no-history")
     ask(terminal, "SHOW epsilon;")
     terminal.wait_for(r"\(1 row\)")
@@ -182,7 +182,7 @@ def test_data_that_cannot_be_opened_ends_it(folder: Path, opened: Open) -> None:
         assert terminal.ended() == 1 and "hospital=>" not in terminal.everything
 
 
-def test_a_charge_is_asked_about_also_where_the_statement_is_an_option(folder: Path) -> None:
+def test_a_charge_is_confirmed_also_where_the_statement_is_an_option(folder: Path) -> None:
     command = [sys.executable, "-m", "dpsql", "hospital.yaml", "--user", "ana", "--confirm", "0.1", "-c", COUNT]
     with Terminal(command, folder, environment={"PYTHONPATH": str(ROOT)}) as terminal:
         terminal.wait_for(r"\[y/N\]")

@@ -14,7 +14,7 @@ import duckdb
 
 from dpsql.session.dataset.dataset import open_dataset
 from dpsql.session.session import Session, StatementResult
-from tests.support.shop import Silence
+from tests.support.shop import Silence, silent_widths
 
 HERE = Path(__file__).parent
 DIALECT = """
@@ -31,6 +31,17 @@ OWNED = {
         DELETE FROM prescriptions WHERE visit_id IS NULL OR visit_id NOT IN (SELECT visit_id FROM visits);
     """,
     "tpch": "",
+    "retail": """
+        DELETE FROM store_sales WHERE ss_customer_sk IS NULL;
+        DELETE FROM store_returns WHERE sr_ticket_number IS NULL
+          OR (sr_ticket_number, sr_item_sk) NOT IN (SELECT ss_ticket_number, ss_item_sk FROM store_sales);
+    """,
+    "web": "",
+    "store": """
+        DELETE FROM returned WHERE re_ticket IS NULL OR re_item IS NULL
+          OR (re_ticket, re_item) NOT IN (SELECT sa_ticket, sa_item FROM sales);
+        DELETE FROM web_returned WHERE (wr_order, wr_item) NOT IN (SELECT we_order, we_item FROM web_lines);
+    """,
 }
 
 
@@ -59,7 +70,9 @@ class Ground:
     def execute(self, sql: str) -> StatementResult:
         session = self.session
         self._asked += 1
-        return session.execute(sql)
+        with silent_widths():
+            session.execute("SET empty_groups = hide")  # as SQL has it, whatever was RESET before
+            return session.execute(sql)
 
     def forget(self) -> None:
         """Open a new one next time: a failure of the engine counts against the account."""

@@ -3,6 +3,7 @@
 -- below their reason; the test fails for one that no longer does.
 
 -- # literals
+SELECT encode('abc', 'hex'), encode('\xdead', 'base64'), '\xDEAD'::bytea, decode('ff', 'hex')
 SELECT 1
 SELECT -1
 SELECT 2147483647
@@ -351,8 +352,7 @@ SELECT concat('a', 1, NULL, true), concat_ws(',', 'a', NULL, 'b')
 -- differs: there is no infinite date
 SELECT 'infinity'::date
 SELECT '-infinity'::timestamp
--- differs: not there: bytes, periods that overlap, differences of times of day, and intervals made even
-SELECT encode('abc', 'hex')
+-- differs: not there: periods that overlap, differences of times of day, and intervals made even
 SELECT justify_days(INTERVAL '35 days'), justify_hours(INTERVAL '27 hours')
 SELECT TIME '10:00' + INTERVAL '1 hour', TIME '10:00' - TIME '09:30'
 SELECT (DATE '2024-01-01', DATE '2024-02-01') OVERLAPS (DATE '2024-01-15', DATE '2024-03-01')
@@ -380,7 +380,7 @@ SHOW transaction_read_only
 -- differs: a text beside a number is not read as one
 SELECT 'a' + 1
 SELECT x + 'a' FROM (VALUES (1)) AS t(x)
--- differs: released ratios must not fail: a division by zero is NULL, of doubles infinity, and what has no value NaN or infinity
+-- differs: released ratios must not fail: a division by zero is NULL, and so is what has no value or overflows
 SELECT 1e400::float8
 SELECT 1 / 0
 SELECT 1 % 0

@@ -2,7 +2,7 @@
 
     -- case: the title
     -- category: dbt                      another one than the file's name
-    -- empty: month, kind                 key columns; groups that are listed and that no row has may be there
+    -- empty: month, kind                 key columns; points of time that no row has may be there
     -- order: any                         ties may stand in any order
     -- tolerance: 1% in mean, median      a number, a percentage, or days: for what is chosen from bins
     -- xfail: why                         should be answered, and is not yet

@@ -16,7 +16,7 @@ from tests.corpus.compare import difference, tolerance, unlike
 from tests.corpus.environment import Ground
 from tests.corpus.reader import Case, all_cases, files, read, write
 from tests.corpus.verdict import judge, refusal
-from tests.support.effort import THOROUGH
+from tests.support.effort import QUICK_SHARE, SHARE
 
 Grounds = Callable[[Case], Ground]
 
@@ -45,7 +45,7 @@ def params() -> list[object]:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("case", params()[:: 1 if THOROUGH else 3])
+@pytest.mark.parametrize("case", params()[:: 1 if SHARE > QUICK_SHARE else 3])
 def test_each_case_ends_as_its_file_says(case: Case, ground: Grounds) -> None:
     if writing() and case.refused:
         pytest.skip("the refusals are being rewritten")

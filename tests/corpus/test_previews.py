@@ -72,7 +72,7 @@ def test_rows_of_tables_that_refer_to_each_other_meet(session: Session) -> None:
         "SELECT v.*, (SELECT p.sex FROM patients p WHERE p.patient_id = v.patient_id) AS sex FROM visits v LIMIT 5",
     ],
 )
-def test_other_ways_to_ask_for_rows(sql: str, session: Session) -> None:
+def test_other_ways_to_select_rows(sql: str, session: Session) -> None:
     answer = session.execute(sql)
     assert 0 < len(answer.rows) <= MAX_ROWS and any("made up" in warning for warning in answer.warnings)
 

@@ -8,6 +8,7 @@ from tests.mutants.selections import (
     ATTACKS_NEIGHBORING_ROWS,
     ATTACKS_SIDE_CHANNELS,
     ATTACKS_SOUNDNESS_ROWS,
+    COMPILER_RENDER_CLIPPED_SUMS,
     COMPILER_RENDER_RELEASE,
     FAR_END,
     ONE_UNIT_MOVES,
@@ -22,25 +23,74 @@ from tests.mutants.selections import (
 
 MUTANTS = (
     mutant(
-        "a heavy unit is not scaled to its norm",
-        "dpsql.compiler.render.clipped_sums:_scale_units",
-        'f"({name} * w) // {WEIGHT_STEPS} AS {name}"',
-        'f"{name} AS {name}"',
+        "a unit is in as many bins of means as it has values",
+        "dpsql.compiler.render.clipped_sums:render_count_means",
+        'f" GROUP BY {UID}"',
+        'f" GROUP BY {UID}, x"',
         select(PROPERTY_CLIPPED_SUMS, "beyond_its_norm"),
+    ),
+    mutant(
+        "a heavy unit is not scaled to its norm",
+        "dpsql.compiler.render.clipped_sums:_add_totals",
+        'f"(x{n} * w{number}) // {WEIGHT_STEPS} - t{n} AS t{n}"',
+        'f"x{n} - t{n} AS t{n}"',
+        select(PROPERTY_CLIPPED_SUMS, "beyond_its_norm"),
+    ),
+    mutant(
+        "a heavy unit counts in full, and scaled once more",
+        "dpsql.compiler.render.clipped_sums:_add_totals",
+        'f"(x{n} * w{number}) // {WEIGHT_STEPS} - t{n} AS t{n}"',
+        'f"(x{n} * w{number}) // {WEIGHT_STEPS} AS t{n}"',
+        select(PROPERTY_CLIPPED_SUMS, "beyond_its_norm"),
+    ),
+    mutant(
+        "only units beyond the first part's norm are scaled",
+        "dpsql.compiler.render.clipped_sums:_add_totals",
+        "beyond += [_lies_beyond_norm(norm, names) for names in together]",
+        "beyond = beyond or [_lies_beyond_norm(norm, names) for names in together]",
+        select(COMPILER_RENDER_CLIPPED_SUMS, "at_its_norm"),
     ),
     mutant(
         "a norm is that of rows in one group each",
         "dpsql.compiler.render.clipped_sums:_render_norm",
-        'f"SUM(abs({name}))"',
-        'f"MAX(abs({name}))"',
+        'f"SUM({_render_sizes(norm, names)})"',
+        'f"MAX({_render_sizes(norm, names)})"',
         select(PROPERTY_CLIPPED_SUMS, "beyond_its_norm"),
     ),
     mutant(
+        "two cells that have one norm together have it each",
+        "dpsql.compiler.render.clipped_sums:_render_norm",
+        "_render_sizes(norm, names)",
+        "_render_sizes(norm, names[:1])",
+        select(PROPERTY_CLIPPED_SUMS, "one_norm_together"),
+    ),
+    mutant(
+        "a unit is light if the first of two cells with one norm is",
+        "dpsql.compiler.render.clipped_sums:_lies_beyond_norm",
+        "_render_sizes(norm, names)",
+        "_render_sizes(norm, names[:1])",
+        select(PROPERTY_CLIPPED_SUMS, "one_norm_together"),
+    ),
+    mutant(
         "a light unit is one whose sums cancel out",
-        "dpsql.compiler.render.clipped_sums:_scale_units",
-        'f"SUM(abs({name})) > {NORM_STEPS}"',
+        "dpsql.compiler.render.clipped_sums:_render_beyond",
+        'f"SUM({size}) > {NORM_STEPS}"',
         'f"abs(SUM({name})) > {NORM_STEPS}"',
         select(PROPERTY_CLIPPED_SUMS, "beyond_its_norm"),
+    ),
+    mutant(
+        "a unit of several cells is light if its sums cancel out",
+        "dpsql.compiler.render.clipped_sums:_lies_beyond_norm",
+        'f"SUM({_render_sizes(norm, names)}) > {NORM_STEPS if norm is Norm.L1 else NORM_STEPS**2}"',
+        'f"abs(SUM({names[0]})) > {NORM_STEPS}"',
+        select(COMPILER_RENDER_CLIPPED_SUMS, "at_its_norm"),
+    ),
+    mutant(
+        "a unit of several cells is light up to twice its norm",
+        "dpsql.compiler.render.clipped_sums:_lies_beyond_norm",
+        "NORM_STEPS if norm is Norm.L1 else NORM_STEPS**2",
+        "NORM_STEPS if norm is Norm.L1 else 4 * NORM_STEPS**2",
+        select(COMPILER_RENDER_CLIPPED_SUMS, "at_its_norm"),
     ),
     mutant(
         "a row that is a unit is not scaled",
@@ -51,9 +101,9 @@ MUTANTS = (
     ),
     mutant(
         "a unit is in a bin for each of its groups",
-        "dpsql.compiler.render.clipped_sums:_render_unit_bins",
-        'f"SELECT SUM({term}) AS n, MAX(bin_offset) AS bin_offset FROM {partials} GROUP BY {UID}"',
-        'f"SELECT SUM({term}) AS n, MAX(bin_offset) AS bin_offset FROM {partials} GROUP BY {UID}, s"',
+        "dpsql.compiler.render.clipped_sums:_render_value_norms",
+        'f"SELECT {norms} FROM ({totals}) GROUP BY {UID}"',
+        'f"SELECT {norms} FROM ({totals}) GROUP BY {UID}, s"',
         select(PROPERTY_CLIPPED_SUMS, "beyond_its_norm"),
     ),
     mutant(
@@ -253,21 +303,21 @@ MUTANTS = (
         "the weight depends on other units",
         "dpsql.compiler.render.release:_add_weights",
         """
-        f"(SELECT {UID}, {max_weight} // COUNT(*) AS {WEIGHT} "
-        f"FROM {rows} GROUP BY {UID} HAVING COUNT(*) > {weigh.rows})"
+        f"(SELECT {unit}, {max_weight} // COUNT(*) AS {WEIGHT} "
+        f"FROM {rows} GROUP BY {unit} HAVING COUNT(*) > {weigh.rows})"
         """,
         """
-        f"(SELECT {UID}, {max_weight} // GREATEST({weigh.rows}, (SELECT MAX(n) FROM "
+        f"(SELECT {unit}, {max_weight} // GREATEST({weigh.rows}, (SELECT MAX(n) FROM "
         f"(SELECT COUNT(*) AS n FROM {rows} GROUP BY {UID}))) AS {WEIGHT} "
-        f"FROM {rows} GROUP BY {UID})"
+        f"FROM {rows} GROUP BY {unit})"
         """,
         ONE_UNIT_MOVES,
     ),
     mutant(
         "the root of the norm is rounded down",
         "dpsql.compiler.render.release:_add_weights",
-        '"(CAST(ceil(sqrt(CAST(squares AS DOUBLE))) AS BIGINT) + 1)"',
-        '"CAST(floor(sqrt(CAST(squares AS DOUBLE))) AS BIGINT)"',
+        'f"(CAST(ceil(sqrt(CAST(squares AS DOUBLE)) * {ROOT_STEPS} * {ROOT_MARGIN}) AS BIGINT) + 1)"',
+        'f"CAST(floor(sqrt(CAST(squares AS DOUBLE))) * {ROOT_STEPS} AS BIGINT)"',
         FAR_END,
     ),
     mutant(
@@ -280,7 +330,7 @@ MUTANTS = (
     mutant(
         "distinct values have no limit",
         "dpsql.compiler.render.release:render_distinct_rows",
-        'f"(SELECT {names} FROM {pairs} ANTI JOIN {many} USING ({UID}) UNION SELECT"',
+        'f"(SELECT {names} FROM {pairs} ANTI JOIN {many} USING ({unit}) UNION SELECT"',
         'f"(SELECT {names} FROM {pairs} UNION SELECT"',
         ONE_UNIT_MOVES,
     ),
@@ -294,8 +344,8 @@ MUTANTS = (
     mutant(
         "distinct values of heavy units are counted each",
         "dpsql.compiler.render.release:render_distinct_rows",
-        'f"USING ({UID}) UNION SELECT {names} FROM"',
-        'f"USING ({UID}) UNION ALL SELECT {names} FROM"',
+        'f"USING ({unit}) UNION SELECT {names} FROM"',
+        'f"USING ({unit}) UNION ALL SELECT {names} FROM"',
         PROPERTY_IDENTITY,
     ),
     mutant(

@@ -106,7 +106,7 @@ MUTANTS = (
     ),
     mutant(
         "wire: after an error messages are obeyed",
-        "dpsql.interfaces.pgwire.backend_session.protocol_session:ProtocolSession._dispatch_message",
+        "dpsql.interfaces.pgwire.backend_session.protocol_session:ProtocolSession._skip_batch",
         "self._skipping = True",
         "",
         BACKEND_SESSION_PROTOCOL_SESSION,
@@ -296,7 +296,7 @@ MUTANTS = (
     mutant(
         "server: one account takes all threads",
         "dpsql.interfaces.pgwire.server.scheduler:FairScheduler.can_acquire",
-        "return self.used_slots < self.slots and self.slots_by_account[account] < (free_of_others + 1) // 2",
+        "return self.used_slots < self.slots and self.slots_by_account[account] < allowed",
         "return self.used_slots < self.slots",
         SERVER_SCHEDULER,
     ),

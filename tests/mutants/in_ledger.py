@@ -215,6 +215,20 @@ MUTANTS = (
         LOSS_CHECKER_CHECKER,
     ),
     mutant(
+        "the checker converts a rho with the selection's own delta too",
+        "dpsql.ledger.loss_checker.checker:covers_loss",
+        "_epsilon_of_rho(lost.gaussian_rho, charged.delta - lost.delta)",
+        "_epsilon_of_rho(lost.gaussian_rho, charged.delta)",
+        LOSS_CHECKER_CHECKER,
+    ),
+    mutant(
+        "the checker forgets the epsilon of Laplace noise beside Gaussian noise",
+        "dpsql.ledger.loss_checker.checker:covers_loss",
+        "float(lost.direct) + converted",
+        "converted",
+        LOSS_CHECKER_CHECKER,
+    ),
+    mutant(
         "sparse: the checker counts one move of the last question",
         "dpsql.ledger.loss_checker.selections:sparse_vector_loss",
         "Fraction(2 * sparse.l1)",

@@ -5,7 +5,9 @@ from tests.mutants.selections import (
     ATTACKS_BLOCKWISE,
     CALIBRATE_LOCAL_SENSITIVITY,
     COMPILER_WEIGHTED_ROWS,
+    LOSS_CHECKER_CHECKER,
     ONE_UNIT_MOVES,
+    POSTPROCESS_EMPTY_GROUPS,
     PRIVACY_AUDIT_RECORD_DRAWS,
     PRIVACY_EXACT,
     PRIVACY_EXPONENTIAL,
@@ -26,10 +28,18 @@ from tests.mutants.selections import (
     PROPERTY_SPARSE_VECTOR,
     PROPERTY_SYNTHESIS,
     REGRESSION,
+    SESSION_NOISE,
     select,
 )
 
 MUTANTS = (
+    mutant(
+        "which groups are empty is told by exact cells",
+        "dpsql.privacy.release:perturb",
+        "rows = _select_rows(revealed.keys, revealed.cells, spec.selection, sampler)",
+        "rows = np.flatnonzero(np.any(np.stack(revealed.cells), axis=0)) if revealed.cells else None",
+        select(POSTPROCESS_EMPTY_GROUPS, "whatever_the_rows"),
+    ),
     mutant(
         "exact rows can be copied",
         "dpsql.privacy.exact:Exact",
@@ -239,6 +249,20 @@ MUTANTS = (
         "(counts >= 1) & (np.minimum(counts, _MAX_COUNT) + noise > limit)",
         "np.minimum(counts, _MAX_COUNT) + noise > limit",
         PRIVACY_PARTITION_SELECTION,
+    ),
+    mutant(
+        "a Laplace threshold is charged the epsilon of one key",
+        "dpsql.privacy.partition_selection:LaplaceThreshold.loss",
+        "Loss(self.reach.l1 / self.scale, _unweighted_rho(self.scale, self.reach), delta)",
+        "Loss(1 / self.scale, _unweighted_rho(self.scale, self.reach), delta)",
+        (*PRIVACY_PARTITION_SELECTION, *LOSS_CHECKER_CHECKER),
+    ),
+    mutant(
+        "what is Gaussian costs nothing beside Laplace noise",
+        "dpsql.privacy.filters:cost_of_losses",
+        "cost_of(sum_losses(direct)) + cost_of(sum_losses(others), epsilon, conversion)",
+        "cost_of(sum_losses(direct))",
+        select(SESSION_NOISE, "basic or last"),
     ),
     mutant(
         "randomized answers are kept too often",

@@ -28,21 +28,51 @@ from tests.mutants.selections import (
     PROPERTY_CHARGE_ORDER,
     SESSION,
     SESSION_LOGINS,
+    SESSION_NORMS,
     SESSION_PILOT,
     SESSION_PRICING,
     SESSION_RESULTS_CACHE,
     SESSION_ROLES,
+    SESSION_ROW_CAPS,
     SESSION_TRANSACTION,
     select,
 )
 
 MUTANTS = (
     mutant(
+        "a remembered statement is used with other histograms than those that chose its norms",
+        "dpsql.session.pilot:DecidedStatement.match",
+        "tuple(entitlement.release for entitlement in histograms) != self.norms.releases",
+        "not histograms",
+        select(SESSION_NORMS, "very_histograms"),
+    ),
+    mutant(
+        "a remembered statement serves whatever was remembered with other settings",
+        "dpsql.session.query:QueryExecutor._decided_key",
+        "return self.context.account.name, compiled.meaning, settings, identity, self.namespace.cache_key",
+        "return self.context.account.name, compiled.post_sql, self.namespace.cache_key",
+        select(SESSION_NORMS, "some_settings"),
+    ),
+    mutant(
+        "a remembered statement is looked up without its histograms",
+        "dpsql.session.pilot:DecidedStatement.statements",
+        "return (*self.norms.statements, self.compiled)",
+        "return (self.compiled,)",
+        select(SESSION_NORMS, "very_histograms"),
+    ),
+    mutant(
         "values are charged for a table that the budget does not cover",
         "dpsql.session.artifacts.create_synthetic_table:SyntheticTableBuilder._check_draft",
-        "queries.require_covered([*parts, draft.studied.compiled], request.sql, chosen.settings)",
+        "queries.require_covered([*parts, study], request.sql, chosen.settings)",
         "pass",
         select(ARTIFACTS_CREATE_SYNTHETIC_TABLE, "together_or or made_again"),
+    ),
+    mutant(
+        "a mechanism spends what the choice of its rows has spent",
+        "dpsql.session.mechanisms.interaction:Interaction._fit_question",
+        "Fraction(1) if fitted.cap is None else 1 - fitted.cap.spent",
+        "Fraction(1)",
+        select(SESSION_ROW_CAPS, "first_question"),
     ),
     mutant(
         "objects: a model is shown under the name that was seen first",
@@ -393,7 +423,7 @@ MUTANTS = (
     mutant(
         "the catalog's database can be reconfigured",
         "dpsql.session.postprocess.locked_duckdb:LockedDatabases.get_instance",
-        "lock_configuration(connection, (*self.settings, *_SETTINGS))",
+        "lock_configuration(connection, self.settings_of(key))",
         "",
         POSTPROCESS_CATALOG_SANDBOX,
     ),
@@ -435,8 +465,36 @@ MUTANTS = (
     mutant(
         "what was released may lie beyond a hole's bounds",
         "dpsql.session.postprocess.runtime_parameters:_fit_to_domain",
-        "return _clip_to_bounds(converted, *domain.bounds)",
-        "return converted",
+        "converted = _clip_to_bounds(converted, *domain.bounds)",
+        "pass",
+        POSTPROCESS_RUNTIME_PARAMETERS,
+    ),
+    mutant(
+        "an answer is remembered for the clocks of all zones",
+        "dpsql.session.query:QueryExecutor._postprocessing_key",
+        "(compiled.postprocessing, self.context.settings.nonnegative, self.context.identity.time_zone)",
+        "(compiled.postprocessing, self.context.settings.nonnegative)",
+        ("tests/unit/session/test_session_time_zones.py", "-k", "remembered or hole"),
+    ),
+    mutant(
+        "what fills a hole is worked out by the clocks of UTC",
+        "dpsql.session.purchase:Purchase.charge_and_run",
+        "self.context.identity.time_zone.engine_name",
+        '"UTC"',
+        ("tests/unit/session/test_session_time_zones.py", "-k", "remembered or hole"),
+    ),
+    mutant(
+        "the zone is no part of the key of a release with holes",
+        "dpsql.compiler.compiled:hash_plan",
+        "session_zone().is_utc or not holes",
+        "True",
+        ("tests/unit/session/test_session_time_zones.py", "-k", "remembered or hole"),
+    ),
+    mutant(
+        "two doubles that are one real are two keys of a hole",
+        "dpsql.session.postprocess.runtime_parameters:_fit_to_domain",
+        "domain.type == REAL",
+        "False",
         POSTPROCESS_RUNTIME_PARAMETERS,
     ),
     Mutant(
@@ -485,14 +543,14 @@ MUTANTS = (
     ),
     mutant(
         "what is paid for has a price",
-        "dpsql.session.pricing:StatementQuote.loss_due",
+        "dpsql.session.pricing:StatementQuote.losses_due",
         "[index for index, quote in enumerate(self.quotes) if not quote.is_paid]",
         "[index for index, _ in enumerate(self.quotes)]",
         SESSION_PRICING,
     ),
     mutant(
         "what is asked for twice has two prices",
-        "dpsql.session.pricing:_distinct_loss.identity_of",
+        "dpsql.session.pricing:_distinct_losses.identity_of",
         """
         request.plan,
         request.version,

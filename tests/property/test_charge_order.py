@@ -99,7 +99,7 @@ def test_all_releases_of_a_statement_are_paid_before_the_first_runs(watched: Wat
     assert watched.events == ["paid", "run", "store", "stored", "run", "store", "stored"]
 
 
-def test_asked_again_it_is_the_same_answer_and_free(watched: WatchedSession) -> None:
+def test_a_repeat_is_the_same_answer_and_free(watched: WatchedSession) -> None:
     first = watched.session.execute(SQL)
     spent = watched.session.budget()
     again = watched.session.execute(SQL + " ORDER BY kind")
@@ -109,7 +109,7 @@ def test_asked_again_it_is_the_same_answer_and_free(watched: WatchedSession) -> 
     assert watched.events.count("run") == 1
 
 
-def test_a_failed_run_is_paid_and_asking_again_redeems_it(watched: WatchedSession) -> None:
+def test_a_failed_run_is_charged_and_a_repeat_redeems_it(watched: WatchedSession) -> None:
     watched.engine.fail["run"] = EngineFailed("the engine failed")
     with pytest.raises(EngineFailed):
         watched.session.execute(SQL)

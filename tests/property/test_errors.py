@@ -55,7 +55,7 @@ SELECT * FROM orders
 SELECT nosuch FROM orders
 SELECT COUNT(*) FROM nosuch
 SELECT SUM(note) FROM orders
-SELECT STDDEV(oid) FROM orders
+SELECT COVAR_POP(oid, amount) FROM orders
 SELECT city, amount FROM orders GROUP BY city
 SELECT COUNT(*) FROM orders o JOIN people p ON o.qty = p.age
 SELECT COUNT(*) FROM orders LIMIT x
@@ -85,6 +85,7 @@ SELECT COUNT(*) FROM read_csv('/etc/passwd')""".splitlines()
 # Asked of rows on which a careless expression raises: they must be answered, on both.
 ANSWERED = """\
 SELECT SUM(amount), AVG(price), SUM(qty) FROM orders
+SELECT STDDEV(oid) FROM orders
 SELECT COUNT(*) FROM orders WHERE amount * 1e308 * 10 > 1
 SELECT COUNT(EXTRACT(week FROM joined)) FROM people
 SELECT DATE_TRUNC('week', joined), COUNT(*) FROM people GROUP BY 1

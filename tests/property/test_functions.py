@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from random import Random
@@ -69,23 +69,32 @@ def run(exprs: dict[str, Expr], connection: duckdb.DuckDBPyConnection) -> Iterat
             yield sql, [row[place] for row in rows]
 
 
-def check_claims(exprs: dict[str, Expr], connection: duckdb.DuckDBPyConnection) -> None:
+@pytest.fixture(scope="module")
+def values_of(database: duckdb.DuckDBPyConnection, exprs: dict[str, Expr]) -> dict[str, list[object]]:
+    """What the engine computes for each expression, in the order of the stored rows."""
+    return dict(run(exprs, database))
+
+
+def check_claims(
+    exprs: dict[str, Expr], values_of: Mapping[str, list[object]], connection: duckdb.DuckDBPyConnection
+) -> None:
     rows = stored(connection)
-    for sql, values in run(exprs, connection):
+    for sql, values in values_of.items():
         domain = claimed(exprs[sql])
         wrong = [place for place, value in enumerate(values) if not fits(value, domain)]
         assert not wrong, (sql, domain, values[wrong[0]], rows[wrong[0]])
 
 
 def test_no_expression_raises_and_all_keep_their_claims(
-    database: duckdb.DuckDBPyConnection, exprs: dict[str, Expr]
+    database: duckdb.DuckDBPyConnection, exprs: dict[str, Expr], values_of: dict[str, list[object]]
 ) -> None:
-    check_claims(exprs, database)
+    check_claims(exprs, values_of, database)
 
 
 def test_nor_where_the_engine_does_not_optimise(database: duckdb.DuckDBPyConnection, exprs: dict[str, Expr]) -> None:
     database.execute("PRAGMA disable_optimizer")
-    check_claims({sql: exprs[sql] for sql in EXPRESSIONS[::3]}, database)
+    some = {sql: exprs[sql] for sql in EXPRESSIONS[::3]}
+    check_claims(some, dict(run(some, database)), database)
     database.execute("PRAGMA enable_optimizer")
 
 
@@ -95,19 +104,21 @@ def test_every_function_is_tried(exprs: dict[str, Expr]) -> None:
     assert set(FUNCTIONS) - tried == {"finite", "row_hash"}
 
 
-def test_python_works_out_what_the_engine_does(database: duckdb.DuckDBPyConnection, exprs: dict[str, Expr]) -> None:
+def test_python_works_out_what_the_engine_does(
+    database: duckdb.DuckDBPyConnection, exprs: dict[str, Expr], values_of: dict[str, list[object]]
+) -> None:
     rows, worked = stored(database), set()
-    one = {sql: expr for sql, expr in exprs.items() if len(columns_of(expr)) == 1}
-    for sql, values in run(one, database):
-        (name,) = columns_of(one[sql])
-        for row, value in zip(rows, values, strict=True):
-            below = row[name]
-            if not isinstance(below, bool | int | float | str | dt.date | None):
+    of_one_column = {sql: expr for sql, expr in exprs.items() if len(columns_of(expr)) == 1}
+    for sql, expr in of_one_column.items():
+        (name,) = columns_of(expr)
+        for row, value in zip(rows, values_of[sql], strict=True):
+            stored_value = row[name]
+            if not isinstance(stored_value, bool | int | float | str | dt.date | None):
                 continue
-            found = evaluate_for_values(one[sql], name, (below,))
-            if found is not None:
-                worked |= {part.function for part in parts(one[sql]) if isinstance(part, Call)}
-                assert same(found[0], value), (sql, below, found[0], value)
+            evaluated = evaluate_for_values(expr, name, (stored_value,))
+            if evaluated is not None:
+                worked |= {part.function for part in parts(expr) if isinstance(part, Call)}
+                assert same(evaluated[0], value), (sql, stored_value, evaluated[0], value)
     assert {name for name, function in FUNCTIONS.items() if function.evaluate is not None} - worked == {"finite"}
 
 
@@ -216,7 +227,9 @@ REFUSED = (
     "random()", "e - f > INTERVAL '1 day'", "(p - q) * 2", "p - q > 3", "p - q > 'x'", "extract(year FROM p - q)",
     "nights * INTERVAL '1 day'", "p - q + INTERVAL '1 day'", "CAST(p - q AS text)", "concat(p - q, 'x')",
     "lower(n)", "sqrt(t)", "concat_ws(t, k)", "CAST(t AS char(3))",
-    "p * 2",
+    "p * 2", "n << 63", "n >> k", "~x", "string_split(t, '')[1]", "string_split(t, k)[1]", "string_split(t, '-')[n]",
+    "string_split(t, '-')", "width_bucket(x, array[2, 1])", "width_bucket(x, array[n])", "(regexp_match(t, k))[1]",
+    "cosh(cosh(cosh(cosh(cosh(cosh(cosh(cosh(cosh(cosh(cosh(x)))))))))))", "list_contains([k], t, 'a')",
 )  # fmt: skip
 
 

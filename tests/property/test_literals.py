@@ -195,7 +195,7 @@ def test_a_double_parameter(session: Session, value: float) -> None:
 
 @MANY
 @given(BIGINTS)
-def test_a_whole_parameter(session: Session, value: int) -> None:
+def test_an_integer_parameter(session: Session, value: int) -> None:
     found = bound_literal(session, "oid = ?", (value,))
     assert (found.value, type(found.value)) == (value, int)
 

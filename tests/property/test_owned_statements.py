@@ -47,6 +47,20 @@ tables:
       ward: {{type: text}}
       n: {{type: bigint, bounds: [0, 9]}}
       x: {{type: double, bounds: [-5, 5]}}
+  sales:
+    unit: {{pid: people.pid}}
+    unique: [[ticket, item]]
+    columns:
+      ticket: {{type: bigint}}
+      item: {{type: bigint, determines_unit: true}}
+      pid: {{type: bigint}}
+      price: {{type: bigint}}
+  wards:
+    public: true
+    columns: {{ward: {{type: text}}, floor: {{type: integer}}}}
+  returned:
+    unit: {{[item, ticket]: sales}}
+    columns: {{ticket: {{type: bigint}}, item: {{type: bigint}}, amount: {{type: bigint}}}}
 """
 STATEMENTS = [
     "SELECT COUNT(*) FROM visits v WHERE v.n > (SELECT AVG(y.n) FROM visits y WHERE y.ward = v.ward)",
@@ -61,15 +75,35 @@ STATEMENTS = [
     " (SELECT v.n, v.x FROM visits v WHERE v.pid = o.pid AND v.ward = o.ward LIMIT 1) l ON l.x > 0",
     "SELECT COUNT(*) FROM visits v CROSS JOIN LATERAL (SELECT AVG(y.n) AS a FROM visits y WHERE y.ward = v.ward) g"
     " WHERE v.n > g.a",
+    "SELECT l.k, SUM(l.y) FROM people p, visits v, LATERAL (VALUES ('n', v.n), ('x', v.x), ('age', p.age)) l(k, y)"
+    " WHERE p.pid = v.pid AND l.y > 1 GROUP BY l.k",
+    "SELECT COUNT(*) FROM people p CROSS JOIN (VALUES (1), (2), (3)) t(k) WHERE p.age % 4 < t.k",
     "SELECT ward, COUNT(*) FROM (SELECT DISTINCT ON (pid) pid, ward FROM visits ORDER BY pid, x) t GROUP BY ward",
     "SELECT SUM(n) FROM (SELECT DISTINCT ON (ward, pid) n FROM visits) t",
+    "SELECT ticket, COUNT(*) FROM returned GROUP BY ticket",
+    "SELECT COUNT(*) FROM visits v WHERE v.n > (SELECT AVG(w.floor) FROM wards w WHERE w.ward = v.ward)",
+    "SELECT COUNT(*) FROM visits v WHERE v.n >= (SELECT COUNT(*) FROM wards w WHERE w.ward = v.ward AND w.floor = v.n)",
+    "SELECT SUM(v.n) FROM visits v JOIN (SELECT ward, AVG(n) AS a FROM visits GROUP BY ward) x USING (ward)"
+    " WHERE v.n > x.a",
+    "SELECT COUNT(*) FROM sales s WHERE EXISTS (SELECT 1 FROM returned r WHERE r.item = s.item AND r.amount > 2)",
+    "SELECT SUM(CLIP(n, 0, 9)) FROM (SELECT item, COUNT(*) AS n FROM sales GROUP BY item) t",
+    "SELECT COUNT(*) FROM sales s, returned r WHERE (s.item = r.item AND s.price > 4)"
+    " OR (r.item = s.item AND r.amount < 3)",
+    "SELECT SUM(CLIP(s.price - r.amount, 0, 9)) FROM sales s"
+    " JOIN returned r ON r.ticket = s.ticket AND s.item = r.item",
+    "SELECT COUNT(*) FROM sales s LEFT JOIN returned r USING (item, ticket) WHERE r.amount IS NULL",
+    "SELECT COUNT(*) FROM sales s WHERE (item, ticket) NOT IN (SELECT item, ticket FROM returned WHERE amount > 1)",
+    "SELECT COUNT(*) FROM returned a JOIN returned b ON a.ticket = b.ticket AND a.item = b.item"
+    " AND a.amount < b.amount",
+    "SELECT COUNT(*) FROM people p JOIN sales s USING (pid) FULL JOIN returned r ON r.ticket = s.ticket"
+    " AND r.item = s.item",
     "SELECT COUNT(*), SUM(a) FROM (SELECT ROUND(pid), pid, MIN(n) AS a FROM visits GROUP BY ROUND(pid), pid) t",
 ]
 
 
 def fill(path: Path, rng: Random, units: list[int]) -> None:
     """Rows of each unit are the same on all sides, their order is not; many are equal in all but their key."""
-    people, visits = [], []
+    people, visits, sales, returned = [], [], [], []
     for unit in units:
         own = Random(unit)
         people.append(f"({unit}, '{own.choice('ab')}', {own.randrange(99)})")
@@ -77,12 +111,25 @@ def fill(path: Path, rng: Random, units: list[int]) -> None:
             x = own.choice(["0.5", "-0.0", "0.0", "'NaN'", "NULL", "9"])
             ward = own.choice(["'a'", "'b'", "NULL"])
             visits.append(f"({unit * 100 + number}, {unit}, {ward}, {own.randrange(3)}, {x})")
+        for number in range(9 if unit == 7 else own.randrange(4)):
+            # Tickets and items are shared by units, pairs of them are not; some halves are NULL.
+            sales.append(f"({number % 3}, {unit * 10 + number}, {unit}, {own.randrange(9)})")
+            half = own.choice(["NULL", str(number % 3)])
+            sales.append(f"({half}, {own.choice(['NULL', str(-unit)]) if half == 'NULL' else 'NULL'}, {unit}, 1)")
+            some = own.sample(range(9), own.randrange(4))
+            returned += [f"({number % 3}, {unit * 10 + number}, {amount})" for amount in some]
     visits += ["(9901, NULL, 'a', 5, 0.5)"]
-    rng.shuffle(people)
-    rng.shuffle(visits)
+    returned += ["(NULL, 201, 3)", "(0, NULL, 3)", "(NULL, NULL, 3)", "(2, 99999, 3)", "(0, 0, 3)"]
+    for rows in (people, visits, sales, returned):
+        rng.shuffle(rows)
     with duckdb.connect(str(path)) as database:
         database.execute("CREATE TABLE people (pid BIGINT, town VARCHAR, age INTEGER)")
         database.execute("CREATE TABLE visits (vid BIGINT, pid BIGINT, ward VARCHAR, n BIGINT, x DOUBLE)")
+        database.execute("CREATE TABLE sales (ticket BIGINT, item BIGINT, pid BIGINT, price BIGINT)")
+        database.execute("CREATE TABLE returned (ticket BIGINT, item BIGINT, amount BIGINT)")
+        database.execute("CREATE TABLE wards AS FROM (VALUES ('a', 1), ('a', 2), ('b', 0), (NULL, 1)) w(ward, floor)")
+        database.execute(f"INSERT INTO sales VALUES {', '.join(sales)}")
+        database.execute(f"INSERT INTO returned VALUES {', '.join(returned)}")
         database.execute(f"INSERT INTO people VALUES {', '.join(people)}")
         database.execute(f"INSERT INTO visits VALUES {', '.join(visits)}")
 

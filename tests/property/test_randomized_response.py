@@ -117,7 +117,7 @@ def test_as_many_answers_leave_as_there_are_units() -> None:
     assert release_from_bytes(release_to_bytes(release)) == release
 
 
-def test_the_record_tells_the_loss() -> None:
+def test_the_record_gives_the_loss() -> None:
     for group_size in (1, 3):
         response = study(4, Fraction("0.7"), group_size)
         figures = recompute_loss(write_study_record(response))

@@ -138,7 +138,7 @@ def compare(scores: Ranking, one: Cells, other: Cells, moves: CellMoves) -> tupl
 
 @pytest.mark.parametrize("flips", [False, True], ids=["exponential", "flips"])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_no_two_neighbors_tell_the_best_apart(case: Case, flips: bool) -> None:
+def test_no_best_candidate_distinguishes_two_neighbors(case: Case, flips: bool) -> None:
     rng, tightest = Random(5), 0.0
     for _ in range(TRIALS):
         one, other, moves = neighbors(rng, case, rng.randrange(2, 6))
@@ -151,7 +151,7 @@ POSTERIORS = [case for case in CASES if not case.signed]
 
 
 @pytest.mark.parametrize("case", POSTERIORS, ids=str)
-def test_no_two_neighbors_tell_draws_apart(case: Case) -> None:
+def test_no_draw_distinguishes_two_neighbors(case: Case) -> None:
     rng, tightest = Random(6), 0.0
     for _ in range(TRIALS):
         one, other, moves = neighbors(rng, case, 2)

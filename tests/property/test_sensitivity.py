@@ -44,6 +44,8 @@ from tests.support.effort import trial_count
 pytestmark = pytest.mark.thorough
 
 TRIALS = trial_count(200)
+FEW = 50
+"""Trials from which on it is asserted that they try enough."""
 SEED = int(os.environ.get("DPSQL_SEED", "0"))
 SHRINK = float(os.environ.get("DPSQL_SHRINK", "10"))
 QUESTIONS = 4
@@ -89,10 +91,11 @@ def test_one_unit_moves_cells_by_at_most_the_claim(shape: str, bench: TrialHarne
         draws = ChoiceStream(seed)
         world = generate_from_schema(random_schema(draws, shape), draws)
         seen += try_statements(world, random_pair(world, draws), random_query, seed, QUESTIONS, bench)[0]
-    if TRIALS >= 200:
+    if TRIALS >= FEW:
         # A generator whose questions are mostly refused would prove nothing.
         assert seen["answered"] > 2 * seen["refused"], seen
-        assert min(seen[kind] for kind in ("selected groups", "listed groups", "one group")) > 5, seen
+        kinds = ("selected groups", "listed groups", "one group")
+        assert min(seen[kind] for kind in kinds) > min(5, TRIALS // 40), seen
 
 
 def test_units_at_the_far_end_move_cells_by_at_most_the_claim(bench: TrialHarness) -> None:
@@ -103,7 +106,7 @@ def test_units_at_the_far_end_move_cells_by_at_most_the_claim(bench: TrialHarnes
         world = generate_from_schema(random_schema(draws, SCHEMA_SHAPES[seed % len(SCHEMA_SHAPES)]), draws)
         _, made = try_statements(world, extreme_pair(world, draws), queries.random_aggregate_query, seed, 2, bench)
         tightest = max((tightest, *(used(compiled, bench) for compiled in made)))
-    assert tightest > 0.99 or TRIALS < 200
+    assert tightest > 0.99 or TRIALS < FEW
 
 
 def test_one_unit_changes_one_block_of_each_group_that_it_reaches(bench: TrialHarness) -> None:
@@ -117,7 +120,7 @@ def test_one_unit_changes_one_block_of_each_group_that_it_reaches(bench: TrialHa
         found, made = try_statements(world, pair, queries.random_blockwise_query, seed, 2, bench)
         seen += found
         tightest = max((tightest, *(used(compiled, bench) for compiled in made)))
-    assert (seen["answered"] > seen["refused"] and tightest > 0.99) or TRIALS < 200, (seen, tightest)
+    assert (seen["answered"] > seen["refused"] and tightest > 0.99) or TRIALS < FEW, (seen, tightest)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +135,7 @@ def test_what_is_worked_out_within_a_unit_moves_cells_by_at_most_the_claim(
         world = generate_from_schema(random_schema(draws, SCHEMA_SHAPES[seed % len(SCHEMA_SHAPES)]), draws)
         pair = (extreme_pair if seed % 2 == 0 else random_pair)(world, draws)
         seen += try_statements(world, pair, form, seed, 3, bench)[0]
-    assert seen["answered"] > 3 * seen["refused"] or TRIALS < 200, seen
+    assert seen["answered"] > 3 * seen["refused"] or TRIALS < FEW, seen
 
 
 def used(compiled: Compiled, bench: TrialHarness) -> float:

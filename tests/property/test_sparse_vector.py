@@ -168,7 +168,7 @@ def test_the_holdout_keeps_its_epsilon(moved: int) -> None:
 
 @pytest.mark.parametrize("change_one", [False, True], ids=["add_remove", "change_one"])
 @pytest.mark.parametrize(("answers", "asked", "epsilon"), [(1, 4, F(1)), (2, 4, F(2)), (1, 3, F(1, 4)), (3, 4, F(6))])
-def test_no_transcript_tells_more_than_epsilon(answers: int, asked: int, epsilon: F, change_one: bool) -> None:
+def test_no_transcript_reveals_more_than_epsilon(answers: int, asked: int, epsilon: F, change_one: bool) -> None:
     """Questions that move in the same direction, in opposite ones, and not at all; thresholds beside and on them."""
     for limit in (F(0), F(3, 2), F(6)):
         spec = calibrate_above_threshold(limit, F(1), epsilon, answers)

@@ -60,7 +60,7 @@ def claimed_moves(looked: Looked, mass: UnitMass) -> None:
 @pytest.mark.parametrize("pure", [True, False], ids=["laplace", "gaussian"])
 @settings(max_examples=30)
 @given(pair=neighbors(), rounds=st.sampled_from([None, 1, 5]))
-def test_one_unit_moves_every_look_by_at_most_the_claim(
+def test_one_unit_moves_every_measurement_by_at_most_the_claim(
     method: SynthesisMethod, pure: bool, pair: tuple[UnitMass, WeightedRows, WeightedRows], rounds: int | None
 ) -> None:
     mass, one, other = pair
@@ -154,7 +154,7 @@ def _tiny_looks(
     return first.ratio, choices, marginals
 
 
-def test_what_is_charged_is_at_most_what_was_asked() -> None:
+def test_what_is_charged_is_at_most_what_was_requested() -> None:
     mass = UnitMass(3, 1, False, 2, True)
     for method in SynthesisMethod:
         epsilon = study(method, mass, True).loss.epsilon

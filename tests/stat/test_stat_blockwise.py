@@ -76,7 +76,7 @@ def test_a_divisor_that_counts_the_blocks_with_rows_is_found_out() -> None:
     assert loss_seen("", ALONE, (), by_blocks_with_rows) > EPSILON
 
 
-def test_blocks_of_rows_in_the_place_of_units_are_found_out() -> None:
+def test_blocks_of_rows_instead_of_units_are_found_out() -> None:
     (step,) = compiled(SQL, world(), EPSILON).steps
     by_row = step.sql.replace("hash(_uid, 'blocks')", "hash(_uid, \"x1\", 'blocks')")
     assert by_row != step.sql

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from dpsql.errors import Error
 from dpsql.ledger.base import Balance
 from dpsql.privacy.sampling import Sampler
 from dpsql.session.dataset.dataset import open_dataset
+from dpsql.session.explain import Explanation
 from dpsql.session.session import Parameter, Session, StatementResult
 from dpsql.verify.invariants import ExactCells, find_undercharges, find_violations
 
@@ -142,8 +143,10 @@ def told_apart(pair: Pair, sql: str) -> list[str]:
     return found + ([] if same else ["the price depends on the rows"]) + find_undercharges(compiled)
 
 
-def _plain(session: Session, explained: object) -> str:
-    return str(explained).replace(session.dataset.schema.path.stem, "")
+def _plain(session: Session, explained: Explanation) -> str:
+    """Without the choice of noise, which says what this side's own account has left and has paid for."""
+    text = str(replace(explained, noise="", offers=()))
+    return text.replace(session.dataset.schema.path.stem, "")
 
 
 def outcome(session: Session, sql: str, parameters: Sequence[Parameter] = ()) -> str:

@@ -1,4 +1,4 @@
-"""Writes dpsql/catalog/data from a PostgreSQL 16: `.venv/bin/python -m tests.support.catalog_data`.
+"""Writes dpsql/compiler/catalog/data from a PostgreSQL 16: `.venv/bin/python -m tests.support.catalog_data`.
 
 What a server has before anything is created in it, as far as clients look at it: the columns of all relations of
 pg_catalog and information_schema, and the rows of those that list types, functions, access methods and the like.

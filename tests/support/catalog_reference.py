@@ -17,10 +17,10 @@ def statements(schema: Schema) -> Iterator[str]:
         yield f"CREATE TABLE {_quoted(table.name)} ({', '.join((columns, *_keys(table)))})"
     for table in schema.tables:
         if isinstance(table.unit, ForeignUnit):
-            own, target, key = table.unit.column, table.unit.table, table.unit.key
+            own, keys = (", ".join(map(_quoted, names)) for names in (table.unit.columns, table.unit.keys))
             yield (
-                f"ALTER TABLE {_quoted(table.name)} ADD FOREIGN KEY ({_quoted(own)}) "
-                f"REFERENCES {_quoted(target)} ({_quoted(key)})"
+                f"ALTER TABLE {_quoted(table.name)} ADD FOREIGN KEY ({own}) "
+                f"REFERENCES {_quoted(table.unit.table)} ({keys})"
             )
     for view in schema.views:
         yield f"CREATE VIEW {_quoted(view.name)} AS {view.sql}"

@@ -37,6 +37,8 @@ class Counts:
         counts = np.bincount(tally.codes[:, 0], tally.weights, minlength=size).astype(np.int64)
         return np.arange(size), counts + sampler.laplace(size, self.scale)
 
+    noise_sizes = ()
+
     def explain_lines(self) -> tuple[str, ...]:
         return ("counts of the first column",)
 

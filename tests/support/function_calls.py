@@ -10,9 +10,11 @@ from dpsql.compiler.functions.date_formats import DIRECTIVES
 from tests.support.expressions import POOLS
 
 ONE_NUMBER = ("abs", "floor", "ceil", "round", "trunc", "sign", "sqrt", "cbrt", "exp", "ln", "log", "log10", "log2",
-              "sin", "cos", "tan", "asin", "acos", "atan", "degrees", "radians", "-")  # fmt: skip
+              "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "cot",
+              "degrees", "radians", "-")  # fmt: skip
 NUMBERS = ("i", "n", "s", "x", "w", "y", "z", "r", "c", "m", "x * 10", "w - w", "y - 5")
-ONE_TEXT = ("lower", "upper", "initcap", "trim", "ltrim", "rtrim", "length", "octet_length", "reverse", "ascii")
+ONE_TEXT = ("lower", "upper", "initcap", "trim", "ltrim", "rtrim", "length", "octet_length", "reverse", "ascii",
+            "strlen", "lengthb", "bit_length", "ord", "unicode")  # fmt: skip
 TWO_TEXTS = ("strpos", "starts_with", "ends_with", "contains")
 DATES = ("e", "f", "p", "q", "o", "p::date", "q + INTERVAL '1 month'")
 FORMATS = ("YYYY-MM", "YYYY-MM-DD HH24:MI:SS", "Mon YYYY", "FMMonth", "Month", "DAY", "Dy", "D", "ID", "Q", "YYYY-Q",
@@ -44,6 +46,9 @@ EXPRESSIONS = [
     *(f"atan2({x}, {y})" for x in ("w", "x") for y in ("w", "x")),
     *(f"({x} {op} {y})" for op in ("&", "|", "#", "+", "-", "*", "/", "%") for x in ("i", "n", "m") for y in ("i",
     "7", "m")),
+    *(f"({x} {op} {n})" for x in ("i", "m") for op in ("<<", ">>") for n in (1, 5, 62)), "~n", "~m", "n >> 0",
+    *(f"{f}({x})" for f in ("isnan", "isinf", "isfinite") for x in ("w", "y")),
+    *(f"width_bucket({x}, array[-0.1, 0.3, 7])" for x in ("n", "w", "y")),
     *(f"width_bucket({x}, {lo}, {hi}, 7)" for x in NUMBERS for lo, hi in (("0", "10"), ("-0.1", "0.3"))),
     *(f"log(3, {x})" for x in NUMBERS),
     *(f"{f}({x}, 5)" for f in ("greatest", "least", "coalesce", "nullif") for x in NUMBERS),
@@ -58,6 +63,14 @@ EXPRESSIONS = [
     *(f"translate({x}, 'ab-', 'é')" for x in ("t", "k")),
     *(f"repeat({x}, {n})" for x in ("t", "k") for n in (0, 1, 50)),
     *(f"split_part({x}, {d}, {n})" for x in ("t", "k") for d in ("'-'", "'a'", "'--'") for n in (1, 2, -1, 9)),
+    *(f"{f}({x}, '-')[{n}]" for x in ("t", "k")
+      for f, n in (("string_split", 1), ("string_to_array", 2), ("str_split", 9))),
+    "list_extract(split(k, '--'), 1)",
+    *(f"{f}(string_split({x}, {d}))" for x in ("t", "k") for d in ("'-'", "'aa'")
+      for f in ("array_length", "len", "cardinality")),
+    *(f"(regexp_match({x}, '{p}'))[1]" for x in ("t", "k") for p in ("(a|b)*", ".")),
+    "list_contains(['a', 'b', NULL], t)", "array_contains([1, 2], n)", "mid(t, 2, 3)", "prefix(t, 'a')", "suffix(t, k)",
+    *(f"{f}({x})" for f in ("epoch_ms", "epoch_us") for x in ("e", "q", "o")), "datetrunc('month', q)",
     *(f"concat({x}, {y})" for x in ("t", "k", "n", "b") for y in ("t", "'!'", "e", "y")),
     *(f"concat_ws('-', {x}, {y})" for x in ("t", "k") for y in ("t", "k", "'x'")),
     *(f"({x} {op} {p})" for x in ("t", "k") for op in ("LIKE", "ILIKE", "NOT LIKE", "SIMILAR TO")

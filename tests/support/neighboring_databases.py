@@ -189,8 +189,10 @@ def outcome(session: Session, sql: str, parameters: tuple[Parameter, ...] = ()) 
         charged = session.budget().charges - before
         return Outcome(type(error).__name__, f"{error.sqlstate} {error}", charges=charged)
     columns = tuple((column.name, column.spelling) for column in answer.columns)
-    fixed = tuple(notice for notice in answer.notices if not notice.startswith("the noise is wider"))
-    return Outcome("answered", "", columns, notices=fixed)
+    unknown = answer.unknown_clipping  # a session says them once: what it was asked before is not the rows
+    said = (notice for notice in answer.notices if notice not in unknown)
+    fixed = tuple(notice for notice in said if not notice.startswith("the noise is wider"))
+    return Outcome("answered", "", columns, notices=(*fixed, *unknown))
 
 
 def assert_alike(both: Neighbors, sql: str, parameters: tuple[Parameter, ...] = ()) -> Outcome:

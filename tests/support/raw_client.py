@@ -13,6 +13,7 @@ import hashlib
 import hmac
 import socket
 import ssl
+from contextlib import suppress
 from functools import cache
 from types import TracebackType
 from typing import Self
@@ -76,6 +77,14 @@ class Raw:
         while data := self.read():
             found += data
         return found
+
+    def remaining_replies(self) -> list[BackendReply]:
+        """All replies until the server closes."""
+        replies: list[BackendReply] = []
+        with suppress(Closed):
+            while True:
+                replies.append(self.reply())
+        return replies
 
     def reply(self) -> BackendReply:
         while (found := self._replies.next_reply()) is None:

@@ -144,6 +144,15 @@ def give_passwords(schema: Path, passwords: Mapping[str, str]) -> None:
             set_user_password(schema, name, password, os.urandom)
 
 
+def make_declared_hospital(folder: Path) -> Path:
+    """The demo's hospital with declared contributions: one charge for each question, and errors known before it."""
+    path = make_hospital(folder)
+    text, automatic = path.read_text(encoding="utf-8"), "contributions: auto "
+    assert automatic in text
+    path.write_text(text.replace(automatic, "contributions: {rows: 6, groups: 4} "), encoding="utf-8")
+    return path
+
+
 @contextmanager
 def serving(
     schema: Path | None = None,
@@ -158,7 +167,7 @@ def serving(
         folder = Path(name) / "data"
         if schema is None:
             folder.mkdir()
-            path = make_hospital(folder)
+            path = make_declared_hospital(folder)
         else:
             shutil.copytree(schema.parent, folder)
             path = folder / schema.name

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import duckdb
 import numpy as np
@@ -18,6 +19,7 @@ import numpy.typing as npt
 
 from dpsql.privacy.sampling import Integers
 from dpsql.session.dataset.dataset import Dataset, open_dataset
+from dpsql.session.postprocess import noisy_cells
 from dpsql.session.session import Session
 from tests.support.likeliest_index import likeliest_index
 
@@ -103,6 +105,13 @@ class Silence:
 
     def flip(self, penalties: npt.NDArray[Any], scale: Fraction) -> Integers:
         return self.choose(penalties, scale)
+
+
+@contextmanager
+def silent_widths() -> Iterator[None]:
+    """Noise that is always zero has no width either: a listed group is empty if it has no row, as in SQL."""
+    with patch.object(noisy_cells, "interval_factor", lambda mechanism: 0.0):
+        yield
 
 
 def open_shop(folder: Path, change: str = "") -> tuple[Session, duckdb.DuckDBPyConnection]:

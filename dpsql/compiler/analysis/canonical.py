@@ -26,7 +26,7 @@ from dpsql.compiler.plan.aggregate import (
     Tally,
     Weigh,
 )
-from dpsql.compiler.plan.clipped_sums import ClippedSum, CountNorms
+from dpsql.compiler.plan.clipped_sums import ClippedSum, CountMeans, CountNorms
 from dpsql.compiler.plan.expressions import (
     FALSE,
     TRUE,
@@ -91,6 +91,7 @@ from dpsql.compiler.plan.relations import (
     is_public,
     row_fields,
 )
+from dpsql.compiler.plan.steps import counted_rows
 from dpsql.compiler.plan.walk import (
     columns_of,
     map_expr,
@@ -185,7 +186,8 @@ def canonical_plan_text(node: Node) -> str:
             return f"public({node.table!r};{columns})"
         case RowsHole():
             columns = ",".join(f"{f.name!r}:{f.type}" for f in node.columns)
-            return f"hole({node.hole};{columns};{node.domains!r};{node.most};{sorted(node.unique)})"
+            max_rows = counted_rows(node.most)
+            return f"hole({node.hole};{columns};{node.domains!r};{max_rows};{sorted(node.unique)})"
         case Mark():
             test = "" if node.test is None else ",".join(map(canonical_expr_text, node.test))
             return f"mark({_inputs_text(node)};{node.name!r};{canonical_expr_text(node.condition)};{test})"
@@ -203,7 +205,7 @@ def canonical_plan_text(node: Node) -> str:
             return f"v{CANONICAL_VERSION}:aggregate({canonical_plan_text(node.input)};{_aggregate_text(node)})"
         case Scan() | PublicScan() | Expand() | Weigh() | Distinct() | Sum() | CountUnits() | Gather() | Tally():
             raise TypeError("the canonical form is that of the bound plan")
-        case SumBlocks() | CountBlocks() | ClippedSum() | CountNorms():
+        case SumBlocks() | CountBlocks() | ClippedSum() | CountNorms() | CountMeans():
             raise TypeError("the canonical form is that of the bound plan")
         case _:
             assert_never(node)
@@ -554,7 +556,7 @@ def measure_function_text(measure: Measure, text: Callable[[Expr], str]) -> str:
             local = "" if measure.local is None else f":{measure.local.by.value}:{measure.local.proposal}"
             return f"quantile:{fractions}:{measure.discrete}:{measure.is_list}{local}"
         case Extreme():
-            return f"extreme:{measure.high}"
+            return f"extreme:{measure.high}" + ("" if measure.overshoot is None else f":{measure.overshoot}")
         case Frequent():
             return f"frequent:{measure.shape}:{measure.most}"
         case Blockwise():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import assert_never
 
+from dpsql.base.intervals import MICROSECONDS_PER_DAY
 from dpsql.compiler.analysis.narrowing import (
     FLIPPED_OPERATORS,
     EnforcedDomains,
@@ -71,8 +73,6 @@ from dpsql.types import BIGINT, INTEGER_BITS, TEXT, Kind, Type, integer_range
 # computed from is clipped again by `Quantise`, and public groups are a list that the engine's rows are joined to.
 # Totality does: 64-bit arithmetic and the length of text are allowed by these bounds; a slip could make an engine
 # raise.
-
-MICROSECONDS_PER_DAY = 86_400_000_000
 
 MAX_PRINTED_LENGTH = 400
 """Characters of a number, date or boolean as text (a double has at most 309 digits before its point)."""
@@ -316,6 +316,32 @@ def derive_domains(node: Rows, assume: int | None = None) -> Domains:
     return _domains_of_node(node, assume, enforced=False)
 
 
+def count_distinct_domain(rows: Rows, columns: tuple[str, ...]) -> int | None:
+    """How many combinations of values, none of them NULL, these columns can have; None where that is not known."""
+    domains = derive_domains(rows)
+    return _multiply_counts(_count_values(domains[name]) for name in columns)
+
+
+def _multiply_counts(counts: Iterator[int | None]) -> int | None:
+    result = 1
+    for count in counts:
+        if count is None:
+            return None
+        result *= count
+    return result
+
+
+def _count_values(domain: Domain) -> int | None:
+    if domain.values is not None:
+        return len(domain.values)
+    if domain.type.kind is Kind.BOOLEAN:
+        return 2
+    if domain.type.is_integer and domain.is_bounded and domain.exact:
+        lower, upper = domain.bounds
+        return max(0, math.floor(upper) - math.ceil(lower) + 1)
+    return None
+
+
 def derive_enforced_domains(node: Rows) -> EnforcedDomains:
     """The domains that the scans enforce, without what conditions say."""
     return EnforcedDomains(_domains_of_node(node, None, enforced=True))
@@ -352,8 +378,8 @@ def _domains_of_node(node: Rows, assume: int | None, enforced: bool) -> Domains:
         case Expand():
             inner = below(node.input)
             keys = {key: inner[key].with_nullable(True) for key in node.keys}
-            numbers = tuple(range(len(node.sets)))
-            number = Domain(BIGINT, False, Fraction(0), Fraction(max(0, len(numbers) - 1)), numbers)
+            numbers = tuple(range(node.first, node.first + max(1, len(node.sets))))
+            number = Domain(BIGINT, False, Fraction(numbers[0]), Fraction(numbers[-1]), numbers[: len(node.sets)])
             return inner | keys | {SET_COLUMN: number}
         case Table() | PublicTable():
             raise TypeError("domains are derived from sanitised rows")

@@ -15,7 +15,7 @@ from typing import assert_never
 from dpsql.compiler.analysis.domains import domain_of
 from dpsql.compiler.analysis.narrowing import Environment
 from dpsql.compiler.functions.calendar import convert_time, datetime_bounds
-from dpsql.compiler.functions.function import NotEvaluable, enumerate_values
+from dpsql.compiler.functions.function import NotEvaluable
 from dpsql.compiler.functions.table import FUNCTIONS
 from dpsql.compiler.plan.expressions import (
     And,
@@ -320,7 +320,7 @@ def list_few_values(domain: Domain) -> KeyValues | None:
 
 
 def _list_domain_values(domain: Domain) -> KeyValues | None:
-    values = enumerate_values(domain, MAX_LISTED_KEYS)
+    values = domain.list_values(MAX_LISTED_KEYS)
     if values is None:
         return None
     return (*values, None) if domain.nullable else values

@@ -9,8 +9,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import assert_never
 
+from dpsql.base.intervals import MICROSECONDS_PER_DAY
 from dpsql.compiler.functions.calendar import (
-    DAY_MICROSECONDS,
     FIRST_MODERN_YEAR,
     bound_to_datetime,
     list_periods,
@@ -372,7 +372,7 @@ def find_preimage(expr: Expr, within: Range) -> tuple[Expr, Range] | None:
         case Call("date_trunc", (Literal(), arg)):
             return arg, _truncation_range(text_argument(expr, 0), _range_to_microseconds(within, expr.type), arg.type)
         case Call("add_interval", (arg, *_)) if integer_argument(expr, 1) == 0:
-            moved = integer_argument(expr, 2) * DAY_MICROSECONDS + integer_argument(expr, 3)
+            moved = integer_argument(expr, 2) * MICROSECONDS_PER_DAY + integer_argument(expr, 3)
             return arg, _range_from_microseconds(_shift_range(within, -moved), arg.type)
         case Call("add_days", (arg, Literal(int() as days))):
             return arg, _shift_range(within, -days)
@@ -392,16 +392,16 @@ def _range_to_microseconds(within: Range, type_: Type) -> Range:
     """A range of dates as the moments in its days; moments as they are, zones being UTC's."""
     if type_.kind is not Kind.DATE:
         return within
-    lower = None if within.lower is None else within.lower * DAY_MICROSECONDS
-    return Range(lower, None if within.upper is None else (within.upper + 1) * DAY_MICROSECONDS - 1)
+    lower = None if within.lower is None else within.lower * MICROSECONDS_PER_DAY
+    return Range(lower, None if within.upper is None else (within.upper + 1) * MICROSECONDS_PER_DAY - 1)
 
 
 def _range_from_microseconds(within: Range, type_: Type) -> Range:
     """A range of moments, of which a date is its midnight, as values of the type."""
     if type_.kind is not Kind.DATE:
         return within
-    lower = None if within.lower is None else Fraction((within.lower / DAY_MICROSECONDS).__ceil__())
-    return Range(lower, None if within.upper is None else Fraction((within.upper / DAY_MICROSECONDS).__floor__()))
+    lower = None if within.lower is None else Fraction((within.lower / MICROSECONDS_PER_DAY).__ceil__())
+    return Range(lower, None if within.upper is None else Fraction((within.upper / MICROSECONDS_PER_DAY).__floor__()))
 
 
 def _epoch_to_microseconds(seconds: Bound, outward: int) -> Bound:

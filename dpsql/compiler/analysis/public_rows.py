@@ -1,7 +1,8 @@
 """Public rows beside private ones: how many there are, and how often one private row may meet them.
 
 A unit's rows are multiplied by joins with public rows. Facts come from row counts and unique keys that were registered
-with the data version, or from the most that a hole may hold (SOUNDNESS 2).
+with the data version, from counts of public rows (`rewrite/count_matches.py`), or from the most that a hole may hold
+(SOUNDNESS 2).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from dpsql.compiler.plan.expressions import Column, Compare, Expr, split_conjuncts
+from dpsql.compiler.plan.expressions import Cast, Column, Compare, Expr, split_conjuncts
 from dpsql.compiler.plan.relations import (
     Expand,
     Filter,
@@ -56,20 +57,30 @@ def max_join_matches(join: Join) -> int:
     named = columns_equated_to_left(join.condition, join.left, join.right)
     if any(key <= named for key in unique_keys_of(join.right)):
         return 1
-    return max_public_rows(join.right)
+    return max_public_rows(join.right) if join.matches is None else join.matches
 
 
 def columns_equated_to_left(condition: Expr, left: Rows, right: Rows) -> frozenset[str]:
-    """Columns of the right that the condition equates to something of the left, or to a constant."""
+    """Columns of the right that the condition equates to something of the left, or to a constant.
+
+    Casts between whole numbers keep values apart, NULL aside: of a key's values one is equal at most.
+    """
     theirs = {f.name for f in row_fields(right)}
     ours = {f.name for f in row_fields(left)}
     equated: set[str] = set()
     for part in split_conjuncts(condition):
         if isinstance(part, Compare) and part.op == "=":
-            for column, other in ((part.left, part.right), (part.right, part.left)):
+            for side, other in ((part.left, part.right), (part.right, part.left)):
+                column = _strip_integer_cast(side)
                 if isinstance(column, Column) and column.name in theirs and columns_of(other) <= ours:
                     equated.add(column.name)
     return frozenset(equated)
+
+
+def _strip_integer_cast(expr: Expr) -> Expr:
+    while isinstance(expr, Cast) and expr.type.is_integer and expr.arg.type.is_integer:
+        expr = expr.arg
+    return expr
 
 
 def unique_keys_of(node: Rows) -> tuple[frozenset[str], ...]:

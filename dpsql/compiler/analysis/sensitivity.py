@@ -6,17 +6,19 @@ rendered and executed. A node without a bound gives `UnboundedContribution`, nev
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from math import isqrt, prod
 from typing import assert_never
 
-from dpsql.compiler.analysis.units import derive_unit_facts, has_one_row_per_group
+from dpsql.compiler.analysis.units import count_sets, derive_unit_facts, has_one_row_per_group, rows_of_each_set
 from dpsql.compiler.plan.aggregate import (
     CountBlocks,
     CountUnits,
     Distinct,
     Factor,
     Gather,
+    Listed,
     ListedRows,
     Sum,
     SumBlocks,
@@ -24,9 +26,9 @@ from dpsql.compiler.plan.aggregate import (
     Weigh,
 )
 from dpsql.compiler.plan.bundles import Bundle
-from dpsql.compiler.plan.clipped_sums import NORM_STEPS, ClippedSum, CountNorms, Norm
+from dpsql.compiler.plan.clipped_sums import NORM_STEPS, ClippedSum, CountMeans, CountNorms, Norm
 from dpsql.compiler.plan.expressions import ROW_WEIGHT
-from dpsql.compiler.plan.relations import Rows
+from dpsql.compiler.plan.relations import SET_COLUMN, Rows
 from dpsql.errors import InternalError, UnboundedContribution
 from dpsql.privacy.noise import Sensitivity
 from dpsql.privacy.weighted_rows import UnitMass
@@ -48,10 +50,11 @@ def neighboring_of(resolved: Resolved) -> Neighboring:
 
 @dataclass(frozen=True)
 class SensitivityBound:
-    """The joint sensitivity of some cells, in grid units."""
+    """The joint sensitivity of some cells, in grid units. `weight` is its part of a loss that bundles share."""
 
     cells: tuple[str, ...]
     sensitivity: Sensitivity
+    weight: int = 1
 
 
 @dataclass(frozen=True)
@@ -78,15 +81,14 @@ def derive_sensitivity_bounds(gather: Gather, relation: Neighboring) -> tuple[Se
                         )
                     )
             case ClippedSum():
-                norms = _clipped_norms(part, _count_listed_groups(gather))
-                for cell in part.cells:
-                    bounds.append(
-                        SensitivityBound(
-                            (cell.cell,),
-                            _neighbor_sensitivity(norms, relation, cell.non_negative, not gather.keys),
-                        )
-                    )
-            case CountNorms():
+                for cells in part.bundles:
+                    norms = _clipped_norms(part, len(cells), _count_listed_groups(gather))
+                    non_negative = all(cell.non_negative for cell in cells)
+                    single = not gather.keys and len(cells) == 1
+                    moved_by = _neighbor_sensitivity(norms, relation, non_negative, single)
+                    names = tuple(cell.cell for cell in cells)
+                    bounds.append(SensitivityBound(names, moved_by, len(cells)))
+            case CountNorms() | CountMeans():
                 # A unit is in one bin; where rows are units, each copy is, and all may be in the same.
                 moved = part.copies or 1
                 norms = _Norms(moved, moved**2, moved)
@@ -177,17 +179,32 @@ def _bundle_norms(part: Sum, bundle: Bundle, gather: Gather) -> _Norms:
     if isinstance(part.input, Weigh):
         norms = _weighted_norms(part.input, part.keys, bundle, _count_listed_groups(gather))
     else:
-        # Wherever a unit's rows lie, their norms add up at most.
+        # Wherever a unit's rows lie, their norms add up at most. Those of two grouping sets are in no group together.
         rows = _rows_per_unit(part.input)
-        norms = _Norms(rows * bundle.row_l1, rows**2 * bundle.row_l2_squared, rows * bundle.row_linf)
+        in_group = rows_of_each_set(rows, _sets_apart(part.input, part.keys))
+        if not isinstance(part.input, Distinct) and has_one_row_per_group(part.input, part.keys):
+            in_group = 1  # then no two of them are added up
+        norms = _Norms(
+            rows * bundle.row_l1,
+            rows * in_group * bundle.row_l2_squared,
+            in_group * bundle.row_linf,
+        )
     scale = 1 << bundle.shift
     return _Norms(norms.l1 // scale, norms.l2_squared // scale**2, norms.linf // scale)
+
+
+def _sets_apart(node: Rows | Distinct, keys: tuple[str, ...]) -> int:
+    """How many grouping sets a unit's rows are in, as many in each, where the set's number is a key; else 1."""
+    rows = node.input if isinstance(node, Distinct) else node
+    if SET_COLUMN not in keys or (isinstance(node, Distinct) and node.limit is not None and not node.per_set):
+        return 1
+    return count_sets(rows)
 
 
 def _rows_per_unit(node: Rows | Distinct) -> int:
     """How many rows of a unit count: of distinct pairs that only this unit has, at most those that it keeps."""
     if isinstance(node, Distinct) and node.limit is not None:
-        return node.limit
+        return node.limit * (count_sets(node.input) if node.per_set else 1)
     rows = derive_unit_facts(node.input if isinstance(node, Distinct) else node).rows
     if rows is None:
         raise UnboundedContribution("the rows that one privacy unit adds have no bound")
@@ -196,7 +213,16 @@ def _rows_per_unit(node: Rows | Distinct) -> int:
 
 def _weighted_norms(weigh: Weigh, keys: tuple[str, ...], bundle: Bundle, groups: int | None) -> _Norms:
     """From the norm of the unit's weighted rows per group, w n_g, to that of its cells: in each group the norm of a sum
-    of rows is at most w n_g times the largest row's."""
+    of rows is at most w n_g times the largest row's.
+
+    With a weight in each grouping set this holds in each of them, and groups of two sets are two: L1 norms and squares
+    of L2 norms add up over the sets.
+    """
+    if weigh.per_set:
+        if SET_COLUMN not in keys:
+            raise UnboundedContribution("the weights were made for each grouping set")
+        one, sets = _weighted_norms(replace(weigh, per_set=False), keys, bundle, groups), count_sets(weigh.input)
+        return _Norms(sets * one.l1, sets * one.l2_squared, one.linf)
     max_weight = weigh.rows * ROW_WEIGHT
     norms = _Norms(max_weight * bundle.row_l1, max_weight**2 * bundle.row_l2_squared, max_weight * bundle.row_linf)
     match weigh.norm:
@@ -216,15 +242,17 @@ def _weighted_norms(weigh: Weigh, keys: tuple[str, ...], bundle: Bundle, groups:
             assert_never(weigh.norm)
 
 
-def _clipped_norms(part: ClippedSum, groups: int | None) -> _Norms:
-    """In each cell a unit's sums have the norm `NORM_STEPS` at most, of the kind that they were scaled by.
+def _clipped_norms(part: ClippedSum, cells: int, groups: int | None) -> _Norms:
+    """In each bundle of cells a unit's sums have the norm `NORM_STEPS` at most, of the kind that they were scaled by.
 
-    No group's sum is larger than the norm, of either kind. From L2 to L1: over G groups the root of G times as much;
-    of whole numbers the sum is also at most the sum of the squares.
+    No sum is larger than the norm, of either kind. From L2 to L1: over G sums the root of G times as much; of whole
+    numbers the sum is also at most the sum of the squares. A unit that is in one group has a sum for each cell there.
     """
-    if part.norm is Norm.L1 or not part.spread or part.copies is not None:
+    one_group = not part.spread
+    if part.norm is Norm.L1 or (one_group and cells == 1) or part.copies is not None:
         return _Norms(NORM_STEPS, NORM_STEPS**2, NORM_STEPS)
-    spread = NORM_STEPS if groups is None else min(NORM_STEPS, isqrt(max(1, groups)) + 1)
+    sums = cells if one_group else None if groups is None else cells * max(1, groups)
+    spread = NORM_STEPS if sums is None else min(NORM_STEPS, isqrt(sums) + 1)
     return _Norms(NORM_STEPS * spread, NORM_STEPS**2, NORM_STEPS)
 
 
@@ -246,13 +274,24 @@ def _groups_per_unit(part: CountUnits, gather: Gather) -> int:
     if set(part.keys) <= facts.determined:
         bounds.append(1)
     if part.limit is not None:
-        bounds.append(part.limit)
+        bounds.append(part.limit * (count_sets(part.input) if part.per_set else 1))
     listed = {f.name for f in gather.listed.keys} if gather.listed is not None else set()
     if gather.listed is not None and set(part.keys) <= listed:
-        bounds.append(max(1, gather.listed.count))
+        bounds.append(max(1, _count_reached(part, gather.listed)))
     if not bounds:
         raise UnboundedContribution("the groups that one privacy unit reaches have no bound")
     return min(bounds)
+
+
+def _count_reached(part: CountUnits, listed: Listed) -> int:
+    """How many listed groups a unit can be counted in: all, or with a limit in each grouping set no more of each."""
+    if not part.per_set or part.limit is None:
+        return listed.count
+    (factor,) = listed.factors
+    if not isinstance(factor, ListedRows):
+        return listed.count
+    number = [key.name for key in factor.keys].index(SET_COLUMN)
+    return sum(min(part.limit, count) for count in Counter(row[number] for row in factor.rows).values())
 
 
 def _neighbor_sensitivity(norms: _Norms, relation: Neighboring, non_negative: bool, single: bool) -> Sensitivity:

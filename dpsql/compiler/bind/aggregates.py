@@ -298,7 +298,9 @@ def _bind_number(node: exp.Expr | None, scope: Scope, what: str, spans: bool = F
     if isinstance(node, exp.Distinct | exp.Order):
         word = "DISTINCT" if isinstance(node, exp.Distinct) else "ORDER BY"
         raise Unsupported(f"{word} within {what} is not supported", hint="Leave it out.", span=span_of(node))
-    arg = coerce_number_literal(bind_expr(node, scope), node)
+    arg = bind_expr(node, scope)
+    if isinstance(arg, Literal):
+        arg = coerce_number_literal(arg, node)
     if arg.type.is_microsecond_interval and spans:
         return interval_to_seconds(arg, node)
     if not arg.type.is_number:

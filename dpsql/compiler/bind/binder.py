@@ -48,6 +48,9 @@ class RuntimeParameterBinder(Protocol):
     def add_table(self, source: exp.Expr, namer: ColumnNamer, keys: int = 0) -> tuple[RowsHole, tuple[str, ...]]:
         """A table hole, and the names of its columns as the statement knows them."""
 
+    def allow_keyed_rows(self, hole: RowsHole) -> RowsHole:
+        """The hole with more rows: of a join in which its unique key finds one of them."""
+
     def add_grouped_release(
         self, select: exp.Select, is_inner: Callable[[exp.Column], bool]
     ) -> tuple[exp.Subquery, tuple[exp.Expr, ...]] | None:

@@ -9,12 +9,25 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from dpsql.base.datetime_text import read_datetime
 from dpsql.compiler.functions.calendar import convert_time
 from dpsql.compiler.functions.logical import find_common_type
+from dpsql.compiler.functions.time_zones import local_time, session_zone
 from dpsql.compiler.parse.dialect import refuse_other_args, span_of
-from dpsql.compiler.plan.expressions import Case, Cast, Expr, Literal
-from dpsql.errors import InvalidSyntax, TypeMismatch
-from dpsql.types import BIGINT, DOUBLE, TEXT, Kind, Type, decimal_type, integer_range
+from dpsql.compiler.plan.expressions import Call, Case, Cast, Expr, Literal
+from dpsql.errors import InvalidSyntax, TypeMismatch, Unsupported
+from dpsql.types import (
+    BIGINT,
+    DOUBLE,
+    INTEGER,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    Kind,
+    Type,
+    decimal_type,
+    integer_range,
+)
 
 _WIDE_CONTEXT = Context(prec=80)
 _BOOLEAN_WORDS = {"true": True, "t": True, "yes": True, "y": True, "on": True, "1": True,
@@ -54,7 +67,10 @@ def _require_finite(number: float, node: exp.Expr) -> float:
 
 
 def coerce(expr: Expr, type_: Type, node: exp.Expr) -> Expr:
-    """The expression as the type; literals are converted here, exactly or not at all."""
+    """The expression as the type; literals are converted here, exactly or not at all.
+
+    Between moments and local times lie the clocks of the session's zone.
+    """
     if expr.type == type_:
         return expr
     if isinstance(expr, Literal):
@@ -62,7 +78,51 @@ def coerce(expr: Expr, type_: Type, node: exp.Expr) -> Expr:
         if converted is None:
             raise TypeMismatch(f"this value cannot be read as {type_}", span=span_of(node))
         return converted
-    return Cast(expr, type_)
+    return cast_by_clock(expr, type_, node)
+
+
+def cast_by_clock(expr: Expr, type_: Type, node: exp.Expr) -> Expr:
+    """A cast, which shows moments by the clocks of the session's zone, and reads local times by them.
+
+    Stability: what is cast is a function of the row alone, total on every engine (`timezone`, `add_interval`).
+    """
+    if session_zone().is_utc or TIMESTAMPTZ not in (expr.type, type_) or not (expr.type.is_time or type_.is_time):
+        return _cast_unless(expr, type_)
+    if expr.type == TIMESTAMPTZ:
+        return _cast_unless(show_in_zone(expr), type_)
+    if not expr.type.is_time:
+        raise Unsupported(f"no cast from {expr.type} to {type_} by the clocks of {session_zone().name}",
+                          hint="SET TIME ZONE 'UTC', or cast to timestamp first.", span=span_of(node))  # fmt: skip
+    return read_in_zone(_cast_unless(expr, TIMESTAMP))
+
+
+def show_in_zone(moment: Expr) -> Expr:
+    """The local time that the clocks of the session's zone show at a moment."""
+    zone = session_zone()
+    if zone.fixed_offset is not None:
+        return move_by_offset(Cast(moment, TIMESTAMP), zone.fixed_offset)
+    return Call("timezone", (Literal(zone.engine_name, TEXT), moment), TIMESTAMP)
+
+
+def read_in_zone(local: Expr) -> Expr:
+    """The moment at which the clocks of the session's zone show a local time."""
+    zone = session_zone()
+    if zone.fixed_offset is not None:
+        return Cast(move_by_offset(local, -zone.fixed_offset), TIMESTAMPTZ)
+    return Call("timezone", (Literal(zone.engine_name, TEXT), local), TIMESTAMPTZ)
+
+
+def move_by_offset(local: Expr, offset: dt.timedelta) -> Expr:
+    """A time without a zone, so much later."""
+    microseconds = offset // dt.timedelta(microseconds=1)
+    if not microseconds:
+        return local
+    parts = (Literal(0, INTEGER), Literal(0, INTEGER), Literal(microseconds, BIGINT))
+    return Call("add_interval", (local, *parts), TIMESTAMP)
+
+
+def _cast_unless(expr: Expr, type_: Type) -> Expr:
+    return expr if expr.type == type_ else Cast(expr, type_)
 
 
 def convert_literal(literal: Literal, type_: Type) -> Literal | None:
@@ -82,10 +142,25 @@ def convert_literal(literal: Literal, type_: Type) -> Literal | None:
         type_min, type_max = integer_range(type_)
         return Literal(int(number), type_) if number.denominator == 1 and type_min <= number <= type_max else None
     if isinstance(value, dt.date) and type_.is_time:
-        return Literal(convert_time(value, type_), type_)
+        try:
+            return Literal(_convert_time_by_clock(value, type_), type_)
+        except OverflowError:  # at the ends of the calendar
+            return None
     if isinstance(value, int) and type_ == TEXT:
         return Literal(str(value).lower(), TEXT)
     return None
+
+
+def _convert_time_by_clock(value: dt.date, type_: Type) -> dt.date:
+    """As `convert_time`, by the clocks of the session's zone."""
+    zone = session_zone()
+    if zone.is_utc:
+        return convert_time(value, type_)
+    if isinstance(value, dt.datetime) and value.tzinfo is not None:
+        return value if type_ == TIMESTAMPTZ else convert_time(zone.to_local(value), type_)
+    if type_ == TIMESTAMPTZ:
+        return zone.to_utc(value if isinstance(value, dt.datetime) else dt.datetime(value.year, value.month, value.day))
+    return convert_time(value, type_)
 
 
 def _convert_text(text: str, type_: Type) -> Literal | None:
@@ -101,17 +176,11 @@ def _convert_text(text: str, type_: Type) -> Literal | None:
             case Kind.DECIMAL:
                 return Literal(float(Decimal(text)), DOUBLE)
             case Kind.DATE:
-                return Literal(dt.datetime.fromisoformat(text).date(), type_)
+                return Literal(_read_local_time(text).date(), type_)
             case Kind.TIMESTAMP:
-                timestamp = dt.datetime.fromisoformat(text)
-                return Literal(
-                    timestamp.astimezone(dt.UTC).replace(tzinfo=None) if timestamp.tzinfo else timestamp, type_
-                )
+                return Literal(_read_local_time(text), type_)
             case Kind.TIMESTAMPTZ:
-                timestamp = dt.datetime.fromisoformat(text)
-                return Literal(
-                    timestamp.astimezone(dt.UTC) if timestamp.tzinfo else timestamp.replace(tzinfo=dt.UTC), type_
-                )
+                return Literal(_read_moment(text), type_)
             case Kind.UUID:
                 return Literal(str(uuid.UUID(text)), type_)
             case Kind.TIME:
@@ -121,6 +190,32 @@ def _convert_text(text: str, type_: Type) -> Literal | None:
                 return None
     except (ValueError, KeyError, InvalidOperation, OverflowError):  # the last: a moment that UTC's calendar has not
         return None
+
+
+def _read_local_time(text: str) -> dt.datetime:
+    """A zone in the text is ignored, as in PostgreSQL; ValueError where it is no time."""
+    try:
+        timestamp = dt.datetime.fromisoformat(text)
+    except ValueError:
+        written = read_datetime(text, local_time())
+        if written is None:
+            raise
+        return written.local
+    return timestamp.replace(tzinfo=None)
+
+
+def _read_moment(text: str) -> dt.datetime:
+    """A local time is one of the session's zone; ValueError where the text is none."""
+    try:
+        timestamp = dt.datetime.fromisoformat(text)
+    except ValueError:
+        written = read_datetime(text, local_time())
+        if written is None:
+            raise
+        if written.ahead is not None:
+            return (written.local - written.ahead).replace(tzinfo=dt.UTC)
+        return session_zone().to_utc(written.local)
+    return timestamp.astimezone(dt.UTC) if timestamp.tzinfo else session_zone().to_utc(timestamp)
 
 
 def unify_types(args: list[Expr], nodes: list[exp.Expr], what: str) -> tuple[list[Expr], Type]:
@@ -166,7 +261,13 @@ def _common_time_type(args: list[Expr], common: Type) -> Type:
         return common
     (own,) = columns
     dates = [arg.value for arg in args if isinstance(arg, Literal) and isinstance(arg.value, dt.date)]
-    exact = all(convert_time(m, common) == convert_time(convert_time(m, own), common) for m in dates)
+    try:
+        exact = all(
+            _convert_time_by_clock(m, common) == _convert_time_by_clock(_convert_time_by_clock(m, own), common)
+            for m in dates
+        )
+    except OverflowError:  # at the ends of the calendar
+        exact = False
     return own if exact else common
 
 

@@ -17,6 +17,9 @@ from dpsql.errors import Error, Unsupported
 if TYPE_CHECKING:
     from dpsql.compiler.bind.binder import Binder
 
+LOOKUP_KEY = "lookup"
+"""The note of a query that became grouped, since a row of the block around it looks up one group."""
+
 ColumnsBySource = dict[str, set[str] | None]
 """Of each source its columns, folded; None where they are not known."""
 
@@ -190,6 +193,7 @@ def _group_by_correlation(
     changed.set("expressions", [exp.alias_(item.copy(), "v", quoted=True), *keys])
     changed.set("group", exp.Group(expressions=[inner.copy() for inner, _ in pairs]))
     changed.set("order", None)
+    changed.meta[LOOKUP_KEY] = True
     return DecorrelatedSelect(changed, tuple(outer for _, outer in pairs), isinstance(item, exp.Count | exp.CountIf))
 
 

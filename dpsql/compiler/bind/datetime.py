@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from decimal import Decimal
 
 from sqlglot import exp
 
+from dpsql.base.intervals import MICROSECONDS_PER_DAY, IntervalParts
 from dpsql.compiler.bind.calls import BindChild, build_call
-from dpsql.compiler.bind.coercion import coerce
-from dpsql.compiler.functions.calendar import DAY_MICROSECONDS, EXTRACTIONS, FIXED_UNITS, TRUNCATIONS, canonical_part
+from dpsql.compiler.bind.coercion import coerce, move_by_offset
+from dpsql.compiler.functions.calendar import EXTRACTIONS, FIXED_UNITS, TRUNCATIONS, canonical_part, convert_time
 from dpsql.compiler.functions.date_formats import UnknownFormat, parse_to_char_format, strptime_format
 from dpsql.compiler.functions.datetime import DIFFERENCE_PARTS, MONTH_MICROSECONDS
-from dpsql.compiler.functions.intervals import IntervalParts
-from dpsql.compiler.functions.time_zones import UTC_NAMES, find_zone_name, suggest_zones
+from dpsql.compiler.functions.time_zones import (
+    UTC_NAMES,
+    find_zone_name,
+    read_posix_offset,
+    session_zone,
+    suggest_zones,
+)
 from dpsql.compiler.parse.dialect import refuse_other_args, span_of
-from dpsql.compiler.parse.function_names import DATE_PART_NODES, FORMAT_NOTE
+from dpsql.compiler.parse.function_names import DATE_PART_NODES, FORMAT_NOTE, unwrap_cast_literal
 from dpsql.compiler.parse.literals import is_interval, literal_integer, read_interval
 from dpsql.compiler.plan.expressions import Arithmetic, Call, Cast, Expr, Literal
 from dpsql.errors import TypeMismatch, Unsupported
@@ -28,7 +35,7 @@ _INTERVAL_PARTS_HINT = ("EXTRACT(epoch FROM to - from) gives all seconds; its pa
 
 
 def interval_to_microseconds(interval: IntervalParts) -> int:
-    return interval.months * MONTH_MICROSECONDS + interval.days * DAY_MICROSECONDS + interval.microseconds
+    return interval.months * MONTH_MICROSECONDS + interval.days * MICROSECONDS_PER_DAY + interval.microseconds
 
 
 def bind_interval_literal(node: exp.Expr) -> Expr:
@@ -37,7 +44,25 @@ def bind_interval_literal(node: exp.Expr) -> Expr:
 
 
 def build_difference(end: Expr, start: Expr, node: exp.Expr) -> Expr:
-    return build_call("difference", [end, start], node)
+    return build_call("difference", _as_moments([end, start], node), node)
+
+
+def _as_moments(args: list[Expr], node: exp.Expr) -> list[Expr]:
+    """All as times of UTC, if one of them has a zone: what lies between two moments, no clock changes."""
+    if session_zone().is_utc or all(arg.type != TIMESTAMPTZ for arg in args):
+        return args
+    return [_to_utc_time(coerce(arg, TIMESTAMPTZ, node)) for arg in args]
+
+
+def _to_utc_time(moment: Expr) -> Expr:
+    if isinstance(moment, Literal) and isinstance(moment.value, dt.date):
+        return Literal(convert_time(moment.value, TIMESTAMP), TIMESTAMP)
+    return Cast(moment, TIMESTAMP)
+
+
+def _by_clock(arg: Expr, node: exp.Expr) -> Expr:
+    """A moment as the time that the clocks of the session's zone show then."""
+    return arg if session_zone().is_utc or arg.type != TIMESTAMPTZ else coerce(arg, TIMESTAMP, node)
 
 
 def build_interval_part(part: Literal, arg: Expr, node: exp.Expr) -> Expr:
@@ -129,7 +154,9 @@ def bind_extract(node: exp.Expr, bind: BindChild) -> Expr:
 def build_extract(part: Literal, arg: Expr, node: exp.Expr) -> Expr:
     if arg.type.is_microsecond_interval:
         return build_interval_part(part, arg, node)
-    return build_call("epoch", [arg], node) if part.value == "epoch" else build_call("extract", [part, arg], node)
+    if part.value == "epoch":
+        return build_call("epoch", _as_moments([arg], node), node)
+    return build_call("extract", [part, _by_clock(arg, node)], node)
 
 
 def bind_part_function(node: exp.Expr, bind: BindChild) -> Expr:
@@ -164,10 +191,17 @@ def coerce_time_operands(args: list[Expr], nodes: list[exp.Expr]) -> tuple[Expr,
     return left, right
 
 
+_PARTS_OF_A_DAY = ("hour", "minute", "second", "millisecond", "microsecond", "milliseconds", "microseconds")
+"""Those that begin with UTC's, where a zone is whole hours ahead of it."""
+
+
 def bind_date_trunc(node: exp.Expr, bind: BindChild) -> Expr:
     refuse_other_args(node, "this", "unit")
-    arg = bind(node.this)
-    return build_call("date_trunc", [_bind_part_name(node.args["unit"], TRUNCATIONS, "DATE_TRUNC"), arg], node)
+    part, arg = _bind_part_name(node.args["unit"], TRUNCATIONS, "DATE_TRUNC"), bind(node.this)
+    zone = session_zone()
+    if arg.type != TIMESTAMPTZ or zone.is_utc or (part.value in _PARTS_OF_A_DAY and zone.has_whole_hours):
+        return build_call("date_trunc", [part, arg], node)
+    return coerce(build_call("date_trunc", [part, _by_clock(arg, node)], node), TIMESTAMPTZ, node)
 
 
 # --- adding and subtracting ------------------------------------------------------------------------------------------
@@ -264,6 +298,8 @@ def _add_days(arg: Expr, days: Expr, node: exp.Expr) -> Expr:
     sunday = _recognize_sunday_week(arg, days)
     if sunday is not None:
         return sunday
+    if arg.type == TIMESTAMPTZ and not session_zone().is_utc:  # a day later the clock shows the same
+        return coerce(build_call("add_days", [_by_clock(arg, node), days], node), TIMESTAMPTZ, node)
     moved = build_call("add_days", [arg, days], node)
     return coerce(moved, TIMESTAMP, node) if arg.type == DATE else moved
 
@@ -292,6 +328,12 @@ def _add_interval(arg: Expr, interval: IntervalParts, back: bool, node: exp.Expr
              ((interval.months, INTEGER), (interval.days, INTEGER), (interval.microseconds, BIGINT))]  # fmt: skip
     if not arg.type.is_time:
         raise TypeMismatch(f"an interval is added to a date or timestamp, not to {arg.type}", span=span_of(node))
+    if arg.type == TIMESTAMPTZ and not session_zone().is_utc and (interval.months or interval.days):
+        # Months and days by the clock, and what is less than a day by what has passed, as PostgreSQL does.
+        days_later = build_call("add_interval", [_by_clock(arg, node), *parts[:2], Literal(0, BIGINT)], node)
+        arg, parts[:2] = coerce(days_later, TIMESTAMPTZ, node), [Literal(0, INTEGER), Literal(0, INTEGER)]
+        if not interval.microseconds:
+            return arg
     return build_call("add_interval", [arg, *parts], node)
 
 
@@ -423,8 +465,11 @@ def bind_at_time_zone(node: exp.Expr, bind: BindChild) -> Expr:
 
 
 def convert_time_zone(arg: Expr, zone: exp.Expr, node: exp.Expr) -> Expr:
-    """With a zone, the local time there; without one, the moment that a local time is. A day is its midnight in UTC."""
-    if not isinstance(zone, exp.Literal) or not zone.is_string:
+    """With a zone, the local time there; without one, the moment that a local time is. A day is its midnight by the
+    clocks of the session's zone."""
+    zone = unwrap_cast_literal(zone, exp.DType.VARCHAR, exp.DType.TEXT)
+    minutes = _read_offset(zone)
+    if minutes is None and not (isinstance(zone, exp.Literal) and zone.is_string):
         raise Unsupported("a time zone must be a literal", hint="For example: admitted AT TIME ZONE 'Europe/Berlin'.",
                           span=span_of(zone) or span_of(node))  # fmt: skip
     if isinstance(arg, Literal) and arg.type == TEXT:
@@ -433,12 +478,35 @@ def convert_time_zone(arg: Expr, zone: exp.Expr, node: exp.Expr) -> Expr:
         raise TypeMismatch(f"AT TIME ZONE needs a timestamp, not {arg.type}", span=span_of(node))
     if arg.type == DATE:
         arg = coerce(arg, TIMESTAMPTZ, node)
-    if zone.name.strip().lower() in UTC_NAMES:
-        return coerce(arg, TIMESTAMP if arg.type == TIMESTAMPTZ else TIMESTAMPTZ, node)
+    if minutes is None and zone.name.strip().lower() in UTC_NAMES:
+        minutes = 0
+    if minutes is not None:
+        offset = dt.timedelta(minutes=minutes)
+        if arg.type == TIMESTAMPTZ:
+            return move_by_offset(_to_utc_time(arg), offset)
+        return _from_utc_time(move_by_offset(arg, -offset))
     name = find_zone_name(zone.name)
     if name is None:
         raise _unknown_zone_error(zone)
     return build_call("timezone", [Literal(name, TEXT), arg], node)
+
+
+def _from_utc_time(local: Expr) -> Expr:
+    if isinstance(local, Literal) and isinstance(local.value, dt.date):
+        return Literal(convert_time(local.value, TIMESTAMPTZ), TIMESTAMPTZ)
+    return Cast(local, TIMESTAMPTZ)
+
+
+def _read_offset(zone: exp.Expr) -> int | None:
+    """Minutes ahead of UTC: of an interval, which counts to the east, or of POSIX's names, which count to the west."""
+    if is_interval(zone):
+        interval = read_interval(zone)
+        minutes, rest = divmod(interval.microseconds, 60_000_000)
+        outside = abs(minutes) >= 24 * 60 or rest or interval.months or interval.days
+        return None if outside else minutes
+    if not isinstance(zone, exp.Literal) or not zone.is_string or find_zone_name(zone.name) is not None:
+        return None
+    return read_posix_offset(zone.name.strip())
 
 
 def _unknown_zone_error(zone: exp.Expr) -> Unsupported:

@@ -13,13 +13,34 @@ from dpsql.base.cancellation import checkpoint
 from dpsql.compiler.analysis.key_values import fold_constant_expr
 from dpsql.compiler.bind import conditions, datetime
 from dpsql.compiler.bind.calls import BindChild, bind_clip, build_call, unknown_function_error
-from dpsql.compiler.bind.coercion import bind_literal, coerce, coerce_number_literal, convert_literal, unify_types
+from dpsql.compiler.bind.coercion import (
+    bind_literal,
+    cast_by_clock,
+    coerce,
+    coerce_number_literal,
+    convert_literal,
+    unify_types,
+)
+from dpsql.compiler.bind.composed_calls import (
+    TEMPLATES,
+    bind_array_call,
+    bind_bits,
+    bind_composed,
+    bind_threshold_bucket,
+)
 from dpsql.compiler.bind.conditions import COMPARISONS
 from dpsql.compiler.bind.datetime import bind_interval_literal
 from dpsql.compiler.bind.scope import Scope
 from dpsql.compiler.functions.regex import MalformedRegex, check_regex
+from dpsql.compiler.functions.time_zones import session_zone
 from dpsql.compiler.parse.dialect import refuse_other_args, span_of, sql_name_of
-from dpsql.compiler.parse.function_names import BARE_DATE_PARTS, BARE_FUNCTIONS, DATE_PART_NODES, NODE_FUNCTIONS
+from dpsql.compiler.parse.function_names import (
+    BARE_DATE_PARTS,
+    BARE_FUNCTIONS,
+    COMPOSED_NODES,
+    DATE_PART_NODES,
+    NODE_FUNCTIONS,
+)
 from dpsql.compiler.parse.literals import is_interval
 from dpsql.compiler.plan.expressions import Arithmetic, Call, Case, Cast, Expr, IsNull, Literal, Not
 from dpsql.errors import GroupingError, InvalidSyntax, LimitExceeded, TypeMismatch, Unsupported
@@ -32,6 +53,7 @@ from dpsql.types import (
     INTERVAL,
     TEXT,
     TIMESTAMP,
+    TIMESTAMPTZ,
     Kind,
     Type,
     integer_range,
@@ -62,6 +84,11 @@ def bind_expr(node: exp.Expr | None, scope: Scope) -> Expr:
 
     if is_interval(node):
         return bind_interval_literal(node)
+    return _bind_tree(node, bind)
+
+
+def _bind_tree(node: exp.Expr, bind: BindChild) -> Expr:
+    """A node whose parts are bound by `bind`."""
     for kind, binder in _BINDERS.items():
         if isinstance(node, kind):
             return binder(node, bind)
@@ -237,6 +264,11 @@ def _bind_anonymous(node: exp.Expr, bind: BindChild) -> Expr:
     name, args = node.name.lower(), node.expressions
     if name in ("clip", "clamp"):
         return bind_clip([bind(part) for part in args], node)
+    if name in TEMPLATES:
+        return bind_composed(name, args, node, bind, _bind_tree)
+    array_call = bind_array_call(node, bind, _bind_tree)
+    if array_call is not None:
+        return array_call
     if name in BARE_FUNCTIONS:
         return build_call(BARE_FUNCTIONS[name], [bind(part) for part in args], node, args)
     if name in BARE_DATE_PARTS and len(args) == 1:
@@ -252,6 +284,29 @@ def _bind_anonymous(node: exp.Expr, bind: BindChild) -> Expr:
         hint = "For example: EXTRACT(year FROM AGE(CURRENT_DATE, at))."
         raise Unsupported("an age is an interval, which is not supported", hint=hint, span=span_of(node))
     raise unknown_function_error(node)
+
+
+def _bind_composed_node(node: exp.Expr, bind: BindChild) -> Expr:
+    refuse_other_args(node, "this")
+    return bind_composed(COMPOSED_NODES[type(node)], [node.this], node, bind, _bind_tree)
+
+
+def _bind_bits(node: exp.Expr, bind: BindChild) -> Expr:
+    return bind_bits(node, bind, _bind_tree)
+
+
+def _bind_width_bucket(node: exp.Expr, bind: BindChild) -> Expr:
+    thresholds = node.args.get("threshold") is not None
+    return bind_threshold_bucket(node, bind, _bind_tree) if thresholds else _bind_named_function(node, bind)
+
+
+def _bind_of_array(node: exp.Expr, bind: BindChild) -> Expr:
+    bound = bind_array_call(node, bind, _bind_tree)
+    if bound is not None:
+        return bound
+    if type(node) in NODE_FUNCTIONS:
+        return _bind_named_function(node, bind)
+    raise _unsupported_expression_error(node)
 
 
 _DATETIME_BINDERS: dict[str, Callable[[exp.Anonymous, BindChild], Expr]] = {
@@ -310,25 +365,25 @@ def bind_initcap(node: exp.Expr, bind: BindChild) -> Expr:
 def bind_concat_operator(node: exp.Expr, bind: BindChild) -> Expr:
     """a || b: NULL where one of them is."""
     refuse_other_args(node, "this", "expression")
-    return build_call("concat", [_to_text(bind(part)) for part in (node.this, node.expression)], node)
+    return build_call("concat", [_to_text(bind(part), part) for part in (node.this, node.expression)], node)
 
 
 def bind_concat(node: exp.Expr, bind: BindChild) -> Expr:
     """CONCAT(a, b): NULL counts as the empty text."""
     refuse_other_args(node, "expressions")
-    parts = [_to_text(bind(part)) for part in node.expressions]
+    parts = [_to_text(bind(part), part) for part in node.expressions]
     non_null = [part if isinstance(part, Literal) and part.value is not None else
              Call("coalesce", (part, Literal("", TEXT)), TEXT) for part in parts]  # fmt: skip
     return non_null[0] if len(non_null) == 1 else build_call("concat", list(non_null), node)
 
 
-def _to_text(arg: Expr) -> Expr:
+def _to_text(arg: Expr, node: exp.Expr) -> Expr:
     if arg.type == TEXT:
         return arg
     if arg.type.is_microsecond_interval:
         raise TypeMismatch("an interval has no text here", hint="EXTRACT(epoch FROM to - from) is a number.")
     converted = convert_literal(arg, TEXT) if isinstance(arg, Literal) else None
-    return converted or Cast(arg, TEXT)
+    return converted or cast_to(arg, TEXT, node)
 
 
 def bind_substring(node: exp.Expr, bind: BindChild) -> Expr:
@@ -372,10 +427,28 @@ def bind_cast(node: exp.Expr, bind: BindChild) -> Expr:
     if to.is_type(exp.DType.DECIMAL) and not to.expressions:
         # NUMERIC without digits has as many as needed; a double is nearer to that than any fixed number of them.
         return arg if arg.type.kind is Kind.DECIMAL else cast_to(arg, DOUBLE, node)
+    if to.is_type(exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ) and len(to.expressions) == 1:
+        return _bind_rounded_cast(arg, to, node)
     type_ = parse_type(to.sql())
     if type_ is None or type_.kind is Kind.INTERVAL:
         raise Unsupported(f"no cast to {to.sql()} over private rows", span=span_of(node))
     return cast_to(arg, type_, node)
+
+
+_ROUNDED_TIMES = {"0": ("second", 500_000), "3": ("millisecond", 500)}
+"""By the digits that are kept of a second: what they count, and half of one in microseconds."""
+
+
+def _bind_rounded_cast(arg: Expr, to: exp.DataType, node: exp.Expr) -> Expr:
+    """TIMESTAMP(0) is rounded to the second, as in PostgreSQL."""
+    digits = to.expressions[0].name
+    if digits not in _ROUNDED_TIMES:
+        raise Unsupported(f"no cast to {to.sql()} over private rows", hint="Digits of a second can be 0, 3 or 6.",
+                          span=span_of(node))  # fmt: skip
+    part, half = _ROUNDED_TIMES[digits]
+    timestamp = cast_to(arg, TIMESTAMP if to.is_type(exp.DType.TIMESTAMP) else TIMESTAMPTZ, node)
+    parts: list[Expr] = [Literal(0, INTEGER), Literal(0, INTEGER), Literal(half, BIGINT)]
+    return build_call("date_trunc", [Literal(part, TEXT), build_call("add_interval", [timestamp, *parts], node)], node)
 
 
 def _bind_varchar_cast(arg: Expr, to: exp.DataType, node: exp.Expr) -> Expr:
@@ -398,9 +471,13 @@ def cast_to(arg: Expr, type_: Type, node: exp.Expr) -> Expr:
         return arg
     if not is_castable(arg.type, type_):
         raise TypeMismatch(f"no cast from {arg.type} to {type_}", span=span_of(node))
-    if arg.type.kind is Kind.TIMESTAMPTZ and type_.kind is Kind.TIME:
-        arg = Cast(arg, TIMESTAMP)  # engines have no direct cast
-    return Cast(arg, type_)
+    if arg.type == TIMESTAMPTZ and type_.kind is Kind.TIME:
+        return Cast(cast_by_clock(arg, TIMESTAMP, node), type_)  # engines have no direct cast
+    if arg.type == TIMESTAMPTZ and type_ == TEXT and not session_zone().is_utc:
+        raise Unsupported(f"a moment has no text by the clocks of {session_zone().name}",
+                          hint="to_char(at, 'YYYY-MM-DD HH24:MI:SS') writes it without its zone.",
+                          span=span_of(node))  # fmt: skip
+    return cast_by_clock(arg, type_, node)
 
 
 def is_castable(source: Type, target: Type) -> bool:
@@ -465,6 +542,10 @@ _BINDERS: dict[type[exp.Expr], Callable[[exp.Expr, BindChild], Expr]] = {
     exp.StrToDate: datetime.bind_to_date,
     exp.StrToTime: datetime.bind_to_date,
     exp.AtTimeZone: datetime.bind_at_time_zone,
+    **dict.fromkeys((exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift), _bind_bits),
+    **dict.fromkeys((exp.Bracket, exp.ArrayContains, exp.ArraySize, exp.Length), _bind_of_array),
+    exp.WidthBucket: _bind_width_bucket,
+    **dict.fromkeys(COMPOSED_NODES, _bind_composed_node),
     exp.Date: _bind_date_cast,
     exp.Timestamp: _bind_date_cast,
     **dict.fromkeys(DATE_PART_NODES, datetime.bind_part_function),

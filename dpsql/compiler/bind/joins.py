@@ -24,8 +24,28 @@ from dpsql.compiler.bind.relation import (
 )
 from dpsql.compiler.bind.scope import BoundColumn, MergedColumn, Scope, SourceScope
 from dpsql.compiler.parse.dialect import refuse_other_args, span_of
-from dpsql.compiler.plan.expressions import TRUE, Call, Column, Compare, Expr, Not, join_conjuncts, split_conjuncts
-from dpsql.compiler.plan.relations import Filter, Join, JoinKind, Project, PublicTable, Rows, is_public, row_fields
+from dpsql.compiler.plan.expressions import (
+    TRUE,
+    Call,
+    Column,
+    Compare,
+    Expr,
+    Not,
+    join_conjuncts,
+    split_conjuncts,
+    split_shared_equalities,
+)
+from dpsql.compiler.plan.relations import (
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    PublicTable,
+    Rows,
+    Unmatched,
+    is_public,
+    row_fields,
+)
 from dpsql.compiler.plan.walk import columns_of
 from dpsql.errors import InvalidSyntax, NotPrivate, Unsupported
 from dpsql.schema.model import Schema
@@ -33,11 +53,6 @@ from dpsql.schema.model import Schema
 if TYPE_CHECKING:
     from dpsql.compiler.bind.binder import Binder
     from dpsql.compiler.bind.sources import Ctes
-
-UNMATCHED_ROWS_NOTICE = (
-    "rows without a privacy unit are not counted: in a LEFT JOIN from public rows to private ones, COUNT(*) counts"
-    " matched rows"
-)
 
 
 def bind_join_tree(binder: Binder, first: exp.Expr, joins: Sequence[exp.Join], ctes: Ctes) -> BoundRelation:
@@ -143,7 +158,8 @@ def _bind_join_condition(
             hint="Join with a sub-select in FROM that has this condition in its WHERE.",
             span=span_of(later[0]),
         )
-    return _JoinCondition(tuple(bind_condition(node, scope) for node in nodes if not has_subquery(node)), later=later)
+    bound = (bind_condition(node, scope) for node in nodes if not has_subquery(node))
+    return _JoinCondition(tuple(part for each in bound for part in split_shared_equalities(each)), later=later)
 
 
 def _bind_using(names: list[exp.Column], left: BoundRelation, right: BoundRelation) -> _JoinCondition:
@@ -196,8 +212,11 @@ def _join_relations(
             span=span_of(where),
         )
     if _keeps_public_rows(left, right, side):
-        binder.told.append(UNMATCHED_ROWS_NOTICE)
-        side = "INNER"
+        result = _inner_join(binder, left, right, where, condition)
+        assert isinstance(result.node, Join)
+        public = left if left.is_public else right
+        result.node = replace(result.node, unmatched=Unmatched(span_of(where), _count_unmatched_hint(public.scope)))
+        return result
     match side:
         case "LEFT":
             return _left_join(left, right, where, condition)
@@ -216,6 +235,14 @@ def _keeps_public_rows(left: BoundRelation, right: BoundRelation, side: str) -> 
     if left.is_public and not right.is_public:
         return side == "LEFT"
     return right.is_public and not left.is_public and side == "RIGHT"
+
+
+def _count_unmatched_hint(public: Scope) -> str:
+    name = next((f"{source.alias}.{column.name}" for source in public.sources for column in source.columns), "p.id")
+    return (
+        f"Of the others, ask how many there are: count the matched ones by COUNT(DISTINCT {name}) of the JOIN, "
+        "and subtract that from the public rows' own count."
+    )
 
 
 def _swap_sides(condition: _JoinCondition) -> _JoinCondition:
@@ -351,6 +378,7 @@ def _merge_equal_columns(left: BoundColumn, right: BoundColumn) -> BoundColumn:
         left,
         is_unit=left.is_unit or right.is_unit,
         links=left.links | right.links,
+        parts=left.parts | right.parts,
         one_per_unit=left.one_per_unit or right.one_per_unit,
     )
 
@@ -397,7 +425,7 @@ def order_inner_joins(node: Rows, schema: Schema) -> Rows:
 
 def _flatten_inner_joins(node: Rows) -> tuple[list[Rows], tuple[Expr, ...]]:
     """What a tree of inner joins joins, in order, and all its conditions."""
-    if not isinstance(node, Join) or not node.is_inner:
+    if not isinstance(node, Join) or not node.is_inner or node.unmatched is not None:
         return [node], ()
     (left, left_conditions), (right, right_conditions) = (
         _flatten_inner_joins(node.left),

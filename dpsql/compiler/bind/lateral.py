@@ -41,6 +41,8 @@ def bind_lateral(binder: Binder, left: BoundRelation, join: exp.Join, ctes: Ctes
     lateral = join.this
     refuse_other_args(lateral, "this", "alias", "view", "outer")
     query = unwrap_subquery(lateral.this)
+    if isinstance(query, exp.Values) and not left.is_public:
+        return _bind_lateral_values(binder, left, join, query, ctes)
     if left.is_public or not isinstance(query, exp.Select) or not reads_outer_block(binder, query, left.scope):
         raise _unsupported_lateral_error(lateral)
     if query.args.get("from_") is None:
@@ -110,6 +112,46 @@ def _is_true_literal(on: exp.Expr) -> bool:
     while isinstance(on, exp.Paren):
         on = on.this
     return isinstance(on, exp.Boolean) and bool(on.this)
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+
+
+def _bind_lateral_values(
+    binder: Binder, left: BoundRelation, join: exp.Join, values: exp.Values, ctes: Ctes
+) -> BoundRelation:
+    """LATERAL (VALUES ('price', v.price), ('profit', v.profit)) AS x(k, y): each row once for each row of VALUES.
+
+    A list of their numbers is joined, and each column is chosen by the number from what the row has in it.
+
+    Stability: a unit's rows are multiplied by as many as are written, each worked out of the row alone.
+    """
+    rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in values.expressions]
+    if len({len(row) for row in rows}) != 1:
+        raise Unsupported("the rows of VALUES have different lengths", span=span_of(join.this))
+    name = f"{join.this.alias or 'lateral'} rows"
+    numbers = exp.Values(
+        expressions=[exp.Tuple(expressions=[exp.Literal.number(number)]) for number in range(len(rows))],
+        alias=exp.TableAlias(
+            this=exp.to_identifier(name, quoted=True), columns=[exp.to_identifier("row", quoted=True)]
+        ),
+    )
+    plain = exp.Join(this=numbers, kind="CROSS")
+    plain.parent = join.parent
+    left = bind_join(binder, left, plain, ctes)
+    items = []
+    for place, column in enumerate(zip(*rows, strict=True)):
+        chosen = exp.Case(this=exp.column("row", table=name, quoted=True))
+        for number, value in enumerate(column[:-1]):
+            chosen = chosen.when(exp.Literal.number(number), value.copy())
+        item = chosen.else_(column[-1].copy()) if len(column) > 1 else column[0].copy()
+        items.append(exp.alias_(item, f"col{place}", quoted=True))
+    select = exp.Select(expressions=items)
+    select.parent = join.parent
+    exprs = [bind_expr(item.unalias(), left.scope) for item in items]
+    result = _add_lateral_columns(binder, left, join, select, exprs)
+    result.scope = replace(result.scope, sources=tuple(s for s in result.scope.sources if s.alias != name))
+    return result
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------

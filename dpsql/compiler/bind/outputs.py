@@ -34,6 +34,7 @@ class Output:
 
     name: str
     type: Type | None
+    is_numeric: bool = False  # a whole number here, and a numeric in PostgreSQL, where its quotients keep fractions
 
 
 FIXED_TYPES: dict[type[exp.Expr], Type] = {
@@ -74,7 +75,35 @@ def rewrite_integer_division(node: exp.Expr) -> exp.Expr:
 
 def is_integer_typed(node: exp.Expr) -> bool:
     type_ = infer_type(node)
-    return type_ is not None and type_.is_integer
+    return type_ is not None and type_.is_integer and not is_numeric_sum(node)
+
+
+NUMERIC_KEY = "numeric"
+"""The note of a column that is a whole number here, and a numeric in PostgreSQL."""
+
+
+def is_numeric_sum(node: exp.Expr) -> bool:
+    """Whether PostgreSQL has a numeric for a whole number: SUM of bigints, and what is computed from it.
+
+    SUM(COUNT(*)) OVER () is one, so COUNT(*) / SUM(COUNT(*)) OVER () is a share, and not 0.
+    """
+    match node:
+        case exp.Column():
+            return bool(node.meta.get(NUMERIC_KEY))
+        case exp.Sum():
+            return infer_type(node.this) == BIGINT or is_numeric_sum(node.this)
+        case exp.Cast():
+            return False
+        case exp.Subquery() if isinstance(node.this, exp.Select) and len(node.this.selects) == 1:
+            return is_numeric_sum(node.this.selects[0].unalias())
+        case exp.Window() | exp.Filter() | exp.Paren() | exp.Neg() | exp.Nullif() | exp.Abs() | exp.Min() | exp.Max():
+            return is_numeric_sum(node.this)
+        case exp.Add() | exp.Sub() | exp.Mul() | exp.Mod():
+            return is_numeric_sum(node.this) or is_numeric_sum(node.expression)
+        case exp.Coalesce() | exp.Greatest() | exp.Least():
+            return any(map(is_numeric_sum, (node.this, *node.expressions)))
+        case _:
+            return False
 
 
 def infer_type(node: exp.Expr) -> Type | None:
@@ -222,7 +251,7 @@ def name_outputs(select: exp.Select) -> None:
 
 UNNAMED_COLUMN = "?column?"
 PG_TYPE_NAMES = {"double": "float8", "float": "float4", "int": "int4", "bigint": "int8", "smallint": "int2",
-         "decimal": "numeric", "char": "bpchar", "boolean": "bool"}  # fmt: skip
+         "decimal": "numeric", "char": "bpchar", "boolean": "bool", "varbinary": "bytea"}  # fmt: skip
 SYNTAX_NAMES: dict[type[exp.Expr], str] = {
     exp.TimestampTrunc: "date_trunc", exp.StrPosition: "position", exp.GroupConcat: "string_agg",
     exp.AtTimeZone: "timezone", exp.JSONArrayAgg: "json_agg", exp.Exists: "exists", exp.Array: "array",

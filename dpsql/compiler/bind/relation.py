@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from dpsql.compiler.bind.scope import BoundColumn, Scope, UnitLink
+from dpsql.compiler.bind.scope import BoundColumn, Scope
 from dpsql.compiler.parse.dialect import span_of
 from dpsql.compiler.plan.expressions import (
     TRUE,
@@ -19,6 +19,7 @@ from dpsql.compiler.plan.expressions import (
     Literal,
     join_conjuncts,
     split_conjuncts,
+    split_shared_equalities,
 )
 from dpsql.compiler.plan.relations import (
     Filter,
@@ -77,7 +78,7 @@ class BoundRelation:
 
     def filter(self, conditions: Iterable[Expr]) -> None:
         """Keep the rows that meet all conditions; an equality across an inner join is that join's condition."""
-        parts = tuple(conditions)
+        parts = tuple(part for condition in conditions for part in split_shared_equalities(condition))
         remaining: list[Expr] = []
         for part in parts:
             joined = _push_condition(self.node, part) if isinstance(part, Compare) and part.op == "=" else None
@@ -126,11 +127,14 @@ class BoundRelation:
 
 
 def _push_condition(node: Rows, condition: Expr) -> Rows | None:
-    """The relation with the condition in the inner join that it spans, where FROM a, b WHERE … has put it."""
+    """The relation with the condition in the inner join that it spans, where FROM a, b WHERE … has put it.
+
+    Not below a join that was written as LEFT JOIN: what it says of unmatched rows is asked later.
+    """
     if isinstance(node, Filter):
         inner = _push_condition(node.input, condition)
         return None if inner is None else replace(node, input=inner)
-    if not isinstance(node, Join):
+    if not isinstance(node, Join) or node.unmatched is not None:
         return None
     read = columns_of(condition)
     left, right = ({f.name for f in row_fields(side)} for side in (node.left, node.right))
@@ -206,7 +210,31 @@ def equate_units_hint(left: Scope, right: Scope, word: str = "ON") -> str:
             if column.links & other.links:
                 what = "on the privacy unit" if column.is_unit and other.is_unit else "along the foreign key"
                 return f"Join {what}: {word} {name} = {other_name}."
+    composite = _equate_key_parts(left, right)
+    if composite is not None:
+        return f"Join along the foreign key: {word} {composite}."
     return "Join along the foreign keys that the schema declares."
+
+
+def _equate_key_parts(left: Scope, right: Scope) -> str | None:
+    ours, theirs = _key_columns(left), _key_columns(right)
+    for (*key_of_ours, _), columns in ours.items():
+        for (*key_of_theirs, _), others in theirs.items():
+            _, key = key_of_ours
+            if key_of_ours == key_of_theirs and columns.keys() == others.keys() == set(key):
+                return " AND ".join(f"{columns[name]} = {others[name]}" for name in key)
+    return None
+
+
+def _key_columns(scope: Scope) -> dict[tuple[str, tuple[str, ...], int], dict[str, str]]:
+    """Where each part of a composite key stands."""
+    columns_by_key: dict[tuple[str, tuple[str, ...], int], dict[str, str]] = {}
+    for source in scope.sources:
+        for column in source.columns:
+            for part in column.parts:
+                names = columns_by_key.setdefault((part.table, part.key, part.source), {})
+                names.setdefault(part.column, f"{source.alias}.{column.name}")
+    return columns_by_key
 
 
 def _linked_columns(scope: Scope) -> list[tuple[str, BoundColumn]]:
@@ -225,7 +253,8 @@ UnitColumns = tuple[BoundColumn, ...]
 def units_equated(pieces: Sequence[UnitColumns], conditions: Iterable[Expr]) -> list[set[int]]:
     """The pieces (by place) that are of one unit in every row in which all of `known` is true.
 
-    Stability: equal values of columns with a link in common lead to one unit (BoundColumn), and equality is transitive.
+    Stability: equal values of columns with a link in common lead to one unit (BoundColumn), as do equal values of all
+    parts of a composite key, and equality is transitive.
     """
     classes = _UnionFind()
     for condition in conditions:
@@ -238,16 +267,30 @@ def units_equated(pieces: Sequence[UnitColumns], conditions: Iterable[Expr]) -> 
                 case _:
                     pass
     together = _UnionFind()
-    first_seen: dict[tuple[object, UnitLink], int] = {}
+    first_seen: dict[object, int] = {}
     for index, piece in enumerate(pieces):
         for column in piece:
             for link in column.links:
                 first = first_seen.setdefault((classes.find_root(column.column.name), link), index)
                 together.union(first, index)
+        for key in _whole_keys(piece, classes):
+            together.union(first_seen.setdefault(key, index), index)
     unit_groups: dict[object, set[int]] = {}
     for index in range(len(pieces)):
         unit_groups.setdefault(together.find_root(index), set()).add(index)
     return list(unit_groups.values())
+
+
+def _whole_keys(piece: UnitColumns, classes: _UnionFind) -> Iterator[object]:
+    """The composite keys of which a source of the piece has all parts, with what these are equal to."""
+    parts: dict[tuple[str, tuple[str, ...], int], dict[str, object]] = {}
+    for column in piece:
+        for part in column.parts:
+            root = classes.find_root(column.column.name)
+            parts.setdefault((part.table, part.key, part.source), {})[part.column] = root
+    for (table, key, _), roots in parts.items():
+        if roots.keys() == set(key):
+            yield table, key, tuple(roots[name] for name in key)
 
 
 def _equality_term(expr: Expr) -> object | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from dpsql.compiler.analysis.public_rows import columns_equated_to_left
 from dpsql.compiler.bind.aggregates import has_aggregate, is_aggregate
 from dpsql.compiler.bind.coercion import coerce, unify_types
 from dpsql.compiler.bind.expressions import bind_expr
@@ -187,7 +188,8 @@ def _is_by_unique_key(binder: Binder, select: exp.Select, inner: BoundRelation, 
     return table is not None and any({f"{table.name}.{name}" for name in key} <= origins for key in table.unique)
 
 
-# A sub-select that gives one value of a group which the outer row names, of all units: a release of its own.
+# A sub-select that gives one value of a group which the outer row names, of all units: a release of its own; of public
+# rows or of a release it is worked out before, for all groups.
 #
 #     SELECT COUNT(*) FROM visits v WHERE v.cost > (SELECT AVG(x.cost) FROM visits x WHERE x.ward = v.ward)
 #     →  LEFT JOIN with the rows of SELECT AVG(x.cost) AS v, x.ward AS _c1 FROM visits x GROUP BY x.ward, a hole
@@ -199,11 +201,14 @@ BindInnerRows = Callable[["Binder"], BoundRelation]
 
 
 def bind_group_value(binder: Binder, relation: BoundRelation, select: exp.Select, rows: BindInnerRows) -> Expr | None:
-    """None where the sub-select looks at rows of the outer row's unit, or is no aggregate found by equalities."""
+    """None where the sub-select looks at rows of the outer row's unit, or is no aggregate found by equalities.
+
+    Of public rows and releases the same: their groups are worked out first, and are public by then.
+    """
     if binder.outside is None or not _is_single_aggregate(select):
         return None
     inner = rows(replace(binder, namer=_scratch_namer(binder.namer), told=[], outside=binder.outside.scratch_copy()))
-    if inner.is_public or equates_unit(relation, inner, ()):
+    if not inner.is_public and equates_unit(relation, inner, ()):
         return None
     release = binder.outside.add_grouped_release(select, _inner_column_test(inner.scope))
     if release is None:
@@ -215,7 +220,10 @@ def bind_group_value(binder: Binder, relation: BoundRelation, select: exp.Select
     for key, node in zip(keys, outer, strict=True):
         (left, right), _ = unify_types([key, bind_expr(node, relation.scope)], [node, node], "comparison")
         parts.append(Compare("=", left, right))
-    relation.add_left_join(hole, join_conjuncts(tuple(parts)))
+    condition = join_conjuncts(tuple(parts))
+    if hole.unique <= columns_equated_to_left(condition, relation.node, hole):
+        hole = binder.outside.allow_keyed_rows(hole)
+    relation.add_left_join(hole, condition)
     item = select.expressions[0].unalias()
     missing = coerce(bind_expr(_value_without_group(item, value), Scope(())), value.type, item)
     if missing == Literal(None, value.type):

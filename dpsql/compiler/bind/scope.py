@@ -15,6 +15,18 @@ from dpsql.errors import AmbiguousColumn, LimitExceeded, UnknownColumn, UnknownT
 UnitLink = tuple[str, str]
 """What a column says of its row's unit: the value of (table, key), an accepted unique key that leads to one unit."""
 
+
+@dataclass(frozen=True)
+class KeyPart:
+    """A column that is one of several which lead to a unit together: the value of `column` in a row of `table`, whose
+    unique key is `key`. `source` tells the tables of FROM apart, since parts of two rows are no key."""
+
+    table: str
+    key: tuple[str, ...]
+    column: str
+    source: int
+
+
 UNIT_LINK: UnitLink = ("", "")
 """The column's value is the unit's id itself."""
 
@@ -25,8 +37,9 @@ MAX_SOURCES = 200
 class BoundColumn:
     """A column in scope, under the name that the analyst may use.
 
-    Stability: two rows whose columns have a link in common and equal values belong to one unit. A link says nothing
-    where the value is NULL, so it also holds on the side of an outer join that may be missing; `is_unit` does not.
+    Stability: two rows whose columns have a link in common and equal values belong to one unit; so do rows that have
+    equal values of all parts of a composite key, each row's from one source. Neither says anything where a value is
+    NULL, so both also hold on the side of an outer join that may be missing; `is_unit` does not.
     """
 
     name: str
@@ -35,6 +48,7 @@ class BoundColumn:
     links: frozenset[UnitLink] = frozenset()
     one_per_unit: bool = False  # the same value in all rows of a unit
     may_be_missing: bool = False  # on the side of an outer join that may have no row
+    parts: frozenset[KeyPart] = frozenset()
 
     @property
     def leads_to_unit(self) -> bool:

@@ -14,6 +14,7 @@ from dpsql.compiler.bind.expressions import bind_expr
 from dpsql.compiler.bind.posteriors import bind_flag
 from dpsql.compiler.bind.scope import Scope
 from dpsql.compiler.parse.dialect import refuse_other_args, span_of, sql_name_of
+from dpsql.compiler.parse.function_names import unwrap_cast_literal
 from dpsql.compiler.parse.literals import parse_exact_number
 from dpsql.compiler.plan.expressions import Expr
 from dpsql.compiler.plan.measures import Best, Extreme, Frequent, Measure, Posterior, Quantile, Score
@@ -115,6 +116,8 @@ def _bind_quantile(
 
 def _read_fraction(node: exp.Expr | None, whole: exp.Expr) -> Fraction:
     number = None
+    if node is not None:
+        node = unwrap_cast_literal(node, exp.DType.DOUBLE, exp.DType.FLOAT, exp.DType.DECIMAL)
     if isinstance(node, exp.Literal) and not node.args.get("is_string"):
         number = parse_exact_number(str(node.this), span_of(node))
     if number is None or not 0 <= number <= 1:

@@ -12,7 +12,15 @@ from sqlglot import exp
 from dpsql.compiler.bind.aggregates import has_aggregate
 from dpsql.compiler.bind.joins import bind_join_tree
 from dpsql.compiler.bind.relation import BoundRelation
-from dpsql.compiler.bind.scope import UNIT_LINK, BoundColumn, Scope, SourceScope, UnitLink, matches_identifier
+from dpsql.compiler.bind.scope import (
+    UNIT_LINK,
+    BoundColumn,
+    KeyPart,
+    Scope,
+    SourceScope,
+    UnitLink,
+    matches_identifier,
+)
 from dpsql.compiler.parse.create_commands import unknown_schema_error
 from dpsql.compiler.parse.dialect import refuse_other_args, span_of
 from dpsql.compiler.parse.parser import is_join_tree
@@ -197,21 +205,48 @@ def _bind_declared_column(binder: Binder, table: model.Table, column: model.Colu
         name=column.name,
         column=bound,
         is_unit=unit == column.name,
-        links=_unit_links(table, column.name, unit),
+        links=_unit_links(binder.schema, table, column.name),
+        parts=_key_parts(binder.schema, table, column.name, binder.namer.sources),
         one_per_unit=unit == column.name or (unit is not None and table.is_unique(unit)),
     )
 
 
-def _unit_links(table: model.Table, column: str, unit: str | None) -> frozenset[UnitLink]:
-    """Where a column leads: to the unit itself, or through an accepted unique key, its own or the one it refers to."""
+def _unit_links(schema: Schema, table: model.Table, column: str) -> frozenset[UnitLink]:
+    """Where a column leads: to the unit itself, or through an accepted unique key, its own or the one it refers to, or
+    by an accepted claim that it determines the unit.
+
+    What a column refers to leads where that one leads: the row that is found there has the same unit.
+    """
+    if isinstance(table.unit, RowUnit):
+        return frozenset()
     links: set[UnitLink] = set()
-    if column == unit:
+    if column == unit_column(schema, table):
         links.add(UNIT_LINK)
-    if isinstance(table.unit, ForeignUnit) and table.unit.column == column:
-        links.add((table.unit.table, table.unit.key))
-    if table.is_unique(column) and not isinstance(table.unit, RowUnit):
+    declared = table.column(column)
+    if table.is_unique(column) or (declared is not None and declared.determines_unit):
         links.add((table.name, column))
+    for target, key in _referenced_columns(schema, table, column):
+        links |= _unit_links(schema, target, key)
     return frozenset(links)
+
+
+def _key_parts(schema: Schema, table: model.Table, column: str, source: int) -> frozenset[KeyPart]:
+    """The composite unique keys that a column is a part of, in its own table or in the one that it refers to."""
+    if isinstance(table.unit, RowUnit | None):
+        return frozenset()
+    keys = (tuple(sorted(key)) for key in table.unique if len(key) > 1 and column in key)
+    parts = {KeyPart(table.name, key, column, source) for key in keys}
+    for target, key_column in _referenced_columns(schema, table, column):
+        parts |= _key_parts(schema, target, key_column, source)
+    return frozenset(parts)
+
+
+def _referenced_columns(schema: Schema, table: model.Table, column: str) -> list[tuple[model.Table, str]]:
+    hop = table.unit
+    target = schema.table(hop.table) if isinstance(hop, ForeignUnit) else None
+    if target is None or not isinstance(hop, ForeignUnit):
+        return []
+    return [(target, key) for name, key in hop.pairs if name == column]
 
 
 def unit_column(schema: Schema, table: model.Table) -> str | None:
@@ -219,7 +254,7 @@ def unit_column(schema: Schema, table: model.Table) -> str | None:
     match table.unit:
         case OwnUnit(column):
             return column
-        case ForeignUnit(column, target, key):
+        case ForeignUnit(column, target, key, ()):
             other = schema.table(target)
             return column if other is not None and other.unit == OwnUnit(key) else None
         case _:
@@ -229,8 +264,7 @@ def unit_column(schema: Schema, table: model.Table) -> str | None:
 def _unit_type(schema: Schema, table: model.Table) -> Type | None:
     if isinstance(table.unit, RowUnit):
         return None
-    path = schema.find_unit_path(table)
-    owner, column = (path[-1].table, path[-1].key) if path else (table.name, schema.privacy.unit.split(".")[1])
+    owner, _, column = schema.privacy.unit.partition(".")
     owner_table = schema.table(owner)
     unit = owner_table.column(column) if owner_table is not None else None
     if unit is None:
@@ -274,7 +308,7 @@ def require_table(schema: Schema, source: exp.Table) -> model.Table:
     names = [relation.name for relation in schema.relations]
     close = get_close_matches(source.name, names, n=1)
     raise UnknownTable(
-        f'table "{source.name}" does not exist',
+        f'relation "{source.name}" does not exist',
         hint=f'Perhaps you meant "{close[0]}".' if close else f"Tables: {', '.join(names)}.",
         span=span_of(source),
     )

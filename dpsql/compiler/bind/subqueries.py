@@ -39,6 +39,7 @@ from dpsql.compiler.plan.expressions import (
     IsNull,
     Literal,
     Not,
+    split_shared_equalities,
 )
 from dpsql.compiler.plan.walk import columns_of
 from dpsql.errors import TypeMismatch, Unsupported
@@ -183,7 +184,12 @@ def _is_evaluated_first(binder: Binder, relation: BoundRelation, query: exp.Expr
     """Whether a sub-select is worked out before: over public rows or releases, without a look at the block around."""
     if binder.outside is None or reads_outer_block(binder, query, relation.scope) or binder.outside.is_owned(query):
         return False
-    return not (is_plain_select(query) and _reads_public_tables_only(binder, query))
+    return not (is_plain_select(query) and not _has_nested_query(query) and _reads_public_tables_only(binder, query))
+
+
+def _has_nested_query(query: exp.Expr) -> bool:
+    """Sub-selects within one over public rows are all post-processing: they have no unit to be equated."""
+    return any(inner is not query for inner in query.find_all(exp.Select))
 
 
 def _reads_public_tables_only(binder: Binder, query: exp.Expr) -> bool:
@@ -254,14 +260,14 @@ def bind_from_and_where(binder: Binder, relation: BoundRelation, select: exp.Sel
         refuse_windows(where, "WHERE")
     nodes = split_condition(where.this) if where is not None else []
     for part in sorted(nodes, key=has_subquery):
-        condition = bind_condition(part, inner.scope)
-        read = columns_of(condition)
-        if read <= inner.names:
-            inner.filter([condition])
-        elif read <= inner.names | relation.names:
-            inner.correlated += (condition,)
-        else:
-            raise nesting_level_error(part)
+        for condition in split_shared_equalities(bind_condition(part, inner.scope)):
+            read = columns_of(condition)
+            if read <= inner.names:
+                inner.filter([condition])
+            elif read <= inner.names | relation.names:
+                inner.correlated += (condition,)
+            else:
+                raise nesting_level_error(part)
     return inner
 
 

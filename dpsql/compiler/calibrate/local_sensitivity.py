@@ -15,7 +15,9 @@ from dpsql.compiler.plan.steps import Bins
 from dpsql.errors import InternalError, InvalidParameter
 from dpsql.privacy.exponential import (
     MEDIAN,
+    OVERSHOOT,
     Exponential,
+    ExtremeTarget,
     Pick,
     Target,
     UnitContribution,
@@ -46,6 +48,11 @@ _SQRT_PRECISION = 1 << 40
 SelectionMeasure = Quantile | Extreme | Blockwise
 
 
+def apply_overshoot(measure: SelectionMeasure, overshoot: Fraction) -> SelectionMeasure:
+    """MIN or MAX with the overshoot that is set; the default is not written, so stored releases are found again."""
+    return replace(measure, overshoot=overshoot) if isinstance(measure, Extreme) and overshoot != OVERSHOOT else measure
+
+
 def apply_median_setting(measure: SelectionMeasure, by: MedianBy, proposal: Fraction | None) -> SelectionMeasure:
     """A median by its local sensitivity, where that is set; other measures as they are."""
     if not isinstance(measure, Quantile) or not measure.is_median or by is MedianBy.EXPONENTIAL:
@@ -69,7 +76,7 @@ def uses_local_sensitivity(choice: BinPicks) -> bool:
 
 def calibrate_picks(
     targets: tuple[Target, ...], local: Local | None, bins: Bins, contribution: UnitWeights, delta: Fraction,
-    rho: Fraction | None, epsilon: Fraction,
+    rho: Fraction | None, epsilon: Fraction, overshoot: Fraction,
 ) -> tuple[Pick, ...]:  # fmt: skip
     """The sharpest choices that are charged at most `rho`, or where that is None `epsilon`, together."""
     if rho is not None and rho <= 0:
@@ -80,8 +87,8 @@ def calibrate_picks(
         return (calibrate_local_pick(local, bins, contribution, delta, epsilon=epsilon, rho=rho),)
     count = bins.upper - bins.lower + 1
     if rho is not None:
-        return calibrate_picks_by_rho(targets, contribution, count, rho)
-    return calibrate_picks_by_epsilon(targets, contribution, count, epsilon)
+        return calibrate_picks_by_rho(targets, contribution, count, rho, overshoot)
+    return calibrate_picks_by_epsilon(targets, contribution, count, epsilon, overshoot)
 
 
 def pick_errors(pick: Pick, row_weight: int) -> tuple[Fraction, ...]:
@@ -167,6 +174,22 @@ def few_blocks_notices(choice: BinPicks | None, measures: tuple[Measure, ...]) -
         f"the median of {blocks} blocks is little but noise: it may be off by {format_rounded_up(Fraction(off))} of"
         f" them by rank (95 %); take {more}a larger epsilon, or combine => 'mean'"
     ]
+
+
+def extreme_notices(choice: BinPicks | None, measures: tuple[Measure, ...], undecided: bool) -> list[str]:
+    """Which quantile MIN and MAX are: from epsilon, bins and settings alone, like the rank itself."""
+    if choice is None or len(measures) != 1 or not isinstance(measures[0], Extreme):
+        return []
+    measure, (pick,) = measures[0], choice.picks
+    assert isinstance(pick.target, ExtremeTarget)
+    named, beyond = f"MIN({measure.text}) is a low quantile, not the smallest value", "smaller"
+    if measure.high:
+        named, beyond = f"MAX({measure.text}) is a high quantile, not the largest value", "larger"
+    if undecided:
+        return [f"{named}; how many units have {beyond} ones is known once the norm is chosen"]
+    about = format_rounded_up(Fraction(pick.target.rank, choice.whole))
+    max_error = format_rounded_up(Fraction(rank_error(pick, choice.bins) / choice.whole))
+    return [f"{named}: about {about} units of a group have {beyond} ones, at most {max_error} (95 %)"]
 
 
 # --- why it is rarely better -----------------------------------------------------------------------------------------

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from dpsql.types import Type
-
 CATALOG_SCHEMAS = ("pg_catalog", "information_schema")
 
 
@@ -27,7 +25,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class CatalogRelation:
-    place: str
+    namespace: str
     name: str
     oid: int
     row_type: int
@@ -101,22 +99,3 @@ def parse_array_text(text: str) -> list[str | None]:
         else:
             parts.append(None if plain.upper() == "NULL" else plain)
     return parts
-
-
-# Rows about the schema, as plain values.
-
-CatalogRow = tuple[object, ...]
-
-
-@dataclass(frozen=True)
-class CatalogTable:
-    columns: tuple[tuple[str, Type], ...]
-    rows: tuple[CatalogRow, ...]
-
-    def __post_init__(self) -> None:
-        if any(len(row) != len(self.columns) for row in self.rows):
-            raise ValueError("a catalog's row has one value for each column")
-
-    def column_values(self) -> list[list[object]]:
-        """The same, one list for each column."""
-        return [[row[index] for row in self.rows] for index in range(len(self.columns))]

@@ -173,7 +173,7 @@ CATALOG_FUNCTIONS: dict[str, CatalogFunction] = {
     **_same_name_functions("$1", "coalesce greatest least", 1, MAX_ARGUMENTS),
     **_same_name_functions("$1", "nullif", 2),
     # of the server and the session; those with a $ of `evaluate_session_function` are literals
-    **_shared_target_functions("text", "getdatabaseencoding pg_client_encoding", "dp_utf8", 0),
+    **_shared_target_functions("text", "getdatabaseencoding", "dp_utf8", 0),
     **_shared_target_functions("oid", "pg_my_temp_schema", "dp_nothing", 0),
     **_shared_target_functions("bool", "pg_is_in_recovery pg_is_wal_replay_paused pg_jit_available", "dp_no", 0),
     **_shared_target_functions("inet", "inet_server_addr inet_client_addr", "dp_no_text", 0),
@@ -188,8 +188,9 @@ CATALOG_FUNCTIONS: dict[str, CatalogFunction] = {
 SESSION_FUNCTIONS = {
     "current_user": "name", "session_user": "name", "current_role": "name", "user": "name", "system_user": "text",
     "current_catalog": "name", "current_database": "name", "current_schema": "name", "current_schemas": "name[]",
-    "version": "text", "current_setting": "text", "set_config": "text", "pg_backend_pid": "int4",
-    "pg_get_userbyid": "name", "pg_has_role": "bool", "pg_typeof": "regtype", "row_security_active": "bool",
+    "version": "text", "pg_client_encoding": "name", "current_setting": "text", "set_config": "text",
+    "pg_backend_pid": "int4", "pg_get_userbyid": "name", "pg_has_role": "bool", "pg_typeof": "regtype",
+    "row_security_active": "bool",
     "now": "timestamptz", "current_timestamp": "timestamptz", "pg_postmaster_start_time": "timestamptz",
     "pg_conf_load_time": "timestamptz", "clock_timestamp": "timestamptz", "statement_timestamp": "timestamptz",
     "transaction_timestamp": "timestamptz", "current_date": "date", "localtimestamp": "timestamp",

@@ -35,7 +35,7 @@ def tables_rows(schema: Schema) -> Iterator[RowValues]:
     for relation in objects_of(schema).relations:
         yield _table_row(schema, DEFAULT_SCHEMA, relation.name, relation.kind)
     for catalog in load_relations().values():
-        yield _table_row(schema, catalog.place, catalog.name, catalog.kind)
+        yield _table_row(schema, catalog.namespace, catalog.name, catalog.kind)
 
 
 def _table_row(schema: Schema, namespace: str, name: str, kind: str) -> RowValues:
@@ -67,7 +67,9 @@ def columns_rows(schema: Schema) -> Iterator[RowValues]:
             }
     for catalog in load_relations().values():
         for position, attribute in enumerate(catalog.attributes, 1):
-            base = _base_column_row(schema, catalog.place, catalog.name, attribute.name, position, attribute.required)
+            base = _base_column_row(
+                schema, catalog.namespace, catalog.name, attribute.name, position, attribute.required
+            )
             yield {**base, **_catalog_type_values(schema, attribute.type)}
 
 
@@ -147,8 +149,13 @@ def key_column_usage_rows(schema: Schema) -> Iterator[RowValues]:
         for position, column in enumerate(key.columns, 1):
             yield {**_usage_row(schema, key.name, key.table.name, column), "ordinal_position": position}
     for foreign in objects.foreign:
-        positions = {"ordinal_position": 1, "position_in_unique_constraint": 1}
-        yield {**_usage_row(schema, foreign.name, foreign.table.name, foreign.column), **positions}
+        for position, column in enumerate(foreign.columns, 1):
+            keys = foreign.key.columns if foreign.key else foreign.target_columns
+            positions = {
+                "ordinal_position": position,
+                "position_in_unique_constraint": keys.index(foreign.target_columns[position - 1]) + 1,
+            }
+            yield {**_usage_row(schema, foreign.name, foreign.table.name, column), **positions}
 
 
 def constraint_column_usage_rows(schema: Schema) -> Iterator[RowValues]:
@@ -158,7 +165,8 @@ def constraint_column_usage_rows(schema: Schema) -> Iterator[RowValues]:
         for column in key.columns:
             yield _usage_row(schema, key.name, key.table.name, column)
     for foreign in objects.foreign:
-        yield _usage_row(schema, foreign.name, foreign.target.name, foreign.target_column)
+        for column in foreign.target_columns:
+            yield _usage_row(schema, foreign.name, foreign.target.name, column)
 
 
 def constraint_table_usage_rows(schema: Schema) -> Iterator[RowValues]:

@@ -5,14 +5,15 @@ Law: numbers, names and keys come from the schema alone, and from nothing that i
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from itertools import count
 
 from dpsql.compiler.catalog.builtin import load_rows
-from dpsql.compiler.catalog.show import format_bounds, format_values
-from dpsql.schema.model import Column, ForeignUnit, OwnUnit, RowUnit, Schema, Table, View
-from dpsql.types import BOOLEAN
+from dpsql.schema.model import EPOCH, Column, Domain, ForeignUnit, OwnUnit, RowUnit, Schema, Table, View
+from dpsql.types import BOOLEAN, DATE
 
 OWNER_OID, OWNER_NAME = 10, "owner"
 """Whose all objects are: the owner of the schema, by no other name."""
@@ -70,9 +71,9 @@ class ForeignKeyConstraint:
     oid: int
     name: str
     table: NumberedRelation
-    column: str
+    columns: tuple[str, ...]
     target: NumberedRelation
-    target_column: str
+    target_columns: tuple[str, ...]
     key: UniqueConstraint | None
 
 
@@ -93,8 +94,10 @@ class CatalogObjects:
 @lru_cache(maxsize=64)
 def objects_of(schema: Schema) -> CatalogObjects:
     numbers = count(FIRST_OBJECT_OID)
-    numbered = tuple(NumberedRelation(next(numbers), next(numbers), next(numbers), one) for one in schema.relations)
-    taken = {one.name for one in numbered}
+    numbered = tuple(
+        NumberedRelation(next(numbers), next(numbers), next(numbers), relation) for relation in schema.relations
+    )
+    taken = {relation.name for relation in numbered}
     keys: list[UniqueConstraint] = []
     for table in numbered:
         for columns in table.declared.unique if isinstance(table.declared, Table) else ():
@@ -102,11 +105,11 @@ def objects_of(schema: Schema) -> CatalogObjects:
             parts = (table.name, "pkey") if primary else (table.name, *columns, "key")
             name = _unique_name("_".join(parts), taken)
             keys.append(UniqueConstraint(next(numbers), next(numbers), name, table, columns, primary))
-    named = {one.name: one for one in numbered}
+    named = {declared.name: declared for declared in numbered}
     foreign = tuple(
-        _build_foreign_key(next(numbers), named, one.unit, one, tuple(keys))
-        for one in schema.tables
-        if isinstance(one.unit, ForeignUnit)
+        _build_foreign_key(next(numbers), named, declared.unit, declared, tuple(keys))
+        for declared in schema.tables
+        if isinstance(declared.unit, ForeignUnit)
     )
     return CatalogObjects(numbered, tuple(keys), foreign)
 
@@ -120,9 +123,9 @@ def _build_foreign_key(
     oid: int, named: dict[str, NumberedRelation], unit: ForeignUnit, table: Table, keys: tuple[UniqueConstraint, ...]
 ) -> ForeignKeyConstraint:
     target = named[unit.table]
-    key = next((key for key in keys if key.table is target and key.columns == (unit.key,)), None)
-    name = f"{table.name}_{unit.column}_fkey"
-    return ForeignKeyConstraint(oid, name, named[table.name], unit.column, target, unit.key, key)
+    key = next((key for key in keys if key.table is target and set(key.columns) == set(unit.keys)), None)
+    name = "_".join((table.name, *unit.columns, "fkey"))
+    return ForeignKeyConstraint(oid, name, named[table.name], unit.columns, target, unit.keys, key)
 
 
 def _unique_name(name: str, taken: set[str]) -> str:
@@ -158,8 +161,9 @@ def _describe_privacy(schema: Schema, table: Table | View) -> str:
             return "Private: each row is its own privacy unit."
         case OwnUnit(column):
             return f"Private: the privacy unit is {column}."
-        case ForeignUnit(column, target, key):
-            return f"Private: the privacy unit is {schema.privacy.unit}, by {column} = {target}.{key}."
+        case ForeignUnit() as hop:
+            by = " and ".join(f"{column} = {hop.table}.{key}" for column, key in hop.pairs)
+            return f"Private: the privacy unit is {schema.privacy.unit}, by {by}."
 
 
 def column_comment(table: Table | View, column: Column) -> str | None:
@@ -167,8 +171,11 @@ def column_comment(table: Table | View, column: Column) -> str | None:
     match table.unit if isinstance(table, Table) else None:
         case OwnUnit(unit) if unit == column.name:
             parts.append("The privacy unit.")
-        case ForeignUnit(link, target, key) if link == column.name:
-            parts.append(f"Leads to the privacy unit: {target}.{key}.")
+        case ForeignUnit() as hop if column.name in hop.columns:
+            together = (
+                "Leads" if not hop.also else f"With {', '.join(c for c in hop.columns if c != column.name)} leads"
+            )
+            parts.append(f"{together} to the privacy unit: {hop.table}.{dict(hop.pairs)[column.name]}.")
         case _:
             pass
     if column.domain.values is not None and column.type != BOOLEAN:
@@ -178,3 +185,23 @@ def column_comment(table: Table | View, column: Column) -> str | None:
     if not parts:
         return column.description
     return " ".join((*_to_sentence(column.description), *parts))
+
+
+def format_bounds(domain: Domain) -> str:
+    return (
+        f"[{_format_bound(domain, domain.lower)}, {_format_bound(domain, domain.upper)}]" if domain.is_bounded else ""
+    )
+
+
+def format_values(domain: Domain) -> str:
+    return "" if domain.values is None else ", ".join(str(value) for value in domain.values)
+
+
+def _format_bound(domain: Domain, number: Fraction | None) -> str:
+    if number is None:
+        return ""
+    if domain.type.is_number:
+        return str(number.numerator) if number.denominator == 1 else repr(float(number))
+    if domain.type == DATE:
+        return str(EPOCH.date() + dt.timedelta(days=int(number)))
+    return str(EPOCH + dt.timedelta(microseconds=int(number)))

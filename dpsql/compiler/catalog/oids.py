@@ -55,8 +55,8 @@ def relation_rows(schema: Schema) -> Iterator[tuple[int, str, str, bool, bool]]:
     for key in objects.keys:
         yield key.index, key.name, quote_ident(key.name), True, False
     for catalog in load_relations().values():
-        visible = catalog.place == "pg_catalog"
-        printed = quote_ident(catalog.name) if visible else f"{catalog.place}.{quote_ident(catalog.name)}"
+        visible = catalog.namespace == "pg_catalog"
+        printed = quote_ident(catalog.name) if visible else f"{catalog.namespace}.{quote_ident(catalog.name)}"
         yield catalog.oid, catalog.name, printed, visible, False
 
 
@@ -69,8 +69,8 @@ def relation_names(schema: Schema) -> Iterator[tuple[str, int]]:
     for oid, name in declared:
         yield from ((text, oid) for text in _name_spellings("public", name, True))
     for catalog in load_relations().values():
-        plain = catalog.place == "pg_catalog"
-        yield from ((text, catalog.oid) for text in _name_spellings(catalog.place, catalog.name, plain))
+        plain = catalog.namespace == "pg_catalog"
+        yield from ((text, catalog.oid) for text in _name_spellings(catalog.namespace, catalog.name, plain))
 
 
 def _name_spellings(namespace: str, name: str, plain: bool) -> list[str]:

@@ -14,6 +14,7 @@ from dpsql.compiler.catalog.builtin import CatalogRelation, load_column_names, l
 from dpsql.compiler.catalog.objects import (
     NAMESPACE_OIDS,
     OWN_DATABASE_OID,
+    OWNER_NAME,
     OWNER_OID,
     PUBLIC_OID,
     CatalogObjects,
@@ -82,6 +83,7 @@ def pg_class_rows(schema: Schema) -> Iterator[RowValues]:
             "relispopulated": True,
             "relhastriggers": any(key.table is relation or key.target is relation for key in objects.foreign),
             "relreplident": "d" if table else "n",
+            "relacl": [f"{OWNER_NAME}=arwdDxt/{OWNER_NAME}", f"=r/{OWNER_NAME}"],  # all who log in may read
         }
     for key in objects.keys:
         yield {
@@ -98,7 +100,7 @@ def _catalog_class_row(catalog: CatalogRelation) -> RowValues:
     return {
         "oid": catalog.oid,
         "relname": catalog.name,
-        "relnamespace": NAMESPACE_OIDS[catalog.place],
+        "relnamespace": NAMESPACE_OIDS[catalog.namespace],
         "relowner": OWNER_OID,
         "reltype": catalog.row_type,
         "relam": HEAP if table else 0,
@@ -197,7 +199,8 @@ def pg_constraint_rows(schema: Schema) -> Iterator[RowValues]:
             "confdeltype": " ", "confmatchtype": " ",
         }  # fmt: skip
     for foreign in objects.foreign:
-        equal = [_equality_operator(foreign.table.declared.columns[foreign.table.position_of(foreign.column) - 1].type)]
+        positions = [foreign.table.position_of(column) for column in foreign.columns]
+        equal = [_equality_operator(foreign.table.declared.columns[position - 1].type) for position in positions]
         yield {
             **always,
             "oid": foreign.oid,
@@ -209,8 +212,8 @@ def pg_constraint_rows(schema: Schema) -> Iterator[RowValues]:
             "confupdtype": "a",
             "confdeltype": "a",
             "confmatchtype": "s",
-            "conkey": [foreign.table.position_of(foreign.column)],
-            "confkey": [foreign.target.position_of(foreign.target_column)],
+            "conkey": positions,
+            "confkey": [foreign.target.position_of(column) for column in foreign.target_columns],
             "conpfeqop": equal,
             "conppeqop": equal,
             "conffeqop": equal,
@@ -261,8 +264,8 @@ def constraint_definitions(objects: CatalogObjects) -> Iterator[tuple[int, str]]
         columns = ", ".join(quote_ident(column) for column in key.columns)
         yield key.oid, f"{'PRIMARY KEY' if key.primary else 'UNIQUE'} ({columns})"
     for foreign in objects.foreign:
-        target = f"{quote_ident(foreign.target.name)}({quote_ident(foreign.target_column)})"
-        yield foreign.oid, f"FOREIGN KEY ({quote_ident(foreign.column)}) REFERENCES {target}"
+        columns, keys = (", ".join(map(quote_ident, side)) for side in (foreign.columns, foreign.target_columns))
+        yield foreign.oid, f"FOREIGN KEY ({columns}) REFERENCES {quote_ident(foreign.target.name)}({keys})"
 
 
 # --- what else the schema says ---------------------------------------------------------------------------------------
@@ -308,8 +311,8 @@ def pg_tables_rows(schema: Schema) -> Iterator[RowValues]:
             }
     for catalog in load_relations().values():
         if catalog.kind == "r":
-            yield {"schemaname": catalog.place, "tablename": catalog.name, "tableowner": "owner", "hasindexes": False,
-                   "hasrules": False, "hastriggers": False, "rowsecurity": False}  # fmt: skip
+            yield {"schemaname": catalog.namespace, "tablename": catalog.name, "tableowner": "owner",
+                   "hasindexes": False, "hasrules": False, "hastriggers": False, "rowsecurity": False}  # fmt: skip
 
 
 def pg_views_rows(schema: Schema) -> Iterator[RowValues]:
@@ -317,7 +320,7 @@ def pg_views_rows(schema: Schema) -> Iterator[RowValues]:
         yield {"schemaname": "public", "viewname": view.name, "viewowner": "owner", "definition": view_definition(view)}
     for catalog in load_relations().values():
         if catalog.kind == "v":
-            yield {"schemaname": catalog.place, "viewname": catalog.name, "viewowner": "owner"}
+            yield {"schemaname": catalog.namespace, "viewname": catalog.name, "viewowner": "owner"}
 
 
 def view_definition(view: View) -> str:

@@ -43,7 +43,7 @@ def _rewrite_relation(node: exp.Table, context: RewriteContext) -> exp.Expr:
     alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(relation.name, quoted=True))
     if is_session_relation(relation):
         return _build_session_table(relation, alias, context.who)
-    name = relation.name if relation.place == "pg_catalog" else f"{relation.place}.{relation.name}"
+    name = relation.name if relation.namespace == "pg_catalog" else f"{relation.namespace}.{relation.name}"
     rewritten = exp.Table(this=exp.to_identifier(name, quoted=True), db=exp.to_identifier("main"), alias=alias)
     rewritten.set("joins", node.args.get("joins"))
     return rewritten
@@ -170,15 +170,17 @@ def evaluate_session_function(name: str, node: exp.Expr, identity: Identity, now
         return exp.cast(exp.Literal.string(now.isoformat(" ")), "timestamptz")
     match name:
         case "localtimestamp":
-            return exp.cast(exp.Literal.string(now.replace(tzinfo=None).isoformat(" ")), "timestamp")
+            return exp.cast(exp.Literal.string(identity.time_zone.to_local(now).isoformat(" ")), "timestamp")
         case "current_date":
-            return exp.cast(exp.Literal.string(now.date().isoformat()), "date")
+            return exp.cast(exp.Literal.string(identity.time_zone.to_local(now).date().isoformat()), "date")
         case "current_schema":
             return exp.Literal.string(DEFAULT_SCHEMA)
         case "current_schemas":
             return _current_schemas(node)
         case "version":
             return exp.Literal.string(identity.version_text)
+        case "pg_client_encoding":
+            return exp.Literal.string(identity.get_variable("client_encoding") or "UTF8")
         case "current_setting":
             return _current_setting(node, identity)
         case "set_config":

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Sequence
-from fractions import Fraction
 
-from dpsql.compiler.catalog.builtin import CatalogTable
+from dpsql.compiler.catalog.objects import format_bounds, format_values
+from dpsql.compiler.catalog.tables import CatalogTable
 from dpsql.compiler.catalog.variables import DEFAULT_SCHEMA
 from dpsql.errors import UnknownTable
-from dpsql.schema.model import EPOCH, Domain, Schema, Table, View
-from dpsql.types import DATE, TEXT
+from dpsql.schema.model import Schema, Table, View
+from dpsql.types import TEXT
 
 
 def show_tables(schema: Schema) -> CatalogTable:
@@ -33,7 +32,7 @@ def describe_table(schema: Schema, name: str) -> CatalogTable:
     by_name = {relation.name.lower(): relation for relation in schema.relations}
     relation = by_name.get(name.lower())
     if relation is None:
-        raise UnknownTable(f'table "{name}" does not exist', hint=f"Tables: {', '.join(by_name)}.")
+        raise UnknownTable(f'relation "{name}" does not exist', hint=f"Tables: {', '.join(by_name)}.")
     titles = (("column", TEXT), ("type", TEXT), ("bounds", TEXT), ("values", TEXT), ("description", TEXT))
     return CatalogTable(titles, tuple(_column_rows(relation)))
 
@@ -43,23 +42,3 @@ def _column_rows(relation: Table | View) -> list[tuple[str, ...]]:
         (c.name, str(c.type), format_bounds(c.domain), format_values(c.domain), c.description or "")
         for c in relation.columns
     ]
-
-
-def format_bounds(domain: Domain) -> str:
-    return (
-        f"[{_format_bound(domain, domain.lower)}, {_format_bound(domain, domain.upper)}]" if domain.is_bounded else ""
-    )
-
-
-def format_values(domain: Domain) -> str:
-    return "" if domain.values is None else ", ".join(str(value) for value in domain.values)
-
-
-def _format_bound(domain: Domain, number: Fraction | None) -> str:
-    if number is None:
-        return ""
-    if domain.type.is_number:
-        return str(number.numerator) if number.denominator == 1 else repr(float(number))
-    if domain.type == DATE:
-        return str(EPOCH.date() + dt.timedelta(days=int(number)))
-    return str(EPOCH + dt.timedelta(microseconds=int(number)))

@@ -1,4 +1,4 @@
-"""The rows of every relation of the catalogs, for one schema or for one session of it.
+"""The rows of every relation of the catalogs, and the relation that a name in a statement means.
 
 Law: from the schema and from who asks, never from the data; and a user never sees another user.
 """
@@ -6,7 +6,7 @@ Law: from the schema and from who asks, never from the data; and a user never se
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -15,51 +15,34 @@ from dpsql.compiler.catalog.builtin import (
     CATALOG_SCHEMAS,
     Attribute,
     CatalogRelation,
-    CatalogRow,
-    CatalogTable,
     find_relation,
-    load_column_names,
     load_relations,
     load_rows,
     parse_array_text,
 )
-from dpsql.compiler.catalog.objects import OWNER_NAME, OWNER_OID, USER_OID
+from dpsql.compiler.catalog.objects import OWNER_NAME
 from dpsql.compiler.catalog.pg_catalog import RowValues, pg_proc_rows
-from dpsql.compiler.catalog.variables import Identity, Variables, is_variable
+from dpsql.compiler.catalog.session_rows import SESSION_ROWS
+from dpsql.compiler.catalog.variables import Identity
 from dpsql.schema.model import Schema
 from dpsql.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, REAL, SMALLINT, TEXT, TIMESTAMPTZ, Type
 
-# dpsql's own settings as pg_settings describes them, beside PostgreSQL's.
+CatalogRow = tuple[object, ...]
 
 
 @dataclass(frozen=True)
-class OwnSetting:
-    """`choices` are all the values that it can have; none: it is a number, or `none`."""
+class CatalogTable:
+    columns: tuple[tuple[str, Type], ...]
+    rows: tuple[CatalogRow, ...]
 
-    short: str
-    choices: tuple[str, ...] = ()
-    switch: bool = False
+    def __post_init__(self) -> None:
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise ValueError("a catalog's row has one value for each column")
 
-    @property
-    def vartype(self) -> str:
-        return "bool" if self.switch else "enum" if self.choices else "string"
+    def column_values(self) -> list[list[object]]:
+        """The same, one list for each column."""
+        return [[row[index] for row in self.rows] for index in range(len(self.columns))]
 
-
-OWN_SETTINGS = {
-    "epsilon": OwnSetting("The epsilon that one statement may lose."),
-    "delta": OwnSetting("The delta that one statement may lose."),
-    "contributions.rows": OwnSetting("The most rows that one privacy unit contributes to an answer."),
-    "contributions.groups": OwnSetting("The most groups that are not listed which one privacy unit contributes to."),
-    "noise": OwnSetting("The kind of noise.", ("auto", "laplace", "gaussian")),
-    "nonnegative": OwnSetting("Whether counts below zero are shown as zero.", switch=True),
-    "derive": OwnSetting("Whether answers are derived from releases that were paid for before.", switch=True),
-    "max_error": OwnSetting("The error that an answer may have, from which epsilon follows."),
-    "max_relative_error": OwnSetting("The error as a part of an answer, from which epsilon follows."),
-    "confidence": OwnSetting("How sure the error that was asked for is kept."),
-    "ranges": OwnSetting("Of which columns MIN and MAX are the declared bounds.", ("declared", "all", "release")),
-    "mechanism": OwnSetting("How MEDIAN is found.", ("exponential", "smooth", "ptr")),
-    "proposal": OwnSetting("The sensitivity that MEDIAN by ptr tests for, in the units of the values."),
-}
 
 BUILTIN_RELATIONS = (
     "pg_am",
@@ -81,11 +64,11 @@ BUILTIN_RELATIONS = (
 def rows_of_schema(schema: Schema, relation: CatalogRelation) -> list[CatalogRow]:
     """What it has for everyone who asks this schema."""
     result: list[CatalogRow] = []
-    if relation.place == "pg_catalog" and relation.name in BUILTIN_RELATIONS:
+    if relation.namespace == "pg_catalog" and relation.name in BUILTIN_RELATIONS:
         result += [
             _parse_row(relation, row) for row in load_rows(relation.name) if not _is_replaced(schema, relation, row)
         ]
-    built = (information_schema if relation.place == "information_schema" else pg_catalog).SCHEMA_ROWS.get(
+    built = (information_schema if relation.namespace == "information_schema" else pg_catalog).SCHEMA_ROWS.get(
         relation.name
     )
     values: Iterator[RowValues] = iter(()) if built is None else built(schema)
@@ -154,91 +137,12 @@ def _default_value(attribute: Attribute) -> object:
     return _DEFAULT_VALUES.get(attribute.type, "")
 
 
-# --- of one session --------------------------------------------------------------------------------------------------
-
-
-def pg_roles_rows(identity: Identity) -> Iterator[RowValues]:
-    """The owner, and who asks: by both names, where one acts for another."""
-    yield _role_row(OWNER_OID, OWNER_NAME, owner=True)
-    for oid, name in enumerate(dict.fromkeys((identity.user, identity.login or identity.user)), USER_OID):
-        yield _role_row(oid, name, owner=False)
-    for row in load_rows("pg_authid"):
-        yield _role_row(int(str(row[0])), str(row[1]), owner=False, login=False)
-
-
-def _role_row(oid: int, name: str, owner: bool, login: bool = True) -> RowValues:
-    words = ("rolsuper", "rolcreaterole", "rolcreatedb", "rolreplication", "rolbypassrls")
-    password = {"rolpassword": "********"}
-    return {"oid": oid, "rolname": name, "rolinherit": True, "rolcanlogin": login and not owner, "rolconnlimit": -1,
-            **dict.fromkeys(words, owner), **password}  # fmt: skip
-
-
-def pg_user_rows(identity: Identity) -> Iterator[RowValues]:
-    yield {"usename": identity.user, "usesysid": USER_OID, "usecreatedb": False, "usesuper": False, "userepl": False,
-           "usebypassrls": False, "passwd": "********"}  # fmt: skip
-
-
-def pg_settings_rows(identity: Identity) -> Iterator[RowValues]:
-    """The session's, as SHOW ALL has them, with PostgreSQL's words for those that are its own, and ours for ours."""
-    named = load_column_names("pg_settings")
-    described = {str(row[0]).lower(): dict(zip(named, row, strict=True)) for row in load_rows("pg_settings")}
-    opened = dict(identity.opened)
-    for name, setting in identity.variables:
-        if name in OWN_SETTINGS:
-            yield _own_setting_row(name, setting, opened.get(name, setting))
-            continue
-        texts = described.get(name.lower(), {})
-        words = {word: texts.get(word) for word in ("unit", "category", "short_desc", "vartype", "min_val", "max_val")}
-        yield {
-            **words, "name": name, "setting": setting, "context": texts.get("context") or "user",
-            "source": "default" if setting == _default_setting(name, setting) else "session", "pending_restart": False,
-            "reset_val": _default_setting(name, setting), "boot_val": _default_setting(name, setting),
-            "category": words["category"] or "dpsql", "vartype": words["vartype"] or "string",
-            "enumvals": parse_array_text(str(texts["enumvals"])) if texts.get("enumvals") else None,
-        }  # fmt: skip
-
-
-def _own_setting_row(name: str, setting: str, opened: str) -> RowValues:
-    own_setting = OWN_SETTINGS[name]
-    return {
-        "name": name,
-        "setting": setting,
-        "category": "dpsql",
-        "short_desc": own_setting.short,
-        "vartype": own_setting.vartype,
-        "enumvals": list(own_setting.choices) or None,
-        "context": "user",
-        "pending_restart": False,
-        "source": "default" if setting == opened else "session",
-        "reset_val": opened,
-        "boot_val": opened,
-    }
-
-
-def _default_setting(name: str, setting: str) -> str:
-    return Variables().show(name) if is_variable(name) else setting
-
-
-def enabled_roles_rows(identity: Identity) -> Iterator[RowValues]:
-    yield {"role_name": identity.user}
-
-
-SESSION_ROWS: Mapping[tuple[str, str], Callable[[Identity], Iterator[RowValues]]] = {
-    ("pg_catalog", "pg_authid"): pg_roles_rows,
-    ("pg_catalog", "pg_roles"): pg_roles_rows,
-    ("pg_catalog", "pg_settings"): pg_settings_rows,
-    ("pg_catalog", "pg_user"): pg_user_rows,
-    ("information_schema", "enabled_roles"): enabled_roles_rows,
-}
-"""What depends on who asks: no part of what a schema's statements share."""
-
-
 def rows_of_session(identity: Identity, relation: CatalogRelation) -> list[CatalogRow]:
-    return [_complete_row(relation, row) for row in SESSION_ROWS[relation.place, relation.name](identity)]
+    return [_complete_row(relation, row) for row in SESSION_ROWS[relation.namespace, relation.name](identity)]
 
 
 def is_session_relation(relation: CatalogRelation) -> bool:
-    return (relation.place, relation.name) in SESSION_ROWS
+    return (relation.namespace, relation.name) in SESSION_ROWS
 
 
 def rows_of_relation(schema: Schema, identity: Identity, namespace: str, name: str) -> list[CatalogRow]:
@@ -252,7 +156,7 @@ def rows_of_relation(schema: Schema, identity: Identity, namespace: str, name: s
     )
 
 
-# The catalog's table of a name.
+# --- the relation that a name means ---------------------------------------------------------------------------------
 
 _COLUMN_TYPES = {
     "boolean": BOOLEAN, "smallint": SMALLINT, "integer": INTEGER, "bigint": BIGINT, "oid": BIGINT, "xid": BIGINT,
@@ -283,14 +187,14 @@ def find_catalog_table(schema: Schema, identity: Identity, schema_name: str, tab
     catalog_relation = None if namespace is None else find_relation(namespace, table_name.lower())
     if catalog_relation is None:
         return None
-    rows = rows_of_relation(schema, identity, catalog_relation.place, catalog_relation.name)
+    rows = rows_of_relation(schema, identity, catalog_relation.namespace, catalog_relation.name)
     return CatalogTable(
         _column_types(catalog_relation), tuple(tuple(_list_to_text(value) for value in row) for row in rows)
     )
 
 
-def _column_types(one: CatalogRelation) -> tuple[tuple[str, Type], ...]:
-    words = [(one.name, one.type.removeprefix("information_schema.")) for one in one.attributes]
+def _column_types(relation: CatalogRelation) -> tuple[tuple[str, Type], ...]:
+    words = [(a.name, a.type.removeprefix("information_schema.")) for a in relation.attributes]
     return tuple((name, _COLUMN_TYPES.get(word, TEXT)) for name, word in words)
 
 

@@ -372,10 +372,10 @@ def _array_type(node: exp.Array) -> str | None:
 
 
 def _case_type(node: exp.Case) -> str | None:
-    branches = [one.args["true"] for one in node.args["ifs"]]
+    branches = [branch.args["true"] for branch in node.args["ifs"]]
     default = node.args.get("default")
-    types = [one.meta.get(TYPE_KEY) for one in (*branches, default) if isinstance(one, exp.Expr)]
-    return next((one for one in types if one not in (None, "unknown")), "text" if "unknown" in types else None)
+    types = [value.meta.get(TYPE_KEY) for value in (*branches, default) if isinstance(value, exp.Expr)]
+    return next((type_ for type_ in types if type_ not in (None, "unknown")), "text" if "unknown" in types else None)
 
 
 def _arithmetic_type(left: str | None, right: str | None) -> str | None:

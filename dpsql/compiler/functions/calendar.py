@@ -5,14 +5,15 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 
-from dpsql.compiler.functions.function import LAST_DAY, replace_values
-from dpsql.schema.model import EPOCH, Domain, Scalar, to_number
+from dpsql.base.intervals import MICROSECONDS_PER_DAY
+from dpsql.compiler.functions.function import replace_values
+from dpsql.schema.model import EPOCH, LAST_DAY, Domain, Scalar, to_number
 from dpsql.types import Kind, Type
 
-DAY_MICROSECONDS = 86_400_000_000
 FIRST_MODERN_YEAR = 1600  # the first year of which calendars with and without a change in 1582 agree
-LAST_TIMESTAMP = (LAST_DAY + 1) * DAY_MICROSECONDS - 1
+LAST_TIMESTAMP = (LAST_DAY + 1) * MICROSECONDS_PER_DAY - 1
 
 PART_RANGES = {
     "quarter": (1, 4),
@@ -33,8 +34,8 @@ TIME_PARTS = ("hour", "minute", "second", "millisecond", "microsecond", "epoch")
 EXTRACTIONS = (*YEARS_PER_PART, *PART_RANGES, "epoch")
 TRUNCATIONS = ("millennium", "century", "decade", "year", "quarter", "month", "week", "day", "hour", "minute", "second",
                "millisecond", "microsecond")  # fmt: skip
-FIXED_UNITS = {"week": 7 * DAY_MICROSECONDS, "day": DAY_MICROSECONDS, "hour": 3_600_000_000, "minute": 60_000_000,
-         "second": 1_000_000, "millisecond": 1_000, "microsecond": 1}  # fmt: skip
+FIXED_UNITS = {"week": 7 * MICROSECONDS_PER_DAY, "day": MICROSECONDS_PER_DAY, "hour": 3_600_000_000,
+         "minute": 60_000_000, "second": 1_000_000, "millisecond": 1_000, "microsecond": 1}  # fmt: skip
 MONTHS_PER_UNIT = {"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1_200, "millennium": 12_000}
 
 _SPELLINGS = {"dayofweek": "dow", "weekday": "dow", "dayofyear": "doy", "dayofmonth": "day", "weekofyear": "week",
@@ -94,6 +95,36 @@ def extract_part(part: str, at: dt.datetime) -> int:
         "hour": at.hour, "minute": at.minute, "second": at.second, "millisecond": within // 1000,
         "microsecond": within,
     }[part]  # fmt: skip
+
+
+DAY_PARTS = ("quarter", "month", "week", "day", "doy", "dow", "isodow")
+"""Parts that a day decides."""
+MAX_DAYS = 1_500
+"""Between the bounds, for what they leave of a part to be looked at day by day; of more years all of it is there."""
+
+
+def possible_parts(part: str, domain: Domain) -> tuple[int, ...] | None:
+    """The values of a part between the bounds, in order; None where they do not rule out any.
+
+    EXTRACT(month FROM at), at in [2024-03-05, 2024-04-20]   →  3, 4
+    """
+    bounds = datetime_bounds(domain)
+    if bounds is None or domain.type.kind is Kind.TIMESTAMPTZ or part not in (*DAY_PARTS, "hour"):
+        return None
+    first, last = bounds
+    if part == "hour":
+        values = frozenset(range(first.hour, last.hour + 1)) if first.date() == last.date() else None
+    else:
+        values = _parts_of_days(part, first.date(), last.date()) if (last - first).days <= MAX_DAYS else None
+    lowest, highest = PART_RANGES[part]
+    return tuple(sorted(values)) if values and len(values) <= highest - lowest else None
+
+
+@lru_cache(maxsize=256)
+def _parts_of_days(part: str, first: dt.date, last: dt.date) -> frozenset[int]:
+    midnight = dt.time()
+    days = (first + dt.timedelta(days=number) for number in range((last - first).days + 1))
+    return frozenset(extract_part(part, dt.datetime.combine(day, midnight)) for day in days)
 
 
 def part_bounds(part: str, domain: Domain) -> tuple[Fraction | None, Fraction | None]:

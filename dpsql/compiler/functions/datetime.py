@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 
+from dpsql.base.intervals import MICROSECONDS_PER_DAY
 from dpsql.compiler.functions.calendar import (
-    DAY_MICROSECONDS,
     DAY_NAMES,
     EXTRACTIONS,
     FIXED_UNITS,
@@ -23,6 +23,7 @@ from dpsql.compiler.functions.calendar import (
     extract_part,
     list_periods,
     part_bounds,
+    possible_parts,
     truncate_datetime,
     truncated_domain,
 )
@@ -104,7 +105,9 @@ def _check_extract_part(call: Call) -> str | None:
 
 def _extract_domain(call: Call, args: Domains) -> Domain:
     lower, upper = part_bounds(text_argument(call, 0), args[1])
-    return Domain(BIGINT, has_nullable(args), lower, upper)
+    domain = Domain(BIGINT, has_nullable(args), lower, upper)
+    values = possible_parts(text_argument(call, 0), args[1])
+    return domain if values is None else replace_values(domain, (*values, *((None,) if domain.nullable else ())))
 
 
 def _render_extract(call: Call, args: list[str]) -> str:
@@ -157,8 +160,15 @@ def _render_epoch_days(call: Call, args: list[str]) -> str:
     return f"CAST(date_diff('day', CAST('1970-01-01' AS DATE), {args[0]}) AS BIGINT)"
 
 
-def _names_domain(names: tuple[str, ...]) -> Callable[[Call, Domains], Domain]:
-    return lambda call, args: Domain(TEXT, args[0].nullable, values=names, length=max(map(len, names)))
+def _names_domain(part: str, names: tuple[str, ...]) -> Callable[[Call, Domains], Domain]:
+    """The names of those months, or days of the week from Monday on, that there are between the bounds."""
+
+    def derive(call: Call, args: Domains) -> Domain:
+        numbers = possible_parts(part, args[0])
+        values = names if numbers is None else tuple(names[number - 1] for number in numbers)
+        return Domain(TEXT, args[0].nullable, values=values, length=max(map(len, names)))
+
+    return derive
 
 
 def _render_call(call: Call, args: list[str]) -> str:
@@ -395,7 +405,7 @@ DATE_FUNCTIONS = (
         "dayname",
         "dayname(at)",
         _time_signature(TEXT),
-        _names_domain(DAY_NAMES),
+        _names_domain("isodow", DAY_NAMES),
         _RENDER_FIRST,
         evaluate=_evaluate_name,
     ),
@@ -403,7 +413,7 @@ DATE_FUNCTIONS = (
         "monthname",
         "monthname(at)",
         _time_signature(TEXT),
-        _names_domain(MONTH_NAMES),
+        _names_domain("month", MONTH_NAMES),
         _RENDER_FIRST,
         evaluate=_evaluate_name,
     ),
@@ -471,7 +481,7 @@ DATE_FUNCTIONS = (
 #
 # PostgreSQL compares intervals as days of 24 hours and months of 30 days, so their order is that of these numbers.
 
-MONTH_MICROSECONDS = 30 * DAY_MICROSECONDS
+MONTH_MICROSECONDS = 30 * MICROSECONDS_PER_DAY
 
 DIFFERENCE_PARTS = ("day", "hour", "minute", "second")
 _PARTS_PER_UNIT = {"hour": 24, "minute": 60, "second": 60}
@@ -513,7 +523,7 @@ def _render_age(call: Call, args: list[str]) -> str:
     sizes = (
         ("year", 12 * MONTH_MICROSECONDS),
         ("month", MONTH_MICROSECONDS),
-        ("day", DAY_MICROSECONDS),
+        ("day", MICROSECONDS_PER_DAY),
         ("hour", FIXED_UNITS["hour"]),
         ("minute", FIXED_UNITS["minute"]),
         ("microsecond", 1),

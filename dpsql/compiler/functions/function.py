@@ -6,7 +6,6 @@ it is about to drop: no part of it raises.
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from itertools import product
 from math import prod
 
 from dpsql.compiler.plan.expressions import Call, Expr, Literal
-from dpsql.schema.model import EPOCH, Domain, Scalar, to_number
+from dpsql.schema.model import Domain, Scalar, to_number
 from dpsql.types import Kind, Type, integer_range
 
 # Domains of results, as the functions' records share them.
@@ -25,8 +24,6 @@ MAX_VALUES = 10_000
 
 MAX_UNITED_VALUES = 1_000
 """Whole numbers or days of a range that is united with others value by value."""
-
-FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
 
 MAX_DOUBLE = 2**1000
 
@@ -50,7 +47,7 @@ def hull_of_domains(domains: tuple[Domain, ...], type_: Type) -> Domain:
 def union_of_domains(domains: tuple[Domain, ...], type_: Type) -> Domain:
     """The same for rows that a condition keeps: the values themselves, where that says more than the bounds around."""
     combined = hull_of_domains(domains, type_)
-    listed = [enumerate_values(domain, MAX_UNITED_VALUES) for domain in domains]
+    listed = [domain.list_values(MAX_UNITED_VALUES) for domain in domains]
     if combined.values is not None or None in listed:
         return combined
     values = tuple(
@@ -60,22 +57,6 @@ def union_of_domains(domains: tuple[Domain, ...], type_: Type) -> Domain:
     )
     lower, upper = combined.bounds
     return replace(combined, values=values) if len(values) < upper - lower + 1 else combined
-
-
-def enumerate_values(domain: Domain, max_values: int) -> tuple[Scalar, ...] | None:
-    """The values of a domain, or the whole numbers or days between its bounds; None where there are more, or no end."""
-    if domain.values is not None:
-        return domain.values if len(domain.values) <= max_values else None
-    if not domain.is_bounded or not (domain.type.is_integer or domain.type.kind is Kind.DATE):
-        return None
-    first, last = domain.bounds[0].__ceil__(), domain.bounds[1].__floor__()
-    if last - first >= max_values:
-        return None
-    if domain.type.is_integer:
-        return tuple(range(first, last + 1))
-    if not FIRST_DAY <= first <= last <= LAST_DAY:
-        return None
-    return tuple(EPOCH.date() + dt.timedelta(days=number) for number in range(first, last + 1))
 
 
 def merge_values(first: tuple[Scalar, ...], second: tuple[Scalar, ...]) -> tuple[Scalar, ...] | None:

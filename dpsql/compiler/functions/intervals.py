@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
+from dpsql.base.intervals import MICROSECONDS_PER_DAY, IntervalParts
 from dpsql.compiler.functions.calendar import (
-    DAY_MICROSECONDS,
     FIRST_MODERN_YEAR,
     FIXED_UNITS,
     MONTHS_PER_UNIT,
@@ -23,8 +22,6 @@ from dpsql.compiler.functions.calendar import (
 )
 from dpsql.compiler.functions.datetime import null_outside_calendar
 from dpsql.compiler.functions.function import (
-    FIRST_DAY,
-    LAST_DAY,
     MAX_VALUES,
     Domains,
     NotEvaluable,
@@ -39,7 +36,7 @@ from dpsql.compiler.functions.function import (
     text_argument,
 )
 from dpsql.compiler.plan.expressions import Call
-from dpsql.schema.model import EPOCH, Domain, Scalar, to_number
+from dpsql.schema.model import EPOCH, FIRST_DAY, LAST_DAY, Domain, Scalar, to_number
 from dpsql.types import BIGINT, DATE, DOUBLE, INTEGER, TIMESTAMP, TIMESTAMPTZ
 
 MAX_YEARS = 10_000
@@ -48,19 +45,12 @@ MAX_DAYS = 4_000_000  # more than the calendar has
 _MONDAY, _NEW_YEAR = dt.datetime(2000, 1, 3), dt.datetime(2000, 1, 1)  # where engines start to count buckets
 
 
-@dataclass(frozen=True)
-class IntervalParts:
-    months: int = 0
-    days: int = 0
-    microseconds: int = 0
-
-    @property
-    def is_in_range(self) -> bool:
-        return (
-            abs(self.months) <= 12 * MAX_YEARS
-            and abs(self.days) <= MAX_DAYS
-            and abs(self.microseconds) <= MAX_DAYS * DAY_MICROSECONDS
-        )
+def is_interval_in_range(interval: IntervalParts) -> bool:
+    return (
+        abs(interval.months) <= 12 * MAX_YEARS
+        and abs(interval.days) <= MAX_DAYS
+        and abs(interval.microseconds) <= MAX_DAYS * MICROSECONDS_PER_DAY
+    )
 
 
 def _interval_argument(call: Call, first: int) -> IntervalParts:
@@ -68,9 +58,8 @@ def _interval_argument(call: Call, first: int) -> IntervalParts:
 
 
 def _check_interval(first: int) -> Callable[[Call], str | None]:
-    return lambda call: (
-        None if _interval_argument(call, first).is_in_range else f"the interval is longer than {MAX_YEARS} years"
-    )
+    too_long = f"the interval is longer than {MAX_YEARS} years"
+    return lambda call: None if is_interval_in_range(_interval_argument(call, first)) else too_long
 
 
 def _render_interval(interval: IntervalParts) -> str:
@@ -107,7 +96,7 @@ def _add_interval_domain(call: Call, args: Domains) -> Domain:
     if interval.months:  # 31 January 01:00 and 30 January 23:00 change places a month later
         first, last = (
             truncate_datetime("day", first),
-            truncate_datetime("day", last) + dt.timedelta(microseconds=DAY_MICROSECONDS - 1),
+            truncate_datetime("day", last) + dt.timedelta(microseconds=MICROSECONDS_PER_DAY - 1),
         )
     try:
         lower, upper = (_add_to_datetime(at, interval) for at in (first, last))
@@ -169,7 +158,7 @@ def _add_days_domain(call: Call, args: Domains) -> Domain:
     day, days = args
     if not (day.is_bounded and days.is_bounded):
         return Domain(call.type, True)
-    day_steps = 1 if call.type == DATE else DAY_MICROSECONDS
+    day_steps = 1 if call.type == DATE else MICROSECONDS_PER_DAY
     first, last = Fraction(FIRST_DAY * day_steps), Fraction((LAST_DAY + 1) * day_steps - 1)
     lower, upper = day.bounds[0] + days.bounds[0] * day_steps, day.bounds[1] + days.bounds[1] * day_steps
     if lower > last or upper < first:
@@ -275,8 +264,8 @@ def _time_bucket_signature(types: Types) -> Signature | None:
 
 def _check_time_bucket(call: Call) -> str | None:
     interval = _interval_argument(call, 0)
-    width = interval.days * DAY_MICROSECONDS + interval.microseconds
-    if not interval.is_in_range or min(interval.months, width) < 0 or bool(interval.months) == bool(width):
+    width = interval.days * MICROSECONDS_PER_DAY + interval.microseconds
+    if not is_interval_in_range(interval) or min(interval.months, width) < 0 or bool(interval.months) == bool(width):
         return "the width of time_bucket is in months, or in days and less, and above 0"
     if len(call.args) == 5 and (interval.months or literal_argument(call, 4) is None):
         return "buckets that begin at a moment are days or less wide"

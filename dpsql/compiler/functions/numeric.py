@@ -29,6 +29,7 @@ from dpsql.types import BIGINT, DOUBLE, INTEGER, integer_range
 LARGEST_DOUBLE = 1.7976931348623157e308
 SMALLEST_DOUBLE = 5e-324
 MAX_EXPONENT = 709.78  # exp of more is no finite double
+BELOW_ONE = 1 - 2.0**-53
 MAX_DIGITS = 15
 MAX_BUCKETS = 9_000
 
@@ -321,13 +322,14 @@ def _bucket_domain(call: Call, args: Domains) -> Domain:
 
 
 def _render_bucket(call: Call, args: list[str]) -> str:
-    """As PostgreSQL counts: 0 below, n + 1 at and beyond the upper bound."""
+    """As PostgreSQL counts: 0 below, n + 1 at and beyond the upper bound; NULL of NULL, which LEAST would skip."""
     number, lower, upper, _ = args
     count = integer_argument(call, 3)
     bucket = f"TRY_CAST(floor(({number} - {lower}) / ({upper} - {lower}) * {_double_literal(float(count))}) AS BIGINT)"
     return (
         f"CASE WHEN {number} < {lower} THEN CAST(0 AS BIGINT) WHEN {number} >= {upper} "
-        f"THEN CAST({count + 1} AS BIGINT) ELSE least({bucket} + 1, CAST({count} AS BIGINT)) END"
+        f"THEN CAST({count + 1} AS BIGINT) WHEN {number} >= {lower} "
+        f"THEN least({bucket} + 1, CAST({count} AS BIGINT)) END"
     )
 
 
@@ -384,6 +386,11 @@ NUMERIC_FUNCTIONS = (
         doubles=True,
         written=False,
     ),
+    _increasing_function("sinh", math.sinh, -MAX_EXPONENT, MAX_EXPONENT, "sinh(cost / 1000)"),
+    _increasing_function("tanh", math.tanh, -LARGEST_DOUBLE, LARGEST_DOUBLE, "tanh(cost / 1000)"),
+    _increasing_function("asinh", math.asinh, -LARGEST_DOUBLE, LARGEST_DOUBLE, "asinh(cost)"),
+    _increasing_function("acosh", math.acosh, 1.0, LARGEST_DOUBLE, "acosh(cost)"),
+    _increasing_function("atanh", math.atanh, -BELOW_ONE, BELOW_ONE, "atanh(cost / 5000)"),
     _increasing_function("sqrt", math.sqrt, 0.0, LARGEST_DOUBLE, "sqrt(cost)"),
     _increasing_function("cbrt", _cube_root, -LARGEST_DOUBLE, LARGEST_DOUBLE, "cbrt(cost)"),
     _increasing_function("exp", math.exp, -LARGEST_DOUBLE, MAX_EXPONENT, "exp(cost / 1000)"),

@@ -7,13 +7,19 @@ was twice is the later moment. So says the engine, and nothing here is worked ou
 from __future__ import annotations
 
 import datetime as dt
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
 
-from dpsql.compiler.functions.calendar import DAY_MICROSECONDS, LAST_TIMESTAMP, datetime_bounds
+from dpsql.base.intervals import MICROSECONDS_PER_DAY
+from dpsql.base.time_zones import UTC, TimeZone
+from dpsql.compiler.functions.calendar import LAST_TIMESTAMP, datetime_bounds
 from dpsql.compiler.functions.datetime import null_outside_calendar
 from dpsql.compiler.functions.function import (
-    FIRST_DAY,
     Domains,
     ScalarFunction,
     Signature,
@@ -22,7 +28,7 @@ from dpsql.compiler.functions.function import (
     text_argument,
 )
 from dpsql.compiler.plan.expressions import Call
-from dpsql.schema.model import Domain
+from dpsql.schema.model import FIRST_DAY, Domain
 from dpsql.types import TEXT, TIMESTAMP, TIMESTAMPTZ
 
 # Names of time zones that engines know, by the hours from UTC between which they have been since 1970.
@@ -238,12 +244,138 @@ def find_zone_name(spelling: str) -> str | None:
     return None if zone is None else zone[0]
 
 
+@dataclass(frozen=True)
+class ZoneName:
+    """A zone by PostgreSQL's name and by the engine's; `minutes` is how far it is ahead of UTC, if it always is."""
+
+    shown: str
+    engine_name: str
+    minutes: int | None = None
+
+
+_HOURS = re.compile(r"\s*([+-]?)([0-9]{1,3})(?:\.([0-9]{1,6}))?\s*")
+_POSIX_OFFSET = re.compile(r"(?:<[A-Za-z0-9+:-]+>|[A-Za-z]*)([+-]?)([0-9]{1,3})(?::([0-9]{1,2}))?(?::00?)?")
+_INTERVAL_OFFSET = re.compile(r"\s*([+-]?)([0-9]{1,3})(?::([0-9]{1,2}))?(?::00?)?(?:\s*hours?)?\s*", re.IGNORECASE)
+_MAX_OFFSET_MINUTES = 24 * 60 - 1
+
+
+def read_zone_setting(text: str) -> ZoneName | None:
+    """The zone that SET TIME ZONE names: one of IANA's, hours east of UTC, or POSIX's hours west; None: no zone.
+
+    Of POSIX's names those with a rule for summer time are none that engines know.
+
+    >>> read_zone_setting("europe/berlin").shown, read_zone_setting("-3.5").shown, read_zone_setting("UTC-2").minutes
+    ('Europe/Berlin', '<-03:30>+03:30', 120)
+    """
+    number = _HOURS.fullmatch(text)
+    if number is not None:
+        minutes = Fraction(f"{number[2]}.{number[3] or 0}") * 60
+        return None if minutes.denominator != 1 else zone_of_minutes(_signed(number[1], int(minutes)))
+    if text.lower() in ZONE_OFFSETS:
+        name = ZONE_OFFSETS[text.lower()][0]
+        return ZoneName(name, "UTC", 0) if text.lower() in UTC_NAMES else ZoneName(name, name)
+    minutes_east = read_posix_offset(text)
+    return None if minutes_east is None else _fixed_zone(text, minutes_east)
+
+
+def read_posix_offset(text: str) -> int | None:
+    """Minutes ahead of UTC, of a zone that is written as its distance to the west, such as UTC+5; None: not one.
+
+    >>> read_posix_offset("UTC-2"), read_posix_offset("<+0530>-05:30"), read_posix_offset("+02:00")
+    (120, 330, -120)
+    """
+    posix = _POSIX_OFFSET.fullmatch(text)
+    return None if posix is None else _minutes_within_day(-_signed(posix[1], int(posix[2]) * 60 + int(posix[3] or 0)))
+
+
+_POSIX_SUMMER = re.compile(r"(?:<[A-Za-z0-9+:-]+>|[A-Za-z]+)[+-]?[0-9:]+(?:<[A-Za-z0-9+:-]+>|[A-Za-z]+).*")
+
+
+def has_posix_summer_time(text: str) -> bool:
+    """Whether it is a name of POSIX's with a rule for summer time, which PostgreSQL knows and no engine does.
+
+    >>> has_posix_summer_time("CET-1CEST,M3.5.0,M10.5.0/3"), has_posix_summer_time("UTC-2")
+    (True, False)
+    """
+    return _POSIX_SUMMER.fullmatch(text) is not None and text.lower() not in ZONE_OFFSETS
+
+
+def read_interval_offset(text: str) -> int | None:
+    """Minutes ahead of UTC, of an interval such as +02:00, which counts to the east.
+
+    >>> read_interval_offset("+02:00"), read_interval_offset("-5"), read_interval_offset("1 day")
+    (120, -300, None)
+    """
+    hours = _INTERVAL_OFFSET.fullmatch(text)
+    return None if hours is None else _minutes_within_day(_signed(hours[1], int(hours[2]) * 60 + int(hours[3] or 0)))
+
+
+def zone_of_minutes(minutes: int) -> ZoneName | None:
+    """The zone that is always so far ahead of UTC, by the name that PostgreSQL makes for it."""
+    if _minutes_within_day(minutes) is None:
+        return None
+    ahead, behind = _format_offset(minutes), _format_offset(-minutes or 0)
+    return _fixed_zone(f"<{ahead}>{behind if minutes else '-00'}", minutes)
+
+
+def engine_zone_of(minutes: int) -> str:
+    """The engine's name of a zone that is always so far ahead of UTC.
+
+    >>> engine_zone_of(330), engine_zone_of(0)
+    ('GMT+05:30', 'UTC')
+    """
+    hours, rest = divmod(abs(minutes), 60)
+    return f"GMT{'-' if minutes < 0 else '+'}{hours:02}:{rest:02}" if minutes else "UTC"
+
+
+def _fixed_zone(shown: str, minutes: int) -> ZoneName:
+    return ZoneName(shown, engine_zone_of(minutes), minutes)
+
+
+def _minutes_within_day(minutes: int) -> int | None:
+    return minutes if abs(minutes) <= _MAX_OFFSET_MINUTES else None
+
+
+def _signed(sign: str, number: int) -> int:
+    return -number if sign == "-" else number
+
+
+def _format_offset(minutes: int) -> str:
+    hours, rest = divmod(abs(minutes), 60)
+    return f"{'-' if minutes < 0 else '+'}{hours:02}" + (f":{rest:02}" if rest else "")
+
+
 def suggest_zones(spelling: str) -> list[str]:
     """Names that are perhaps meant: those like it, and those of a place of that name."""
     folded = spelling.strip().lower().replace(" ", "_")
     names = [name for name in ZONE_OFFSETS if folded and folded == name.rpartition("/")[2]]
     names += [name for name in get_close_matches(folded, ZONE_OFFSETS, n=3, cutoff=0.75) if name not in names]
     return [ZONE_OFFSETS[name][0] for name in names[:3]]
+
+
+_session_zone: ContextVar[TimeZone] = ContextVar("session_zone", default=UTC)
+_local_time: ContextVar[dt.datetime | None] = ContextVar("local_time", default=None)
+
+
+@contextmanager
+def session_zone_scope(zone: TimeZone, now: dt.datetime | None = None) -> Iterator[None]:
+    """A statement is compiled within, whose session has this time zone, at this time."""
+    tokens = _session_zone.set(zone), _local_time.set(None if now is None else zone.to_local(now))
+    try:
+        yield
+    finally:
+        _session_zone.reset(tokens[0])
+        _local_time.reset(tokens[1])
+
+
+def local_time() -> dt.datetime | None:
+    """What the session's clocks show, as far as the time is known."""
+    return _local_time.get()
+
+
+def session_zone() -> TimeZone:
+    """The time zone of the statement that is compiled."""
+    return _session_zone.get()
 
 
 def _timezone_signature(types: Types) -> Signature | None:
@@ -275,7 +407,7 @@ def _timezone_domain(call: Call, args: Domains) -> Domain:
     if call.type == TIMESTAMPTZ:
         lowest, highest = -highest, -lowest
     lower, upper = args[1].bounds[0] + lowest * HOUR_MICROSECONDS, args[1].bounds[1] + highest * HOUR_MICROSECONDS
-    first, last = Fraction(FIRST_DAY * DAY_MICROSECONDS), Fraction(LAST_TIMESTAMP)
+    first, last = Fraction(FIRST_DAY * MICROSECONDS_PER_DAY), Fraction(LAST_TIMESTAMP)
     inside = lower >= first and upper <= last
     return Domain(call.type, args[1].nullable or not inside, max(lower, first), min(upper, last))
 

@@ -13,6 +13,7 @@ from enum import Enum
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from dpsql.compiler.functions.time_zones import read_interval_offset, zone_of_minutes
 from dpsql.compiler.parse.create_commands import ArtifactCommand, read_artifact_command
 from dpsql.compiler.parse.cursor_commands import (
     NAMED_STATEMENT_KEYWORDS,
@@ -22,7 +23,7 @@ from dpsql.compiler.parse.cursor_commands import (
 from dpsql.compiler.parse.mechanism_commands import MECHANISM_KINDS, ShowMechanismsCommand
 from dpsql.compiler.parse.parameters import Parameter, bind_parameters
 from dpsql.compiler.parse.parser import tokenize
-from dpsql.errors import InvalidSyntax, Span, Unsupported
+from dpsql.errors import InvalidParameter, InvalidSyntax, Span, Unsupported
 
 
 @dataclass(frozen=True)
@@ -283,14 +284,33 @@ def _read_set(tokens: list[Token], first: Span) -> Command:
         tokens, texts = tokens[1:], texts[1:]
     if texts[:1] == ["names"] and len(tokens) == 2:
         return SetCommand("client_encoding", tokens[1].text, local)
-    if texts[:2] == ["time", "zone"] and len(tokens) == 3:
-        return SetCommand("timezone", _value_or_default(tokens[2:], "UTC" if texts[2] == "local" else None), local)
+    if texts[:2] == ["time", "zone"] and len(tokens) > 2:
+        return SetCommand("timezone", _read_zone(tokens[2:]), local)
     if texts[:1] in (["role"], ["authorization"]) and len(tokens) == 2:
         return SetCommand("role", _value_or_default(tokens[1:]), local)
     split = next((i for i, w in enumerate(tokens) if w.token_type is TokenType.EQ or w.text.lower() == "to"), None)
     if split is None or split == 0 or split == len(tokens) - 1:
         raise InvalidSyntax("SET takes a name and a value", hint="For example: SET epsilon = 0.5", span=first)
     return SetCommand(_read_dotted_name(tokens[:split]), _value_or_default(tokens[split + 1 :]), local)
+
+
+def _read_zone(tokens: list[Token]) -> str | None:
+    """What stands behind SET TIME ZONE; None: as the connection was opened. An interval counts hours to the east."""
+    word = tokens[0].text.lower()
+    if len(tokens) == 1 and word in ("local", "default") and tokens[0].token_type is not TokenType.STRING:
+        return None
+    if word != "interval" or tokens[0].token_type is TokenType.STRING:
+        return _read_value(tokens)
+    fields, example = [token.text.lower() for token in tokens[2:]], "SET TIME ZONE INTERVAL '+02:00' HOUR TO MINUTE"
+    if len(tokens) < 2 or fields not in ([], ["hour"], ["hour", "to", "minute"]):
+        raise InvalidSyntax("the interval of a time zone is in hours and minutes",
+                            hint=example, span=_token_span(tokens[0]))  # fmt: skip
+    minutes = read_interval_offset(tokens[1].text)
+    zone = None if minutes is None else zone_of_minutes(minutes)
+    if zone is None:
+        raise InvalidParameter(f'invalid value for parameter "TimeZone": "INTERVAL \'{tokens[1].text}\'"',
+                               hint=example, span=_token_span(tokens[1]))  # fmt: skip
+    return zone.shown
 
 
 def _are_modes(texts: list[str]) -> bool:

@@ -7,7 +7,7 @@ from enum import Enum
 
 from sqlglot.tokenizer_core import TokenType
 
-from dpsql.base.lexer import TokenKind
+from dpsql.base.lexer import TokenKind, quote_name
 from dpsql.compiler.parse.command_reader import CommandReader, string_value
 from dpsql.compiler.parse.mechanism_commands import (
     DeclareMechanismCommand,
@@ -24,7 +24,8 @@ from dpsql.types import Type, parse_type
 
 @dataclass(frozen=True)
 class CopyCommand:
-    """COPY (query) TO STDOUT. `force_quote`: columns whose values are quoted, ("*",) for all."""
+    """COPY (query) TO STDOUT, or of a table: `sql` selects from it then, and `offset` is such that the table's name
+    stands where it was written. `force_quote`: columns whose values are quoted, ("*",) for all."""
 
     sql: str
     offset: int
@@ -39,12 +40,11 @@ class CopyCommand:
 
 def read_copy(words: CommandReader) -> CopyCommand:
     start = words.next_token
-    if start is None or start.text != "(":
-        raise Unsupported("COPY takes a query in parentheses, and writes it out",
+    sql, offset = words.read_parenthesized() if start is not None and start.text == "(" else _read_copied_table(words)
+    if not words.accept("to"):
+        raise Unsupported("COPY takes a query in parentheses, or a public table, and writes it out",
                           hint="For example: COPY (SELECT ward, COUNT(*) FROM visits GROUP BY ward) TO STDOUT "
                           "WITH (FORMAT csv, HEADER).")  # fmt: skip
-    sql, offset = words.read_parenthesized()
-    words.expect("to")
     if not words.accept("stdout"):
         raise Unsupported("COPY writes to STDOUT only: no file of the server can be reached")
     options: dict[str, object] = {}
@@ -59,6 +59,24 @@ def read_copy(words: CommandReader) -> CopyCommand:
             _read_copy_option(words, options)
     words.expect_end()
     return _build_copy_command(sql, offset, options)
+
+
+def _read_copied_table(words: CommandReader) -> tuple[str, int]:
+    """All rows of a table, or some of its columns, as a query; and where it would begin.
+
+    >>> _read_copied_table(CommandReader('public.wards (ward, "Floor") TO STDOUT'))
+    ('SELECT "ward", "Floor" FROM "public"."wards"', -28)
+    """
+    start = words.next_token
+    names = [words.read_name()]
+    while words.accept("."):
+        names.append(words.read_name())
+    columns = "*"
+    if (following := words.next_token) is not None and following.text == "(":
+        columns = ", ".join(quote_name(name, always=True) for name in _read_copy_names(words))
+    select = f"SELECT {columns} FROM "
+    table = ".".join(quote_name(name, always=True) for name in names)
+    return f"{select}{table}", (0 if start is None else start.start) - len(select)
 
 
 def _read_copy_option(words: CommandReader, options: dict[str, object]) -> None:

@@ -11,7 +11,7 @@ from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import TokenType
 
 from dpsql.base.cancellation import checkpoint
-from dpsql.compiler.parse.function_names import FORMAT_NOTE, PARSED_FUNCTIONS
+from dpsql.compiler.parse.function_names import FORMAT_NOTE, PARSED_FUNCTIONS, unwrap_cast_literal
 from dpsql.errors import Span, Unsupported
 
 # Law 3 for calls: every argument that was written is in the tree. sqlglot's builders leave out what they do not know.
@@ -49,6 +49,8 @@ def _is_built_from(call: exp.Expr, value: exp.Expr, arg: exp.Expr) -> bool:
     """Units become words, paths and intervals are read from texts, a format is translated, a cast has a copy."""
     if isinstance(call, exp.Cast):
         return value == arg
+    if FORMAT_NOTE in call.meta:
+        arg = unwrap_cast_literal(arg, exp.DType.VARCHAR, exp.DType.TEXT)
     text = isinstance(arg, exp.Literal)
     match value:
         case exp.Var():
@@ -144,23 +146,23 @@ class AnalystDialect(Postgres):
             return super().validate_expression(expression, args)
 
         def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
-            known = len(self.lists)
+            list_count = len(self.lists)
             try:
                 call = super()._parse_function_call(*args, **kwargs)
             except IndexError:  # a builder that takes what is not there
                 self.raise_error(WRONG_ARGUMENT_COUNT)
                 raise
-            del self.lists[known:]
+            del self.lists[list_count:]
             return call
 
         def _parse_csv(self, parse_method: Callable[[], _T | None], sep: TokenType = TokenType.COMMA) -> list[_T]:
-            known, start = len(self.lists), self._index
+            list_count, start = len(self.lists), self._index
             items = super()._parse_csv(parse_method, sep)
-            self.lists[known:] = [(start, items)]  # lists inside of its items are theirs
+            self.lists[list_count:] = [(start, items)]  # lists inside of its items are theirs
             return items
 
         def _kv_to_prop_eq(self, expressions: list[exp.Expr], parse_map: bool = False) -> list[exp.Expr]:
-            if any(isinstance(one, exp.Slice) and one.this is None for one in expressions):
+            if any(isinstance(pair, exp.Slice) and pair.this is None for pair in expressions):
                 self.raise_error("Expecting a key")  # {:1}
             return super()._kv_to_prop_eq(expressions, parse_map)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect, binary_from_function, build_formatted_time
 from sqlglot.helper import seq_get
+from sqlglot.parsers.postgres import PostgresParser
 
 FORMAT_NOTE = "format"
 """The note in which a node keeps a format as it was written; sqlglot's own field is translated, with losses."""
@@ -48,6 +49,11 @@ NODE_FUNCTIONS: dict[type[exp.Expr], tuple[str, ArgumentNames]] = {
     exp.Asin: ("asin", ("this",)),
     exp.Acos: ("acos", ("this",)),
     exp.Atan: ("atan", ("this",)),
+    exp.Sinh: ("sinh", ("this",)),
+    exp.Tanh: ("tanh", ("this",)),
+    exp.Asinh: ("asinh", ("this",)),
+    exp.Acosh: ("acosh", ("this",)),
+    exp.Atanh: ("atanh", ("this",)),
     exp.Atan2: ("atan2", ("this", "expression")),
     exp.Degrees: ("degrees", ("this",)),
     exp.Radians: ("radians", ("this",)),
@@ -70,10 +76,25 @@ NODE_FUNCTIONS: dict[type[exp.Expr], tuple[str, ArgumentNames]] = {
 # Functions that sqlglot has no class for.
 BARE_FUNCTIONS = {
     "octet_length": "octet_length",
+    "strlen": "octet_length",
+    "lengthb": "octet_length",
+    "mid": "substring",
+    "prefix": "starts_with",
+    "suffix": "ends_with",
     "make_date": "make_date",
     "regexp_matches": "regexp_like",
     "strptime": "strptime",
     "try_strptime": "strptime",
+}
+
+# Functions that are written with others: `bind/composed_calls.py` says how.
+COMPOSED_NODES: dict[type[exp.Expr], str] = {
+    exp.BitLength: "bit_length",
+    exp.Unicode: "unicode",
+    exp.Cosh: "cosh",
+    exp.Cot: "cot",
+    exp.IsInf: "isinf",
+    exp.IsNan: "isnan",
 }
 
 # Functions that are a part of a date.
@@ -101,9 +122,23 @@ BARE_DATE_PARTS = frozenset(
 # --- what the parser must read differently ---------------------------------------------------------------------------
 
 
+def unwrap_cast_literal(node: exp.Expr, *types: exp.DType) -> exp.Expr:
+    """The literal that stands in casts to such types, as drivers write parameters: `$1::VARCHAR`. A length, or digits
+    after the point, would change it, so those casts stay."""
+    inner: exp.Expr | None = node
+    while isinstance(inner, exp.Cast) and not isinstance(inner, exp.TryCast) and inner.to.is_type(*types):
+        if inner.to.expressions and not inner.to.is_type(exp.DType.FLOAT, exp.DType.DOUBLE):
+            return node
+        inner = inner.this
+    return inner if isinstance(inner, exp.Literal) else node
+
+
 def _format_builder(kind: type[exp.Expr]) -> Callable[[list[exp.Expr], Dialect], exp.Expr]:
     def build(args: list[exp.Expr], dialect: Dialect) -> exp.Expr:
         written = seq_get(args, 1)
+        if written is not None:
+            written = unwrap_cast_literal(written, exp.DType.VARCHAR, exp.DType.TEXT)
+            args = [args[0], written, *args[2:]]
         node = build_formatted_time(kind)(args, dialect)
         if isinstance(written, exp.Literal) and written.is_string:
             node.meta[FORMAT_NOTE] = written.name
@@ -149,6 +184,7 @@ PARSED_FUNCTIONS: dict[str, Callable[..., exp.Expr]] = {
     "TO_DATE": _format_builder(exp.StrToDate),
     "TO_TIMESTAMP": _build_to_timestamp,
     "DATE_BIN": _build_date_bin,
+    "DATETRUNC": PostgresParser.FUNCTIONS["DATE_TRUNC"],
     "DATE_DIFF": _build_date_diff,
     "DATEDIFF": _build_date_diff,
     "DATE_SUB": _build_date_sub,

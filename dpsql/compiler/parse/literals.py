@@ -14,8 +14,9 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from dpsql.base.intervals import IntervalParts
 from dpsql.compiler.functions.calendar import FIXED_UNITS, MONTHS_PER_UNIT, canonical_part
-from dpsql.compiler.functions.intervals import IntervalParts
+from dpsql.compiler.functions.intervals import is_interval_in_range
 from dpsql.compiler.parse.dialect import refuse_other_args, span_of
 from dpsql.errors import DataError, Span, Unsupported
 
@@ -132,7 +133,7 @@ def _interval_argument_text(name: str, node: exp.Expr) -> str:
 
 def _multiply_interval(interval: IntervalParts, factor: int) -> IntervalParts:
     product = IntervalParts(interval.months * factor, interval.days * factor, interval.microseconds * factor)
-    if not product.is_in_range:
+    if not is_interval_in_range(product):
         raise interval_too_long_error(None)
     return product
 
@@ -142,9 +143,29 @@ def interval_too_long_error(node: exp.Expr | None) -> Unsupported:
     return Unsupported("the interval is longer than 10,000 years", span=span)
 
 
+_ISO_INTERVAL = re.compile(r"P((?:[+-]?\d+[YMWD])*)(?:T((?:[+-]?\d+(?:\.\d+)?[HMS])+))?", re.IGNORECASE)
+_ISO_PART = re.compile(r"([+-]?[\d.]+)([A-Z])", re.IGNORECASE)
+_ISO_DATE_UNITS = {"Y": "years", "M": "months", "W": "weeks", "D": "days"}
+_ISO_TIME_UNITS = {"H": "hours", "M": "minutes", "S": "seconds"}
+
+
+def _spell_iso_interval(text: str) -> str:
+    """ISO 8601's form in words; any other text as it is.
+
+    >>> _spell_iso_interval("P1Y2M-3DT4H5M6.5S"), _spell_iso_interval("1 day")
+    ('1 years 2 months -3 days 4 hours 5 minutes 6.5 seconds', '1 day')
+    """
+    matched = _ISO_INTERVAL.fullmatch(text)
+    if matched is None:
+        return text
+    parts = [f"{amount} {_ISO_DATE_UNITS[unit.upper()]}" for amount, unit in _ISO_PART.findall(matched[1])]
+    parts += [f"{amount} {_ISO_TIME_UNITS[unit.upper()]}" for amount, unit in _ISO_PART.findall(matched[2] or "")]
+    return " ".join(parts)
+
+
 def _parse_interval_text(text: str, unit: str | None, node: exp.Expr) -> IntervalParts:
     months, days, microseconds = Fraction(0), Fraction(0), Fraction(0)
-    rest = text.strip()
+    rest = _spell_iso_interval(text.strip())
     if not rest:
         raise _unreadable_interval_error(node)
     while rest:
@@ -170,7 +191,7 @@ def _parse_interval_text(text: str, unit: str | None, node: exp.Expr) -> Interva
     if months.denominator != 1 or days.denominator != 1:
         raise _unreadable_interval_error(node)
     interval = IntervalParts(int(months), int(days), int(microseconds))
-    if not interval.is_in_range:
+    if not is_interval_in_range(interval):
         raise interval_too_long_error(node)
     return interval
 

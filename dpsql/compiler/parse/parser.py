@@ -27,7 +27,17 @@ from dpsql.compiler.parse.parameters import (
     placeholder_style_error,
 )
 from dpsql.compiler.parse.syntax_errors import check_statement_complete, misspelled_keyword_hint, syntax_error
-from dpsql.errors import DataError, Error, InvalidSyntax, LimitExceeded, ProgrammingError, Span, Unsupported
+from dpsql.errors import (
+    DataError,
+    Error,
+    InvalidParameter,
+    InvalidSyntax,
+    LimitExceeded,
+    ProgrammingError,
+    Span,
+    Unsupported,
+)
+from dpsql.types import parse_type
 
 MAX_CHARACTERS = 1_000_000
 MAX_TOKENS = 50_000
@@ -83,6 +93,8 @@ def parse_query_with_options(
         raise (syntax_error(error, tokens, sql) if foreign is None else placeholder_style_error(foreign)) from None
     except RecursionError:
         raise LimitExceeded("the statement is nested too deeply") from None
+    except ValueError:  # a builder of sqlglot's that takes no empty name, as in DATE_PART('', at)
+        raise InvalidSyntax("the statement is not understood") from None
     statements = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
     if len(statements) > 1:
         raise InvalidSyntax("one statement at a time", hint="Send each statement on its own.")
@@ -183,11 +195,13 @@ _ESCAPES = re.compile(
 
 _TEXT_TOKENS = {TokenType.BYTE_STRING, TokenType.RAW_STRING, TokenType.HEREDOC_STRING}
 """E'…' and $$…$$: texts, whose escapes the tokenizer has resolved."""
+_TIME_TOKENS = frozenset({TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ, TokenType.TIME, TokenType.TIMETZ})
 
 
 def normalize_tokens(tokens: list[Token]) -> list[Token]:
     """Texts of all spellings are texts; TABLE t is SELECT * FROM t, and PIVOT … is SELECT * FROM (PIVOT …)."""
     plain = [_retype_token(token, TokenType.STRING) if token.token_type in _TEXT_TOKENS else token for token in tokens]
+    plain = _normalize_cast_types(plain)
     if len(plain) > 1 and plain[0].token_type is TokenType.TABLE:
         return [*_select_star_tokens(plain[0]), *plain[1:]]
     start, end = _find_pivot_statement(plain)
@@ -196,6 +210,49 @@ def normalize_tokens(tokens: list[Token]) -> list[Token]:
     opening = _retype_token(plain[start], TokenType.L_PAREN, "(")
     closing = _retype_token(plain[end - 1], TokenType.R_PAREN, ")")
     return [*plain[:start], *_select_star_tokens(plain[start]), opening, *plain[start:end], closing, *plain[end:]]
+
+
+_FULL_TIME_PRECISION = "6"
+_MAX_SINGLE_DIGITS, _MAX_FLOAT_DIGITS = 24, 53
+
+
+def _normalize_cast_types(tokens: list[Token]) -> list[Token]:
+    """Types of casts as drivers and the catalog spell them: pg_catalog.float8, "pg_catalog"."float8", FLOAT(53) and
+    TIMESTAMP(6), which are float8, float8, double precision and timestamp."""
+    written, at = list[Token](), 0
+    while at < len(tokens):
+        written.append(tokens[at])
+        at += 1
+        if tokens[at - 1].token_type not in (TokenType.DCOLON, TokenType.ALIAS):
+            continue
+        in_catalog = at + 2 < len(tokens) and tokens[at].text.lower() == "pg_catalog" and tokens[at + 1].text == "."
+        if in_catalog and parse_type(tokens[at + 2].text) is not None:
+            at += 2
+            tokens[at] = _retype_token(tokens[at], tokenize(tokens[at].text.lower())[0].token_type)
+        precision = _read_precision(tokens, at)
+        if precision is not None and tokens[at].text.upper() == "FLOAT":
+            written.append(_float_token(tokens[at], precision))
+            at += 4
+        elif precision == _FULL_TIME_PRECISION and tokens[at].token_type in _TIME_TOKENS:
+            written.append(tokens[at])
+            at += 4
+    return written
+
+
+def _read_precision(tokens: list[Token], at: int) -> str | None:
+    """The number that stands alone in parentheses behind the type."""
+    behind = tokens[at + 1 : at + 4]
+    kinds = [token.token_type for token in behind]
+    return behind[1].text if kinds == [TokenType.L_PAREN, TokenType.NUMBER, TokenType.R_PAREN] else None
+
+
+def _float_token(token: Token, digits: str) -> Token:
+    """FLOAT(n) by its binary digits: real up to 24, double precision up to 53."""
+    if not digits.isdigit() or not 1 <= int(digits[:9]) <= _MAX_FLOAT_DIGITS:
+        least = "at least 1 bit" if digits.strip("0") == "" else "less than 54 bits"
+        raise InvalidParameter(f"precision for type float must be {least}", span=Span(token.start, token.end + 1))
+    single = int(digits) <= _MAX_SINGLE_DIGITS
+    return _retype_token(token, TokenType.FLOAT if single else TokenType.DOUBLE, "REAL" if single else "DOUBLE")
 
 
 def _select_star_tokens(token: Token) -> list[Token]:

@@ -6,14 +6,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from math import prod
 
 from dpsql.compiler.plan.bundles import Bundle
-from dpsql.compiler.plan.clipped_sums import ClippedSum, CountNorms, Norm
+from dpsql.compiler.plan.clipped_sums import ClippedSum, CountMeans, CountNorms, Norm
 from dpsql.compiler.plan.expressions import ROW, UID, WEIGHT, Expr
 from dpsql.compiler.plan.measures import Blocks, Measure
-from dpsql.compiler.plan.relations import Field, Named, Rows, RowsHole, is_public, require_distinct_names, row_fields
+from dpsql.compiler.plan.relations import (
+    SET_COLUMN,
+    Field,
+    Named,
+    Rows,
+    RowsHole,
+    is_public,
+    require_distinct_names,
+    row_fields,
+)
 from dpsql.schema.model import Scalar
 from dpsql.types import BIGINT
 
@@ -37,13 +47,19 @@ class Aggregate:
             raise ValueError("a grouping set is made of keys")
 
 
+def _check_sets(per_set: bool, names: Collection[str]) -> None:
+    if per_set and SET_COLUMN not in names:
+        raise ValueError("what is done in each grouping set needs its number")
+
+
 @dataclass(frozen=True)
 class Weigh:
     """Adds an integer weight per unit (2^16 is a whole row), so that each unit counts like at most `rows` rows.
 
     Stability: with n_g the unit's rows in group g, the norm of (weight * n_g) over the groups is at most
     rows * 2^16: the sum for L1, the root of the sum of squares for L2. The weight depends on the unit's
-    own rows only.
+    own rows only. With `per_set`, a unit has a weight in each grouping set, from its rows in that set, and
+    the norm is that of one set.
     """
 
     input: Rows
@@ -51,9 +67,11 @@ class Weigh:
     rows: int
     norm: Norm
     automatic: bool = False  # whether `rows` is chosen from a histogram
+    per_set: bool = False
 
     def __post_init__(self) -> None:
         names = {f.name for f in row_fields(self.input)}
+        _check_sets(self.per_set, names)
         if self.rows < 1 or UID not in names or WEIGHT in names or not names.issuperset(self.keys):
             raise ValueError("weights need rows of units and at least one row each")
 
@@ -65,7 +83,8 @@ class Distinct:
     Rows where the first column is NULL bring none. Without a limit, a unit brings as many as it has rows.
 
     Stability: a unit keeps the pairs that come first by hash of (id, pair), then by value: a function of its own rows.
-    So a unit adds or removes at most `limit` rows, whatever the others hold (SOUNDNESS 4).
+    So a unit adds or removes at most `limit` rows, whatever the others hold (SOUNDNESS 4); with `per_set`, as many in
+    each grouping set.
     """
 
     input: Rows
@@ -73,9 +92,11 @@ class Distinct:
     columns: tuple[str, ...]
     limit: int | None
     automatic: bool = False  # whether `limit` is chosen from a histogram
+    per_set: bool = False
 
     def __post_init__(self) -> None:
         names = {f.name for f in row_fields(self.input)}
+        _check_sets(self.per_set, self.keys)
         if not self.columns or not names.issuperset((*self.keys, *self.columns)):
             raise ValueError("distinct values are those of columns")
         if self.limit is not None and (self.limit < 1 or UID not in names):
@@ -106,7 +127,8 @@ class CountUnits:
 
     With `limit`, a unit keeps the groups that come first by hash of (id, key), then by key: a function of
     its own rows. With `weighted`, a unit that keeps t groups gives each 2^16/sqrt(t), rounded down.
-    With `one_row`, a unit has at most one row in each group and rows are counted.
+    With `one_row`, a unit has at most one row in each group and rows are counted. With `per_set`, the limit
+    is that of each grouping set.
     """
 
     input: Rows
@@ -116,9 +138,13 @@ class CountUnits:
     one_row: bool
     weighted: bool = False
     automatic: bool = False  # whether `limit` is chosen from a histogram
+    per_set: bool = False
 
     def __post_init__(self) -> None:
         names = {f.name for f in row_fields(self.input)}
+        _check_sets(self.per_set, self.keys)
+        if self.per_set and self.weighted:
+            raise ValueError("a selection is one, over all grouping sets")
         if not names.issuperset(self.keys) or (not self.one_row and UID not in names):
             raise ValueError("units are counted by their id")
         if self.weighted and not self.may_be_weighted:
@@ -276,7 +302,7 @@ class Listed:
         return prod(factor.count for factor in self.factors)
 
 
-Part = Sum | ClippedSum | CountUnits | CountNorms | SumBlocks | CountBlocks
+Part = Sum | ClippedSum | CountUnits | CountNorms | CountMeans | SumBlocks | CountBlocks
 
 
 @dataclass(frozen=True)
@@ -328,6 +354,14 @@ class Tally:
 Node = Rows | Aggregate | Weigh | Distinct | Part | Gather | Tally
 
 
+def needs_norm(part: Part) -> bool:
+    """Whether a histogram chooses what a unit counts for in the part."""
+    if isinstance(part, ClippedSum):
+        return True
+    capped = part.input if isinstance(part, Sum) else part
+    return isinstance(capped, CountUnits | Weigh | Distinct) and capped.automatic
+
+
 def cells_of(part: Part) -> tuple[str, ...]:
     if isinstance(part, Sum):
         return tuple(cell for bundle in part.bundles for cell in bundle.cells)
@@ -346,7 +380,7 @@ def node_fields(node: Node) -> tuple[Field, ...]:
     if isinstance(node, CountBlocks):
         inputs = {f.name: f for f in node_fields(node.input)}
         return (*(inputs[key] for key in node.groups), Field(node.bin, BIGINT), Field(node.cell, BIGINT))
-    if isinstance(node, CountNorms):
+    if isinstance(node, CountNorms | CountMeans):
         return (Field(node.bin, BIGINT), Field(node.cell, BIGINT))
     if isinstance(node, Sum | ClippedSum | CountUnits | SumBlocks):
         inputs = {f.name: f for f in node_fields(node.input)}

@@ -7,7 +7,7 @@ follows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
@@ -162,9 +162,32 @@ class NormalPosterior:
     type: Type = DOUBLE
 
 
+@dataclass(frozen=True)
+class BySet:
+    """The answer of each grouping set from cells of its own: by the set's number, which is the last key of a group."""
+
+    recipes: tuple[Recipe, ...]
+    type: Type
+
+
 Recipe = (
-    Linear | Mean | Variance | Paired | Evidence | Debiased | DebiasedMean | BlockMean | BetaPosterior | NormalPosterior
+    BySet
+    | Linear
+    | Mean
+    | Variance
+    | Paired
+    | Evidence
+    | Debiased
+    | DebiasedMean
+    | BlockMean
+    | BetaPosterior
+    | NormalPosterior
 )
+
+
+def recipes_by_set(recipe: Recipe) -> tuple[Recipe, ...]:
+    """That of each grouping set; one where all have the same."""
+    return recipe.recipes if isinstance(recipe, BySet) else (recipe,)
 
 
 def map_terms(recipe: Recipe, change: Callable[[Terms], Terms]) -> Recipe:
@@ -180,6 +203,8 @@ def map_terms(recipe: Recipe, change: Callable[[Terms], Terms]) -> Recipe:
         case Paired():
             y, x = (replace(of, first=change(of.first), second=change(of.second)) for of in (recipe.y, recipe.x))
             return replace(recipe, count=change(recipe.count), y=y, x=x, product=change(recipe.product))
+        case BySet():
+            return replace(recipe, recipes=tuple(map_terms(of_set, change) for of_set in recipe.recipes))
         case Evidence():
             return replace(recipe, witnesses=change(recipe.witnesses), count=change(recipe.count))
         case Debiased(inner):
@@ -197,3 +222,60 @@ def map_terms(recipe: Recipe, change: Callable[[Terms], Terms]) -> Recipe:
             return replace(recipe, rest=rest, square=square, linear=linear)
         case _:
             assert_never(recipe)
+
+
+def recipe_cells(recipe: Recipe) -> frozenset[str]:
+    """The cells that an answer is worked out from."""
+    cells: set[str] = set()
+
+    def collect(terms: Terms) -> Terms:
+        cells.update(cell for cell, _ in terms)
+        return terms
+
+    map_terms(recipe, collect)
+    return frozenset(cells)
+
+
+@dataclass(frozen=True)
+class MovedCenter:
+    """A cell is centred `by` more than its recipes say; `count` is the cell of how many values it adds up."""
+
+    by: Fraction
+    count: str
+
+
+def move_centers(recipe: Recipe, moved: Mapping[str, MovedCenter]) -> Recipe:
+    """The same answer, of cells whose centres have moved.
+
+    A sum is the centred one and so many times the centre as there are values. A mean says what it is about.
+    """
+    match recipe:
+        case Linear():
+            return replace(recipe, terms=_move_terms(recipe.terms, moved))
+        case Mean():
+            by = sum((part * moved[cell].by for cell, part in recipe.first if cell in moved), Fraction(0))
+            return replace(recipe, center=recipe.center + by)
+        case BySet():
+            return replace(recipe, recipes=tuple(move_centers(of_set, moved) for of_set in recipe.recipes))
+        case Debiased(inner):
+            changed = move_centers(inner, moved)
+            assert isinstance(changed, Linear | Mean)
+            return replace(recipe, recipe=changed)
+        case DebiasedMean(mean):
+            changed = move_centers(mean, moved)
+            assert isinstance(changed, Mean)
+            return replace(recipe, mean=changed)
+        case Variance() | Paired() | Evidence() | BlockMean() | BetaPosterior() | NormalPosterior():
+            return recipe
+        case _:
+            assert_never(recipe)
+
+
+def _move_terms(terms: Terms, moved: Mapping[str, MovedCenter]) -> Terms:
+    result: dict[str, Fraction] = {}
+    for cell, coefficient in terms:
+        result[cell] = result.get(cell, Fraction(0)) + coefficient
+        if cell in moved:
+            count = moved[cell].count
+            result[count] = result.get(count, Fraction(0)) + coefficient * moved[cell].by
+    return tuple((cell, coefficient) for cell, coefficient in result.items() if coefficient)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpsql.errors import DataError
 from dpsql.schema.model import Domain, Scalar
-from dpsql.types import BIGINT, BOOLEAN, DOUBLE, Kind, Type, integer_range
+from dpsql.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, Kind, Type, integer_range
 
 UID = "_uid"
 """The column that carries the privacy unit's id through every owned relation."""
@@ -257,3 +257,54 @@ def join_conjuncts(parts: tuple[Expr, ...]) -> Expr:
     if not parts:
         return TRUE
     return parts[0] if len(parts) == 1 else And(parts)
+
+
+def split_shared_equalities(condition: Expr) -> tuple[Expr, ...]:
+    """The parts of a condition that must all hold, with equalities of columns that each branch of an OR has before it.
+
+    (a = b AND x) OR (b = a AND y)  →  a = b, x OR y: the same with SQL's NULL, too. Joins are found by such equalities.
+    """
+    parts = _split_all(condition)
+    return (condition,) if parts == split_conjuncts(condition) else parts
+
+
+def _split_all(condition: Expr) -> tuple[Expr, ...]:
+    return tuple(part for conjunct in split_conjuncts(condition) for part in _split_or(conjunct))
+
+
+def _split_or(condition: Expr) -> tuple[Expr, ...]:
+    if not isinstance(condition, Or):
+        return (condition,)
+    branches = [_split_all(branch) for branch in condition.args]
+    shared = tuple(part for part in branches[0] if all(_has_equality(part, branch) for branch in branches[1:]))
+    if not shared:
+        return (condition,)
+    rest = [tuple(part for part in branch if not _has_equality(part, shared)) for branch in branches]
+    return shared if () in rest else (*shared, Or(tuple(map(join_conjuncts, rest))))
+
+
+def _has_equality(part: Expr, parts: tuple[Expr, ...]) -> bool:
+    """Whether an equality of two columns is among the parts, either way round."""
+    if not isinstance(part, Compare) or part.op != "=":
+        return False
+    if not isinstance(part.left, Column) or not isinstance(part.right, Column):
+        return False
+    return part in parts or Compare("=", part.right, part.left) in parts
+
+
+def is_bigint_value(expr: Expr) -> bool:
+    """Whether PostgreSQL has a bigint for a whole number over private rows; its plain literals are integers."""
+    if isinstance(expr, Column | Cast):
+        return expr.type == BIGINT
+    if isinstance(expr, Literal):
+        return isinstance(expr.value, int) and abs(expr.value) > integer_range(INTEGER)[1]
+    if isinstance(expr, Case):
+        return any(is_bigint_value(value) for value in (*(value for _, value in expr.branches), expr.otherwise))
+    parts: tuple[Expr, ...] = ()
+    if isinstance(expr, Arithmetic):
+        parts = (expr.left, expr.right)
+    elif isinstance(expr, Call):
+        parts = expr.args
+    elif isinstance(expr, Clip):
+        parts = (expr.arg,)
+    return any(map(is_bigint_value, parts))

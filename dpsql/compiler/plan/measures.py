@@ -269,12 +269,13 @@ class Quantile:
 
 @dataclass(frozen=True)
 class Extreme:
-    """MIN, or MAX (`high`)."""
+    """MIN, or MAX (`high`); `overshoot` is a chance of passing all rows, if the analyst has set it."""
 
     arg: Expr
     high: bool
     span: Span | None = field(default=None, compare=False)
     text: str = field(default="…", compare=False)
+    overshoot: Fraction | None = None
 
     @property
     def container(self) -> None:

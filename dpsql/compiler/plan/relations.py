@@ -7,11 +7,12 @@ stand on the side of a join that adds columns, never alone below an aggregate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 
 from dpsql.compiler.plan.expressions import UID, Expr
+from dpsql.errors import Span
 from dpsql.schema.model import Domain, Source
 from dpsql.types import BIGINT, BOOLEAN, Type
 
@@ -91,11 +92,19 @@ class ScanColumn:
 
 @dataclass(frozen=True)
 class Hop:
-    """A step of the foreign-key path: `column` (of the table before) refers to `key` of `source`."""
+    """A step of the foreign-key path: `column` (of the table before) refers to `key` of `source`.
+
+    A composite key has more pairs in `also`.
+    """
 
     column: ScanColumn
     source: Source
     key: ScanColumn
+    also: tuple[tuple[ScanColumn, ScanColumn], ...] = ()
+
+    @property
+    def pairs(self) -> tuple[tuple[ScanColumn, ScanColumn], ...]:
+        return ((self.column, self.key), *self.also)
 
 
 @dataclass(frozen=True)
@@ -114,7 +123,7 @@ class UnitId:
 class Scan:
     """The sanitised rows of a private table, each with its unit's id; rows without one are dropped.
 
-    Stability: casts are total and row by row; every `hops[i].key` is an accepted unique key, so a row
+    Stability: casts are total and row by row; the keys of every `hops[i]` are an accepted unique key, so a row
     has at most one id (SOUNDNESS 1, 3).
     """
 
@@ -125,6 +134,7 @@ class Scan:
     unit_is_unique: bool  # accepted: the table has at most one row per unit
     unit_columns: frozenset[str]  # columns that equal the unit's id
     unique: tuple[frozenset[str], ...] = ()  # accepted unique keys, by the plan's names
+    unit_keys: tuple[frozenset[str], ...] = ()  # columns of which no two rows of one unit share a value, unless NULL
 
 
 @dataclass(frozen=True)
@@ -169,10 +179,19 @@ class JoinKind(Enum):
 
 
 @dataclass(frozen=True)
+class Unmatched:
+    """Public rows that a LEFT JOIN keeps, as it was written, without a private one; `hint` says how to count them."""
+
+    span: Span | None
+    hint: str
+
+
+@dataclass(frozen=True)
 class Join:
     """Rows of one unit on both sides (`by_unit`: the SQL that runs equates the ids), or public rows on the right.
 
     The result's id is the left side's; of a full join, whichever side has one. Two public sides make public rows.
+    `unmatched`: an inner join in the place of one that would keep public rows, for `analysis/unmatched_rows.py` alone.
     """
 
     left: Rows
@@ -180,6 +199,8 @@ class Join:
     kind: JoinKind
     condition: Expr
     by_unit: bool = False
+    unmatched: Unmatched | None = field(default=None, repr=False, compare=False)
+    matches: int | None = field(default=None, repr=False, compare=False)  # public rows that one row meets, if counted
 
     def __post_init__(self) -> None:
         require_distinct_names([f.name for f in (*row_fields(self.left), *row_fields(self.right)) if f.name != UID])
@@ -312,12 +333,15 @@ class SetOperation:
 class Expand:
     """Each row once for each grouping set, with the keys that are not in the set NULL, and the set's number `_set`.
 
-    Stability: a unit has rows * sets rows.
+    The numbers start with `first`, so that one set alone keeps the number that it has among others.
+
+    Stability: a unit has rows * sets rows, and in each set as many as it had before.
     """
 
     input: Rows
     keys: tuple[str, ...]
     sets: tuple[frozenset[str], ...]
+    first: int = 0
 
 
 Rows = (
@@ -335,6 +359,25 @@ Rows = (
     | SetOperation
     | Expand
 )
+
+
+def rows_before_sets(rows: Rows) -> Rows:
+    """The rows that grouping sets repeat; those that are in none stay as they are.
+
+    Of what is worked out for each unit, group and set: for each unit and group of all keys.
+    """
+    inner = rows
+    if isinstance(inner, PerUnit) and any(key.name == SET_COLUMN for key in inner.keys):
+        keys = tuple(key for key in inner.keys if key.name != SET_COLUMN)
+        return replace(inner, input=rows_before_sets(inner.input), keys=keys)
+    while isinstance(inner, Filter):
+        inner = inner.input
+    if not isinstance(inner, Expand):
+        return rows
+    inner = inner.input
+    while isinstance(inner, Filter):
+        inner = inner.input
+    return inner
 
 
 def row_fields(node: Rows) -> tuple[Field, ...]:

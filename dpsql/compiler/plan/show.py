@@ -23,7 +23,7 @@ from dpsql.compiler.plan.aggregate import (
     Weigh,
 )
 from dpsql.compiler.plan.bundles import Bundle, CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
-from dpsql.compiler.plan.clipped_sums import ClippedCell, ClippedSum, CountNorms
+from dpsql.compiler.plan.clipped_sums import ClippedCell, ClippedSum, CountMeans, CountNorms
 from dpsql.compiler.plan.expressions import (
     And,
     Arithmetic,
@@ -68,6 +68,7 @@ from dpsql.compiler.plan.measures import (
 from dpsql.compiler.plan.relations import (
     Expand,
     Filter,
+    Hop,
     Join,
     Mark,
     PerUnit,
@@ -144,7 +145,11 @@ def _describe_node(node: Node) -> list[str]:
             sets = ", ".join(f"({', '.join(sorted(names))})" for names in node.sets)
             return [f"Expand to the grouping sets {sets}"]
         case Distinct():
-            limit = "" if node.limit is None else f", at most {node.limit} for each unit"
+            limit = (
+                ""
+                if node.limit is None
+                else f", at most {node.limit} for each unit{' and grouping set' if node.per_set else ''}"
+            )
             return [f"Distinct {', '.join(node.columns)}{_by_clause(', '.join(node.keys))}{limit}"]
         case Aggregate():
             keys = ", ".join(_show_named(key.name, key.expr) for key in node.keys)
@@ -152,9 +157,9 @@ def _describe_node(node: Node) -> list[str]:
         case Scan():
             return _show_scan(node)
         case Weigh():
-            return [
-                f"Weigh each unit as at most {node.rows} rows, {node.norm.value} norm{_by_clause(', '.join(node.keys))}"
-            ]
+            sets = " in each grouping set" if node.per_set else ""
+            by = _by_clause(", ".join(node.keys))
+            return [f"Weigh each unit as at most {node.rows} rows{sets}, {node.norm.value} norm{by}"]
         case Sum():
             return [f"Sum{_by_clause(', '.join(node.keys))}", *(_show_bundle(bundle) for bundle in node.bundles)]
         case ClippedSum():
@@ -164,8 +169,11 @@ def _describe_node(node: Node) -> list[str]:
             ]
         case CountNorms():
             what = "rows" if node.arg is None else show_expr(node.arg)
+            what = f"squares of {what}" if node.squared else what
             what = what if node.distinct is None else f"distinct {', '.join(node.distinct)}"
             return [f"CountNorms of {what}, {node.norm.value} norm{_by_clause(', '.join(node.spread))}"]
+        case CountMeans():
+            return [f"CountMeans of {show_expr(node.arg)}"]
         case CountUnits():
             return [_show_count_units(node)]
         case SumBlocks() | CountBlocks():
@@ -182,7 +190,7 @@ def _describe_node(node: Node) -> list[str]:
 def _show_clipped(cell: ClippedCell) -> str:
     what = "rows" if cell.arg is None else show_expr(cell.arg)
     centered = f" - {float(cell.center):g}" if cell.center else ""
-    verb = "count" if cell.counts else "sum"
+    verb = "count" if cell.counts else "sum of squares" if cell.squared else "sum"
     return f"{cell.cell} = {verb} of {what}{centered}, each unit scaled to {float(cell.norm):g}"
 
 
@@ -213,8 +221,15 @@ def _show_scan(scan: Scan) -> list[str]:
 
 
 def _show_unit_path(unit: UnitId) -> str:
-    path = "".join(f"{hop.column.source} -> {_show_source(hop.source)}.{hop.key.source}, " for hop in unit.hops)
+    path = "".join(f"{_show_hop(hop)}, " for hop in unit.hops)
     return f"{path}{unit.column.source}"
+
+
+def _show_hop(hop: Hop) -> str:
+    if not hop.also:
+        return f"{hop.column.source} -> {_show_source(hop.source)}.{hop.key.source}"
+    columns, keys = (", ".join(column.source for column in side) for side in zip(*hop.pairs, strict=True))
+    return f"({columns}) -> {_show_source(hop.source)} ({keys})"
 
 
 def _show_source(source: Source) -> str:

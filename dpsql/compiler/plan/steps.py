@@ -16,6 +16,10 @@ from dpsql.types import Type
 MAX_PARAMETER_ROWS = 1_000
 """Rows of a hole: also what it counts as wherever a size is asked at compile time."""
 
+MAX_KEYED_PARAMETER_ROWS = 100_000
+"""Rows of a hole in which a private row looks up one by a key. Both numbers count as the first in a release's key: how
+many rows there may be changes no answer."""
+
 VALUE_KEY = "value"
 """The key that the values of a column are, where they are counted or compared by a score."""
 
@@ -54,7 +58,7 @@ class ReleaseColumn:
 
     name: str
     type: Type
-    kind: str  # key, value, stderr, low, high, cov, factor
+    kind: str  # key, value, stderr, low, high, clipped, clip_half, clip_mid, cov, factor
     place: int
     other: int = 0  # of a covariance, the second measure
 
@@ -101,3 +105,13 @@ class Bins:
     type: Type  # of the argument
     discrete: bool  # the answer has the argument's type; else it is a double
     origin: Fraction = Fraction(0)
+
+
+def hole_text(hole: Hole) -> str:
+    """What a hole is, in the key of a stored release."""
+    max_rows = counted_rows(hole.most)
+    return repr((hole.name, hole.shape.value, hole.columns, max_rows, hole.sql, sorted(hole.unique)))
+
+
+def counted_rows(max_rows: int) -> int:
+    return MAX_PARAMETER_ROWS if max_rows == MAX_KEYED_PARAMETER_ROWS else max_rows

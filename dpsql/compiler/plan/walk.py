@@ -226,6 +226,11 @@ def walk_rows(node: Rows) -> Iterator[Rows]:
         yield from walk_rows(child)
 
 
+def has_joins(node: Rows) -> bool:
+    """Whether any row meets rows of another relation: joins, and sub-selects that are looked into."""
+    return any(isinstance(part, Join | Mark) for part in walk_rows(node))
+
+
 def map_rows(node: Rows, change: Callable[[Rows], Rows]) -> Rows:
     """A relation over private rows with `change` applied to every node, inputs first."""
     match node:

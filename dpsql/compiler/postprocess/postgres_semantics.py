@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from sqlglot import ErrorLevel, exp
@@ -20,8 +20,10 @@ from dpsql.compiler.functions.date_formats import (
     render_format,
     strptime_format,
 )
+from dpsql.compiler.functions.time_zones import engine_zone_of, find_zone_name, read_posix_offset
 from dpsql.compiler.parse.dialect import WRITTEN_NAME_KEY, span_of
 from dpsql.compiler.parse.function_names import FORMAT_NOTE
+from dpsql.compiler.parse.literals import is_interval, read_interval
 from dpsql.compiler.postprocess.allowed_functions import GENERATOR_ERRORS
 from dpsql.compiler.postprocess.size_limits import limit_result_sizes
 from dpsql.errors import DataError, InvalidParameter, LimitExceeded, Unsupported
@@ -33,6 +35,8 @@ from dpsql.types import BOOLEAN, INTERVAL, Kind
 #     extract(second FROM at)   keeps its fraction          substr('hello', -1, 3)   counts from before the text
 #     x SIMILAR TO 'a%'         is PostgreSQL's pattern     x #>> '{a,b}'            is a path
 
+REWRITTEN = "made"
+"""The note of a node that was written here: it is written once."""
 _SECOND_UNITS = frozenset({"second", "seconds", "sec", "secs", "s"})
 _MILLISECOND_UNITS = frozenset({"millisecond", "milliseconds", "msec", "msecs", "ms"})
 _FLOAT_TYPES = (exp.DType.DOUBLE, exp.DType.FLOAT)
@@ -53,6 +57,21 @@ def _rewrite_extract(node: exp.Expr) -> exp.Expr | None:
     value = exp.Div(this=micro, expression=exp.cast(exp.Literal.number(10**digits), "double"))
     exact = exp.DataType.build("double" if node.meta.get(WRITTEN_NAME_KEY) == "date_part" else f"decimal(18, {digits})")
     return exp.cast(value, exact)
+
+
+def _rewrite_at_time_zone(node: exp.Expr) -> exp.Expr | None:
+    """A zone that is written as its distance from UTC: POSIX counts to the west, an interval and the sandbox to the
+    east."""
+    zone = node.args["zone"]
+    if is_interval(zone):
+        minutes, rest = divmod(read_interval(zone).microseconds, 60_000_000)
+        offset = None if rest or abs(minutes) >= 24 * 60 else minutes
+    else:
+        literal = isinstance(zone, exp.Literal) and zone.is_string and find_zone_name(zone.name) is None
+        offset = read_posix_offset(zone.name.strip()) if literal else None
+    if offset is None:
+        return None
+    return exp.AtTimeZone(this=node.this.copy(), zone=exp.Literal.string(engine_zone_of(offset)))
 
 
 def _rewrite_round(node: exp.Expr) -> exp.Expr | None:
@@ -198,7 +217,75 @@ def _make_call(name: str, *args: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this=name, expressions=list(args))
 
 
+# Functions outside of their domain give NULL: PostgreSQL's error would come after the charge, and noisy counts are 0 or
+# negative now and then. (What divides by zero is NULL by the sandbox's own settings.)
+
+
+def _rewrite_logarithm(node: exp.Expr) -> exp.Expr | None:
+    return _null_outside(node, *((arg, exp.GT) for arg in _operands_of(node)))
+
+
+def _rewrite_root(node: exp.Expr) -> exp.Expr | None:
+    return None if isinstance(node.this.unnest(), exp.Abs) else _null_outside(node, (node.this, exp.GTE))
+
+
+def _rewrite_power(node: exp.Expr) -> exp.Expr | None:
+    """Zero has no negative power."""
+    base, exponent = node.this, node.expression
+    if _is_number_at_least(exponent, exp.GTE) or _is_number_at_least(base, exp.GT):
+        return None
+    inside = exp.Or(
+        this=exp.NEQ(this=exp.paren(base.copy()), expression=_number_literal(0)),
+        expression=exp.GTE(this=exp.paren(exponent.copy()), expression=_number_literal(0)),
+    )
+    return exp.Paren(this=exp.Case().when(inside, _written_once(node)))
+
+
+def _rewrite_inverse_sine(node: exp.Expr) -> exp.Expr | None:
+    arg = node.this.copy()
+    inside = exp.Between(this=exp.paren(arg), low=exp.Literal.number(-1), high=_number_literal(1))
+    return exp.Paren(this=exp.Case().when(inside, _written_once(node)))
+
+
+def _null_outside(node: exp.Expr, *limits: tuple[exp.Expr, type[exp.GT] | type[exp.GTE]]) -> exp.Expr | None:
+    """The call where each argument compares so with zero, and NULL elsewhere."""
+    open_limits = [(arg, compare) for arg, compare in limits if not _is_number_at_least(arg, compare)]
+    if not open_limits:
+        return None
+    checks = [compare(this=exp.paren(arg.copy()), expression=_number_literal(0)) for arg, compare in open_limits]
+    return exp.Paren(this=exp.Case().when(exp.and_(*checks), _written_once(node)))
+
+
+def _is_number_at_least(node: exp.Expr, compare: type[exp.GT] | type[exp.GTE]) -> bool:
+    """Whether a literal number lies above zero, or also at it."""
+    inner = node.unnest()
+    if not isinstance(inner, exp.Literal) or inner.is_string:
+        return False
+    return float(inner.name) > 0 if compare is exp.GT else float(inner.name) >= 0
+
+
+def _operands_of(node: exp.Expr) -> list[exp.Expr]:
+    return [part for part in (node.this, node.args.get("expression")) if isinstance(part, exp.Expr)]
+
+
+def _written_once(node: exp.Expr) -> exp.Expr:
+    copy = node.copy()
+    copy.meta[REWRITTEN] = True
+    return copy
+
+
+_EXACT_NODES = (exp.Cast, exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Connector, exp.Exists, exp.Count, exp.Min,
+                exp.Max)  # fmt: skip
+_ARITHMETIC_NODES = (exp.Func, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod)
+
+
+def has_arithmetic(post: exp.Query) -> bool:
+    """Whether a statement computes numbers, rather than showing those that are stored or written."""
+    return any(isinstance(node, _ARITHMETIC_NODES) and not isinstance(node, _EXACT_NODES) for node in post.walk())
+
+
 MORE_REWRITERS: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
+    exp.AtTimeZone: _rewrite_at_time_zone,
     exp.Extract: _rewrite_extract,
     exp.Round: _rewrite_round,
     exp.Substring: _rewrite_substring,
@@ -209,6 +296,12 @@ MORE_REWRITERS: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
     exp.JSONBExtractScalar: _json_path_rewriter("json_extract_string", "#>>"),
     exp.TimestampTrunc: _rewrite_trunc,
     exp.DateTrunc: _rewrite_trunc,
+    exp.Ln: _rewrite_logarithm,
+    exp.Log: _rewrite_logarithm,
+    exp.Sqrt: _rewrite_root,
+    exp.Pow: _rewrite_power,
+    exp.Acos: _rewrite_inverse_sine,
+    exp.Asin: _rewrite_inverse_sine,
 }
 
 # CAST(x AS numeric) after the noise: PostgreSQL's numeric has as many digits as the value; DuckDB's has 18, three of
@@ -293,7 +386,8 @@ def _decimal_type(scale: int) -> exp.DataType:
 #
 # What a format of dates cannot say here is refused, before anything is charged.
 
-_DUCKDB_NAMES = {"every": "bool_and", "octet_length": "strlen", "jsonb_agg": "json_group_array",
+_DUCKDB_NAMES = {"every": "bool_and", "octet_length": "strlen", "lengthb": "strlen",
+          "jsonb_agg": "json_group_array",
           "json_object_agg": "json_group_object", "jsonb_object_agg": "json_group_object"}  # fmt: skip
 """Functions that DuckDB has by another name."""
 _BOOLEAN_WORDS = {word[:length]: word in ("true", "yes", "on") for word in ("true", "false", "yes", "no", "on", "off")
@@ -301,8 +395,6 @@ _BOOLEAN_WORDS = {word[:length]: word in ("true", "yes", "on") for word in ("tru
 _CHAR_TYPES = (exp.DType.CHAR, exp.DType.NCHAR)
 _LIMITED_TEXT_TYPES = (exp.DType.VARCHAR, exp.DType.NVARCHAR, *_CHAR_TYPES)
 MAX_REWRITTEN_NODES = 10_000
-_REWRITTEN = "made"
-"""The note of a node that was written here: it is written once."""
 
 
 class _VerbatimDuckDB(DuckDB):
@@ -317,10 +409,10 @@ def apply_postgres_semantics(post: exp.Query) -> None:
     """The statement, changed in place; what is inside is changed first."""
     for node in reversed(list(post.walk())):
         rewrite = _REWRITERS.get(type(node))
-        rewritten = rewrite(node) if rewrite is not None and _REWRITTEN not in node.meta else None
+        rewritten = rewrite(node) if rewrite is not None and REWRITTEN not in node.meta else None
         if rewritten is not None:
             _check_rewritten_size(rewritten)
-            rewritten.meta[_REWRITTEN] = True
+            rewritten.meta[REWRITTEN] = True
             node.replace(rewritten)
 
 
@@ -378,8 +470,10 @@ _INTERVAL_UNITS = {
 
 
 def _rewrite_interval(node: exp.Expr) -> exp.Expr | None:
-    """Units that PostgreSQL has short words for."""
+    """Units that PostgreSQL has short words for, and ISO 8601's form."""
     unit = node.args.get("unit")
+    if unit is None and isinstance(node.this, exp.Literal) and _ISO_INTERVAL.match(node.this.name):
+        return _plain_interval(node)
     word = _INTERVAL_UNITS.get(unit.name.upper()) if isinstance(unit, exp.Var) else None
     return exp.Interval(this=node.this.copy(), unit=exp.var(word)) if word is not None else None
 
@@ -394,7 +488,7 @@ def _rewrite_like(node: exp.Expr) -> exp.Expr | None:
     if plain or isinstance(node.parent, exp.Escape) or isinstance(pattern, exp.Any | exp.All | exp.Tuple | exp.Array):
         return None
     bare = node.copy()
-    bare.meta[_REWRITTEN] = True
+    bare.meta[REWRITTEN] = True
     return exp.Escape(this=bare, expression=exp.Literal.string("\\"))
 
 
@@ -439,8 +533,61 @@ def _rewrite_cast(node: exp.Expr) -> exp.Expr | None:
         return None if truth is None else exp.Boolean(this=truth)
     if to.this is exp.DType.DECIMAL and not to.expressions:
         return rewrite_plain_numeric(node)
+    if isinstance(inner, exp.Literal) and inner.is_string:
+        if to.is_type(exp.DType.VARBINARY):
+            return _make_call("unhex", exp.Literal.string(_read_bytea(node, inner.name).hex()))
+        if to.is_type(exp.DType.INTERVAL) and _ISO_INTERVAL.match(inner.name):
+            return _plain_interval(node)
     check_cast_literal(node)
     return rewrite_scaled_numeric(node) if to.this is exp.DType.DECIMAL else None
+
+
+_ISO_INTERVAL = re.compile(r"\s*P[\dT+-]", re.IGNORECASE)
+
+
+def _plain_interval(node: exp.Expr) -> exp.Expr:
+    months, days, microseconds = read_interval(node)
+    return exp.cast(exp.Literal.string(f"{months} months {days} days {microseconds} microseconds"), "interval")
+
+
+_BYTEA_ESCAPE = re.compile(r"\\\\|\\([0-3][0-7]{2})|\\|[^\\]+")
+
+
+def _read_bytea(cast: exp.Expr, text: str) -> bytes:
+    r"""The bytes that a text is of: `\xDEAD`, or signs with `\\` and `\ooo` in their midst."""
+    if text.startswith("\\x"):
+        digits = re.sub(r"\s", "", text[2:])
+        if (wrong := re.search(r"[^0-9a-fA-F]", digits)) is not None:
+            _refuse_cast_literal(cast, f'invalid hexadecimal digit: "{wrong[0]}"', "22023")
+        if len(digits) % 2:
+            _refuse_cast_literal(cast, "invalid hexadecimal data: odd number of digits", "22023")
+        return bytes.fromhex(digits)
+    parts = []
+    for part in _BYTEA_ESCAPE.finditer(text):
+        if part[0] == "\\":
+            _refuse_cast_literal(cast, "invalid input syntax for type bytea", "22P02")
+        parts.append(bytes([int(part[1], 8)]) if part[1] else part[0].replace("\\\\", "\\").encode())
+    return b"".join(parts)
+
+
+def _rewrite_bits(node: exp.Expr) -> exp.Expr | None:
+    """B'101' and X'1F' are strings of bits: four for each hexadecimal digit."""
+    digits = node.name if isinstance(node, exp.BitString) else "".join(f"{int(digit, 16):04b}" for digit in node.name)
+    return exp.cast(exp.Literal.string(digits), "bit") if digits else None
+
+
+def _rewrite_encode(node: exp.Expr) -> exp.Expr | None:
+    """encode(bytes, 'hex'), decode(text, 'base64'): a form of text for bytes, and not an encoding of letters."""
+    form = node.args["charset"].name.lower() if isinstance(node.args.get("charset"), exp.Literal) else ""
+    if isinstance(node, exp.Decode):
+        name = {"hex": "unhex", "base64": "from_base64"}.get(form)
+        return None if name is None else _make_call(name, node.this.copy())
+    if form not in ("hex", "base64"):
+        return None
+    value, written = node.this.copy(), isinstance(node.this, exp.Literal) and node.this.is_string
+    if written:
+        value = _make_call("unhex", exp.Literal.string(_read_bytea(node, node.this.name).hex()))
+    return _make_call("to_base64", value) if form == "base64" else _make_call("lower", _make_call("hex", value))
 
 
 def _rewrite_width_bucket(node: exp.Expr) -> exp.Expr | None:
@@ -470,6 +617,10 @@ _REWRITERS: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
     exp.JSONArrayAgg: lambda node: _make_call("json_group_array", node.this.copy()),
     exp.Anonymous: _rewrite_function_name,
     exp.Cast: _rewrite_cast,
+    exp.BitString: _rewrite_bits,
+    exp.HexString: _rewrite_bits,
+    exp.Encode: _rewrite_encode,
+    exp.Decode: _rewrite_encode,
     exp.WidthBucket: _rewrite_width_bucket,
     **MORE_REWRITERS,
 }
@@ -493,6 +644,17 @@ def render_postprocessing(post: exp.Query) -> str:
 def tables_read_by(post: exp.Query) -> frozenset[str]:
     """The names of all tables that a post-processing query reads, CTEs of its own among them."""
     return frozenset(table.name for table in post.find_all(exp.Table))
+
+
+def read_where_positive(post: exp.Query, tables: Collection[str], column: str) -> exp.Query:
+    """The query that reads of these tables only the rows in which the column is above 0."""
+    read = post.copy()
+    for table in list(read.find_all(exp.Table)):
+        if table.name in tables:
+            positive = exp.GT(this=exp.column(column, quoted=True), expression=exp.Literal.number(0))
+            rows = exp.select("*").from_(exp.to_table(table.name)).where(positive)
+            table.replace(rows.subquery(table.alias_or_name, copy=False))
+    return read
 
 
 # --- TO_CHAR of released numbers -------------------------------------------------------------------------------------

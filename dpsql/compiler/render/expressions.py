@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import assert_never
 
 from dpsql.base.cancellation import checkpoint
+from dpsql.base.intervals import MICROSECONDS_PER_DAY
 from dpsql.compiler.functions.table import FUNCTIONS
 from dpsql.compiler.plan.expressions import (
     And,
@@ -129,8 +130,6 @@ def format_decimal(number: Fraction, scale: int) -> str:
 
 
 FIRST_DAY, LAST_DAY = Fraction(-719162), Fraction(2932896)  # 0001-01-01 and 9999-12-31
-DAY_MICROSECONDS = 86_400_000_000
-
 MAX_DECIMAL_DIGITS = 38
 """Of a DECIMAL."""
 MAX_HUGEINT = 2**127 - 1
@@ -356,7 +355,7 @@ def _clip_time(raw: str, domain: Domain) -> str:
 def _calendar_bounds(type_: Type) -> tuple[Fraction, Fraction]:
     if type_.kind is Kind.DATE:
         return FIRST_DAY, LAST_DAY
-    return FIRST_DAY * DAY_MICROSECONDS, (LAST_DAY + 1) * DAY_MICROSECONDS - 1
+    return FIRST_DAY * MICROSECONDS_PER_DAY, (LAST_DAY + 1) * MICROSECONDS_PER_DAY - 1
 
 
 def limit_to_calendar(sql: str, type_: Type) -> str:

@@ -83,6 +83,15 @@ def render_rows(node: Rows) -> str:
             assert_never(node)
 
 
+def render_match_count(rows: Rows, columns: tuple[str, ...]) -> str:
+    """How many of the rows agree on these columns, at most."""
+    if not columns:
+        return f"SELECT COUNT(*) FROM ({render_rows(rows)})"
+    names = ", ".join(quote_identifier(name) for name in columns)
+    counts = f'SELECT COUNT(*) AS "n" FROM ({render_rows(rows)}) GROUP BY {names}'
+    return f'SELECT COALESCE(MAX("n"), 0) FROM ({counts})'
+
+
 def _uid_columns(node: Rows) -> list[str]:
     return [UID] if any(f.name == UID for f in row_fields(node)) else []
 
@@ -219,19 +228,24 @@ def _total_order(column: Field) -> list[str]:
 
 
 def _render_expand(node: Expand) -> str:
+    return render_expanded_rows(node, f"({render_rows(node.input)})")
+
+
+def render_expanded_rows(node: Expand, source: str) -> str:
+    """`source` is where its input stands."""
     columns = _uid_columns(node.input)
     for f in row_fields(node.input):
         if f.name in node.keys:
-            inside = ", ".join(str(number) for number, names in enumerate(node.sets) if f.name in names) or "-1"
+            inside = [str(number) for number, names in enumerate(node.sets, node.first) if f.name in names] or ["-1"]
             name = quote_identifier(f.name)
-            columns.append(f'CASE WHEN s."{SET_COLUMN}" IN ({inside}) THEN {name} END AS {name}')
+            columns.append(f'CASE WHEN s."{SET_COLUMN}" IN ({", ".join(inside)}) THEN {name} END AS {name}')
         elif f.name != UID:
             columns.append(quote_identifier(f.name))
-    numbers = ", ".join(f"({number})" for number in range(len(node.sets)))
+    numbers = ", ".join(f"({number})" for number, _ in enumerate(node.sets, node.first))
     sets = f'(VALUES {numbers}) AS s("{SET_COLUMN}")'
     return (
         f'SELECT {", ".join(columns)}{", " if columns else ""}CAST(s."{SET_COLUMN}" AS BIGINT) AS "{SET_COLUMN}" '
-        f"FROM ({render_rows(node.input)}) CROSS JOIN {sets}"
+        f"FROM {source} CROSS JOIN {sets}"
     )
 
 
@@ -243,7 +257,10 @@ def _render_scan(scan: Scan) -> str:
     before = "t"
     for number, hop in enumerate(scan.unit.hops, 1):
         after = f"h{number}"
-        on = f"{render_sanitized_column(hop.column, before)} = {render_sanitized_column(hop.key, after)}"
+        on = " AND ".join(
+            f"{render_sanitized_column(column, before)} = {render_sanitized_column(key, after)}"
+            for column, key in hop.pairs
+        )
         sources += f" JOIN {render_source(hop.source)} AS {after} ON {on}"
         before = after
     uid = render_sanitized_column(scan.unit.column, before)

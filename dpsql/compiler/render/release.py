@@ -35,14 +35,19 @@ from dpsql.compiler.plan.bundles import (
     VarianceBundle,
     step_width,
 )
-from dpsql.compiler.plan.clipped_sums import ClippedSum, CountNorms, Norm
+from dpsql.compiler.plan.clipped_sums import ClippedSum, CountMeans, CountNorms, Norm
 from dpsql.compiler.plan.expressions import ROW_WEIGHT, UID, WEIGHT, Quantise
-from dpsql.compiler.plan.relations import Join, Rows
+from dpsql.compiler.plan.relations import SET_COLUMN, Expand, Join, Rows
 from dpsql.compiler.plan.walk import walk_nodes
 from dpsql.compiler.render.blockwise import fill_empty_blocks, render_count_blocks, render_sum_blocks
-from dpsql.compiler.render.clipped_sums import render_clipped_sum, render_count_norms
+from dpsql.compiler.render.clipped_sums import (
+    ROOT_MARGIN,
+    render_clipped_sum,
+    render_count_means,
+    render_count_norms,
+)
 from dpsql.compiler.render.expressions import quote_identifier, render_expr, render_literal, render_type_name
-from dpsql.compiler.render.relations import render_rows
+from dpsql.compiler.render.relations import render_expanded_rows, render_rows
 from dpsql.errors import InternalError, LimitExceeded
 
 MAX_CELL = 1 << 62
@@ -54,6 +59,9 @@ MAX_SQL_LENGTH = 2_000_000
 MAX_SQL_DEPTH = 500
 """DuckDB refuses expressions that are nested 1,000 deep: after the charge, so it must not come to that."""
 
+ROOT_STEPS = 1 << 10
+"""Steps that a unit's norm is rounded up to: a whole row would scale down units in three groups to a norm of two."""
+
 SQRT_MARGIN = "(1 - pow(2, -40))"
 """Covers the round-off of sqrt and division in weights of 2^16/sqrt(t)."""
 
@@ -62,8 +70,8 @@ def render_release(gather: Gather | Tally) -> str:
     """The exact cells of a release, to be run as one statement on one snapshot."""
     ctes: dict[str, str] = {}
     if isinstance(gather, Tally):
-        return _prepend_ctes(ctes, _render_tally(gather, _render_part(gather.part, 1, ctes)))
-    names = [_render_part(part, number, ctes) for number, part in enumerate(gather.all_parts, 1)]
+        return _prepend_ctes(ctes, _render_tally(gather, _render_part(gather.part, 1, (gather.part,), ctes)))
+    names = [_render_part(part, number, gather.all_parts, ctes) for number, part in enumerate(gather.all_parts, 1)]
     if gather.listed is not None and gather.keys:
         ctes |= _render_listed(gather.listed)
     return _prepend_ctes(ctes, _render_gather(gather, names))
@@ -204,14 +212,17 @@ def _render_listed_rows(listed: ListedRows) -> str:
 # --- parts -----------------------------------------------------------------------------------------------------------
 
 
-def _render_part(part: Part, number: int, ctes: dict[str, str]) -> str:
+def _render_part(part: Part, number: int, parts: tuple[Part, ...], ctes: dict[str, str]) -> str:
     match part:
         case Sum():
             body = _render_sum(part, ctes)
         case ClippedSum():
-            body = render_clipped_sum(part, _render_input_rows(part.input, ctes), number, ctes)
+            rows, siblings = _render_input_rows(part.input, ctes), _find_siblings(part, parts)
+            body = render_clipped_sum(part, siblings, rows, number, ctes)
         case CountNorms():
             body = render_count_norms(part, _render_input_rows(part.input, ctes))
+        case CountMeans():
+            body = render_count_means(part, _render_input_rows(part.input, ctes))
         case CountUnits():
             body = _render_count_units(part, number, ctes)
         case SumBlocks():
@@ -225,13 +236,25 @@ def _render_part(part: Part, number: int, ctes: dict[str, str]) -> str:
     return name
 
 
+def _find_siblings(part: ClippedSum, parts: tuple[Part, ...]) -> dict[int, ClippedSum]:
+    """The parts, by their numbers, that sum the same rows by the same keys, and have the same kind of norm."""
+    return {
+        number: other
+        for number, other in enumerate(parts, 1)
+        if isinstance(other, ClippedSum) and (other.input, other.keys, other.norm) == (part.input, part.keys, part.norm)
+    }
+
+
 def _render_input_rows(node: Rows, ctes: dict[str, str]) -> str:
     """The release's input rows, once however many parts read them.
 
     A scan is cheaper to repeat than to keep; a join is not.
     """
-    keep = "MATERIALIZED" if any(isinstance(part, Join) for part in walk_nodes(node)) else "NOT MATERIALIZED"
-    body = f"{keep} ({render_rows(node)})"
+    joins = any(isinstance(part, Join) for part in walk_nodes(node))
+    if joins and isinstance(node, Expand):  # each grouping set has rows of its own: the join below is that of all
+        body = f"NOT MATERIALIZED ({render_expanded_rows(node, _render_input_rows(node.input, ctes))})"
+    else:
+        body = f"{'MATERIALIZED' if joins else 'NOT MATERIALIZED'} ({render_rows(node)})"
     for name, cte in ctes.items():
         if cte == body and name.startswith("rows"):
             return name
@@ -268,11 +291,14 @@ def _render_sum_of_pairs(part: Sum, ctes: dict[str, str]) -> str | None:
     if pairs is None:
         return None
     _add_weights(part.input, rows, ctes)
-    keys = ", ".join(quote_identifier(key) for key in part.keys)
+    keys = ", ".join(f"{pairs}.{quote_identifier(key)}" for key in part.keys)  # weights may have a grouping set, too
     weight = f"COALESCE(weights.{WEIGHT}, {ROW_WEIGHT})"
     ones = ((bundle.cells[0], render_component("1", weight, bundle.shift, True)) for bundle in part.bundles)
     cells = ", ".join(f"SUM(n * {term}) AS {quote_identifier(cell)}" for cell, term in ones)
-    joined = f"{pairs} LEFT JOIN weights ON {pairs}.{UID} = weights.{UID}"
+    matched = f"ON {_match_weights(part.input, pairs)}"
+    if part.input.per_set:  # the set's number is one column then
+        matched = f"USING ({_weight_key(part.input)})"
+    joined = f"{pairs} LEFT JOIN weights {matched}"
     return f"SELECT {keys}, {cells} FROM {joined} GROUP BY {keys}"
 
 
@@ -283,38 +309,49 @@ def _render_weighted_rows(weigh: Weigh, ctes: dict[str, str]) -> str:
     columns = f"{others}, " if others else ""
     return (
         f"(SELECT {columns}COALESCE(weights.{WEIGHT}, {ROW_WEIGHT}) AS {WEIGHT} "
-        f"FROM {rows} LEFT JOIN weights ON {rows}.{UID} = weights.{UID})"
+        f"FROM {rows} LEFT JOIN weights ON {_match_weights(weigh, rows)})"
     )
+
+
+def _match_weights(weigh: Weigh, rows: str) -> str:
+    return " AND ".join(f"{rows}.{column} = weights.{column}" for column in _weight_key(weigh).split(", "))
+
+
+def _weight_key(weigh: Weigh) -> str:
+    """Each unit has a weight, or one in each grouping set."""
+    return f'{UID}, "{SET_COLUMN}"' if weigh.per_set else UID
 
 
 def _add_weights(weigh: Weigh, rows: str, ctes: dict[str, str]) -> None:
     """Only units with more than `rows` rows need a norm: the others weigh 2^16 whatever their groups are."""
-    max_weight = weigh.rows * ROW_WEIGHT
+    max_weight, unit = weigh.rows * ROW_WEIGHT, _weight_key(weigh)
     if weigh.norm is Norm.L1 or not weigh.keys:
         ctes["weights"] = (
-            f"MATERIALIZED (SELECT {UID}, {max_weight} // COUNT(*) AS {WEIGHT} "
-            f"FROM {rows} GROUP BY {UID} HAVING COUNT(*) > {weigh.rows})"
+            f"MATERIALIZED (SELECT {unit}, {max_weight} // COUNT(*) AS {WEIGHT} "
+            f"FROM {rows} GROUP BY {unit} HAVING COUNT(*) > {weigh.rows})"
         )
     else:
-        # The root is rounded up and one is added, so that its round-off cannot make the norm too small.
-        norm = "(CAST(ceil(sqrt(CAST(squares AS DOUBLE))) AS BIGINT) + 1)"
+        # The root is rounded up and one step is added, so that its round-off cannot make the norm too small.
+        norm = f"(CAST(ceil(sqrt(CAST(squares AS DOUBLE)) * {ROOT_STEPS} * {ROOT_MARGIN}) AS BIGINT) + 1)"
         sizes = _add_heavy_sizes(weigh, rows, ctes)
         ctes["weights"] = (
-            f"MATERIALIZED (SELECT {UID}, LEAST({ROW_WEIGHT}, {max_weight} // {norm}) AS {WEIGHT} FROM {sizes} "
-            f"WHERE total > {weigh.rows})"
+            f"MATERIALIZED (SELECT {unit}, LEAST({ROW_WEIGHT}, {max_weight * ROOT_STEPS} // {norm}) AS {WEIGHT} "
+            f"FROM {sizes} WHERE total > {weigh.rows})"
         )
 
 
 def _add_heavy_sizes(weigh: Weigh, rows: str, ctes: dict[str, str]) -> str:
     """Rows and squares of heavy units at least: of all units where the selection has counted them already."""
-    pairs = next((name for name, cte in ctes.items() if cte == _render_pairs(rows, weigh.keys)), None)
+    unit = _weight_key(weigh)
+    grouped = sorted({*weigh.keys, SET_COLUMN} if weigh.per_set else weigh.keys)
+    pairs = next((name for name, cte in ctes.items() if cte == _render_pairs(rows, tuple(grouped))), None)
     for name, cte in ctes.items():
-        if pairs is not None and cte == _render_sizes(pairs):
+        if pairs is not None and cte == _render_sizes(pairs, unit):
             return name
-    names = ", ".join([UID, *(quote_identifier(key) for key in sorted(weigh.keys))])
-    ctes["heavy"] = f"MATERIALIZED (SELECT {UID} FROM {rows} GROUP BY {UID} HAVING COUNT(*) > {weigh.rows})"
-    heavy = f"(SELECT {names}, COUNT(*) AS n FROM {rows} SEMI JOIN heavy USING ({UID}) GROUP BY {names})"
-    ctes["heavy_sizes"] = _render_sizes(heavy)
+    names = ", ".join([UID, *(quote_identifier(key) for key in grouped)])
+    ctes["heavy"] = f"MATERIALIZED (SELECT {unit} FROM {rows} GROUP BY {unit} HAVING COUNT(*) > {weigh.rows})"
+    heavy = f"(SELECT {names}, COUNT(*) AS n FROM {rows} SEMI JOIN heavy USING ({unit}) GROUP BY {names})"
+    ctes["heavy_sizes"] = _render_sizes(heavy, unit)
     return "heavy_sizes"
 
 
@@ -337,10 +374,11 @@ def _render_count_units(part: CountUnits, number: int, ctes: dict[str, str]) -> 
 def _render_limited_pairs(part: CountUnits, limit: int, number: int, rows: str, ctes: dict[str, str]) -> str:
     """(unit, key) pairs with t, how many the unit has: at most `limit` each; only units with more are ranked."""
     keys = ", ".join(quote_identifier(key) for key in part.keys)
+    unit = f'{UID}, "{SET_COLUMN}"' if part.per_set else UID
     pairs, sizes = _add_pairs(rows, part.keys, ctes), f"sizes{number}"
-    ctes[sizes] = _render_sizes(pairs)
-    sized = f"{pairs} JOIN {sizes} USING ({UID})"
-    rank = f"row_number() OVER (PARTITION BY {UID} ORDER BY hash({UID}, {keys}), {keys})"
+    ctes[sizes] = _render_sizes(pairs, unit)
+    sized = f"{pairs} JOIN {sizes} USING ({unit})"
+    rank = f"row_number() OVER (PARTITION BY {unit} ORDER BY hash({UID}, {keys}), {keys})"
     ranked = f"SELECT {keys}, t, {rank} AS place FROM {sized} WHERE t > {limit}"
     return (
         f"(SELECT {keys}, t FROM {sized} WHERE t <= {limit} UNION ALL "
@@ -348,11 +386,12 @@ def _render_limited_pairs(part: CountUnits, limit: int, number: int, rows: str, 
     )
 
 
-def _render_sizes(pairs: str) -> str:
+def _render_sizes(pairs: str, unit: str) -> str:
     """Each unit's groups, t, with its rows and the sum of their squares, from which its weight follows."""
     squares = "SUM(CAST(n AS HUGEINT) * n)"
     return (
-        f"MATERIALIZED (SELECT {UID}, COUNT(*) AS t, SUM(n) AS total, {squares} AS squares FROM {pairs} GROUP BY {UID})"
+        f"MATERIALIZED (SELECT {unit}, COUNT(*) AS t, SUM(n) AS total, {squares} AS squares FROM {pairs} "
+        f"GROUP BY {unit})"
     )
 
 
@@ -503,11 +542,12 @@ def render_distinct_rows(node: Distinct, rows: str, ctes: dict[str, str]) -> str
         return f"(SELECT DISTINCT {names} FROM {rows} WHERE {present})"
     number = sum(name.startswith("values") for name in ctes) + 1
     pairs, many = f"values{number}", f"many{number}"
+    unit = f'{UID}, "{SET_COLUMN}"' if node.per_set else UID
     ctes[pairs] = f"MATERIALIZED (SELECT DISTINCT {UID}, {names} FROM {rows} WHERE {present})"
-    ctes[many] = f"MATERIALIZED (SELECT {UID} FROM {pairs} GROUP BY {UID} HAVING COUNT(*) > {node.limit})"
-    rank = f"row_number() OVER (PARTITION BY {UID} ORDER BY hash({UID}, {names}), {names})"
-    ranked = f"SELECT {names}, {rank} AS place FROM {pairs} SEMI JOIN {many} USING ({UID})"
+    ctes[many] = f"MATERIALIZED (SELECT {unit} FROM {pairs} GROUP BY {unit} HAVING COUNT(*) > {node.limit})"
+    rank = f"row_number() OVER (PARTITION BY {unit} ORDER BY hash({UID}, {names}), {names})"
+    ranked = f"SELECT {names}, {rank} AS place FROM {pairs} SEMI JOIN {many} USING ({unit})"
     return (
-        f"(SELECT {names} FROM {pairs} ANTI JOIN {many} USING ({UID}) UNION "
+        f"(SELECT {names} FROM {pairs} ANTI JOIN {many} USING ({unit}) UNION "
         f"SELECT {names} FROM ({ranked}) WHERE place <= {node.limit})"
     )

@@ -37,7 +37,7 @@ from dpsql.compiler.plan.aggregate import (
     Weigh,
 )
 from dpsql.compiler.plan.bundles import Bundle, CountBundle, CovarianceBundle, MomentBundle, SumBundle, VarianceBundle
-from dpsql.compiler.plan.clipped_sums import ClippedSum, CountNorms, Norm
+from dpsql.compiler.plan.clipped_sums import ClippedSum, CountMeans, CountNorms, Norm
 from dpsql.compiler.plan.expressions import TRUE, Column, Expr, IsNull, Not, Quantise, split_conjuncts
 from dpsql.compiler.plan.relations import Field, Filter, Project, Rows, row_fields
 from dpsql.compiler.plan.walk import map_expr
@@ -253,7 +253,7 @@ def _describe_cells(
             return (CellShape(part.cell, CellKind.UNITS, part.limit is not None, False, form),)
         case Sum():
             return _describe_sums(part, text, assume)
-        case SumBlocks() | CountBlocks() | ClippedSum() | CountNorms():
+        case SumBlocks() | CountBlocks() | ClippedSum() | CountNorms() | CountMeans():
             raise InternalError("nothing is derived from blocks or clipped sums")
         case _:
             assert_never(part)

@@ -8,6 +8,7 @@ over all bins together, since the score of a bin looks at all of its group (SOUN
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from math import prod
@@ -16,11 +17,22 @@ from dpsql.compiler.analysis.domains import derive_domains, domain_of
 from dpsql.compiler.analysis.units import derive_unit_facts
 from dpsql.compiler.plan.aggregate import CountBlocks, Factor, Listed, ListedHole, ListedRange, Sum
 from dpsql.compiler.plan.bundles import CountBundle
+from dpsql.compiler.plan.clipped_sums import Norm
 from dpsql.compiler.plan.expressions import UID, Column, Expr, IsNull, Not, Quantise
 from dpsql.compiler.plan.measures import Blockwise, Extreme, Quantile
-from dpsql.compiler.plan.relations import Field, Filter, Named, Project, Rows, row_fields
+from dpsql.compiler.plan.relations import (
+    Field,
+    Filter,
+    Named,
+    PerUnit,
+    Project,
+    Rows,
+    UnitMeasure,
+    has_uid,
+    row_fields,
+)
 from dpsql.compiler.plan.steps import Bins
-from dpsql.compiler.rewrite.bound_contributions import weigh_units
+from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy, weigh_units
 from dpsql.compiler.rewrite.form_blocks import blocks_of
 from dpsql.compiler.rewrite.form_bundles import ROWS_CELL
 from dpsql.compiler.rewrite.grids import declared_grids, natural_grid, quantize_evenly, to_number_expr
@@ -37,33 +49,72 @@ MAX_CELLS = 1 << 20
 
 MIN_BINS = 64
 MAX_QUANTILE_BINS = 1 << 14
+FEW_GROUPS = 16
+"""Groups in which MIN and MAX let a unit count without choosing how many: the choice would cost more than it saves."""
+
 MAX_EXTREME_BINS = 1 << 10
 """MIN and MAX skip rows by the logarithm of the bins, so that noise does not choose among those beyond the data."""
 
 
 def bin_values(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
     """The rows with the bin of their value as a column; those without a value are left out."""
-    (asked,), (measure,) = plan.asked.measures, plan.measures
-    assert isinstance(asked, Quantile | Extreme) and isinstance(measure, Quantile | Extreme)
-    arg = _to_numeric_arg(measure.arg, asked)
+    (written,), (measure,) = plan.asked.measures, plan.measures
+    assert isinstance(written, Quantile | Extreme) and isinstance(measure, Quantile | Extreme)
+    arg = _to_numeric_arg(measure.arg, written)
     env = derive_domains(plan.rows, context.policy.rows)
     grids = declared_grids(plan.rows)
     declared = grids.get(measure.arg.name) if isinstance(measure.arg, Column) else None
-    max_bins = MAX_EXTREME_BINS if isinstance(asked, Extreme) else MAX_QUANTILE_BINS
-    steps = _quantize_to_bins(arg, _require_bounds(domain_of(arg, env), asked), declared, context.listed, max_bins)
+    max_bins = MAX_EXTREME_BINS if isinstance(written, Extreme) else MAX_QUANTILE_BINS
+    steps, origin = _quantize_to_bins(
+        arg, _require_bounds(domain_of(arg, env), written), declared, context.listed, max_bins
+    )
     rows = _bin_rows(plan.rows, steps)
-    local = asked.local if isinstance(asked, Quantile) else None
-    if isinstance(asked, Quantile) and local is not None:
-        _require_one_value(rows, asked)
-    discrete = isinstance(asked, Extreme) or asked.discrete or asked.arg.type.is_time
-    bins = Bins(steps.lower, steps.upper, steps.grid, asked.arg.type, discrete)
-    return replace(plan.with_rows(rows), bins=bins, targets=_targets_of(asked), local=local)
+    local = written.local if isinstance(written, Quantile) else None
+    if isinstance(written, Quantile) and local is not None:
+        _require_one_value(rows, written)
+    discrete = isinstance(written, Extreme) or written.discrete or written.arg.type.is_time
+    bins = Bins(steps.lower, steps.upper, steps.grid, written.arg.type, discrete, origin)
+    return replace(plan.with_rows(rows), bins=bins, targets=_targets_of(written), local=local)
 
 
 def count_rows_by_bin(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
-    summed = weigh_units(plan.rows, plan.key_names, (CountBundle(ROWS_CELL, None),), context.policy)
+    (measure,), rows, policy = plan.asked.measures, plan.rows, context.policy
+    if isinstance(measure, Extreme):
+        rows = _keep_outermost(rows, plan.keys, measure.high)
+        if isinstance(rows, PerUnit):
+            policy = _cap_by_groups(policy, context.listed)
+    summed = weigh_units(rows, plan.key_names, (CountBundle(ROWS_CELL, None),), policy)
     part = Sum(summed.input, (*plan.key_names, BIN_KEY), summed.bundles)
     return replace(plan, parts=(part,))
+
+
+def _keep_outermost(rows: Rows, keys: tuple[Field, ...], high: bool) -> Rows:
+    """Of each unit its outermost bin in each group, of which the outermost of all is that of all rows.
+
+    So a unit has one row in a group, whatever it brings, and MAX skips that many units, not rows: without keys, or with
+    keys that depend on the unit, a unit moves a count by 1.
+
+    Stability: a unit's bin in a group is a function of its own rows.
+    """
+    if not has_uid(rows) or derive_unit_facts(rows).rows == 1:
+        return rows
+    named = tuple(Named(key.name, Column(key.name, key.type)) for key in keys)
+    outermost = UnitMeasure(BIN_KEY, "max" if high else "min", Column(BIN_KEY, BIGINT), BIGINT)
+    return PerUnit(rows, named, (outermost,))
+
+
+def _cap_by_groups(policy: ContributionPolicy, listed: Listed | None) -> ContributionPolicy:
+    """A unit has one row in a group, so no more of them than there are groups: a larger cap would only add noise.
+
+    Of the L2 norm that is a root, and one more, since weights are rounded down. Few groups need no histogram.
+    """
+    if listed is None or any(isinstance(factor, ListedHole) for factor in listed.factors):
+        return policy
+    groups = max(1, listed.count)
+    max_rows = groups if policy.norm is Norm.L1 else min(groups, math.isqrt(groups - 1) + 2)
+    if policy.rows is None:
+        return replace(policy, rows=max_rows) if groups <= FEW_GROUPS else policy
+    return replace(policy, rows=min(policy.rows, max_rows))
 
 
 def list_bins(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:
@@ -108,16 +159,19 @@ def _require_bounds(domain: Domain, measure: Quantile | Extreme) -> Domain:
         return domain
     origin = measure.arg.origin if isinstance(measure.arg, Column) else None
     declare = f"Declare bounds for {origin} in the schema, or write" if origin else "Write"
+    what = f"CLIP({measure.text}, 0, 100) in its place, with bounds"
+    if measure.arg.type.is_time:
+        what = f"WHERE {measure.text} BETWEEN '2020-01-01' AND '2029-12-31', with days"
     raise UnboundedValues(
         f"the values of {measure.text} have no bounds",
-        hint=f"{declare} CLIP({measure.text}, 0, 100) in its place, with bounds of your own.",
+        hint=f"{declare} {what} of your own.",
         span=measure.span,
     )
 
 
 def _quantize_to_bins(
     arg: Expr, domain: Domain, declared: Fraction | None, listed: Listed | None, bins: int
-) -> Quantise:
+) -> tuple[Quantise, Fraction]:
     """As many bins as the groups leave room for; whole numbers, and days, have one each where they fit."""
     lower, upper = domain.bounds
     finest = Fraction(1, 1 << 200) if upper > lower else abs(lower) or Fraction(1)

@@ -11,7 +11,7 @@ means; and the mean of a function of the answer alone. All else is told as it wa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from dpsql.compiler.analysis.key_values import evaluate_for_values
@@ -24,7 +24,7 @@ from dpsql.compiler.analysis.randomized_response import (
 )
 from dpsql.compiler.analysis.units import derive_unit_facts
 from dpsql.compiler.plan.aggregate import Aggregate, CountUnits, Gather
-from dpsql.compiler.plan.estimators import Debiased, DebiasedMean, Linear, Mean, Recipe
+from dpsql.compiler.plan.estimators import BySet, Debiased, DebiasedMean, Linear, Mean, Recipe
 from dpsql.compiler.plan.expressions import Column, Expr, IsNull, Not, split_conjuncts
 from dpsql.compiler.plan.measures import (
     CountDistinctUnits,
@@ -92,6 +92,8 @@ class _Debiaser:
         return frozenset(origin for arg in measure_args(measure) for origin in self.reads.origins_of(arg))
 
     def debias_recipe(self, measure: Measure, recipe: Recipe, gather: Gather) -> Recipe:
+        if isinstance(recipe, BySet):
+            return replace(recipe, recipes=tuple(self.debias_recipe(measure, r, gather) for r in recipe.recipes))
         read = self.origins_read_by(measure)
         if not read and not self.grouped:
             return recipe

@@ -17,7 +17,7 @@ from dpsql.compiler.analysis.domains import Domains, derive_domains, domain_of
 from dpsql.compiler.analysis.sensitivity import max_groups_reached
 from dpsql.compiler.plan.aggregate import Aggregate, CountBlocks, Gather, SumBlocks
 from dpsql.compiler.plan.estimators import BlockMean
-from dpsql.compiler.plan.expressions import ROW, Call, Column, Expr
+from dpsql.compiler.plan.expressions import ROW, Arithmetic, Call, Column, Expr, Literal
 from dpsql.compiler.plan.measures import (
     CUBED_FUNCTIONS,
     MAX_CUBED_WIDTH,
@@ -49,15 +49,23 @@ from dpsql.compiler.plan.relations import (
     has_uid,
     row_fields,
 )
-from dpsql.compiler.plan.walk import map_rows
-from dpsql.compiler.rewrite.grids import declared_grids, quantize_arg, unbounded_values_error
+from dpsql.compiler.plan.walk import map_expr, map_rows
+from dpsql.compiler.rewrite.grids import (
+    declared_grids,
+    quantize_about_center,
+    quantize_arg,
+    unbounded_values_error,
+)
 from dpsql.compiler.rewrite.make_total import make_finite
 from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.errors import UnboundedContribution, Unsupported
-from dpsql.types import BIGINT
+from dpsql.types import BIGINT, DOUBLE
 
 BLOCK_STEPS = 1 << 20
 """Between the bounds of a block's number: each is rounded by at most 2^-21 of the range, and so is their mean."""
+
+LOCATIONS = frozenset({"mean", "min", "max", "median", "quantile_cont", "quantile_disc"})
+"""Statistics that move as far as all values do; of others but sums, it makes no difference where values lie."""
 
 BLOCK_STEP_BITS = 40
 """A range of arguments has about 2^40 steps: they are compared and added up, not multiplied by a weight."""
@@ -147,6 +155,8 @@ def _make_statistic_exact(measure: Blockwise, rows: Rows, assume: int | None) ->
     """The statistic of numbers in whole steps, and of values that are told apart alike in every order of rows."""
     env, grids = derive_domains(rows, assume), declared_grids(rows)
 
+    centers: dict[str, Fraction] = {}
+
     def make_exact(aggregate: BlockAggregate) -> BlockAggregate:
         if aggregate.arg is None:
             return aggregate
@@ -154,13 +164,20 @@ def _make_statistic_exact(measure: Blockwise, rows: Rows, assume: int | None) ->
             return replace(aggregate, arg=make_finite(aggregate.arg))
         grid = grids.get(aggregate.arg.name) if isinstance(aggregate.arg, Column) else None
         _check_bounds(aggregate.arg, measure, rows, env, assume)
-        domain = domain_of(aggregate.arg, env)
-        return replace(
-            aggregate,
-            arg=quantize_arg(aggregate.arg, domain, grid, _max_steps_for(aggregate.function), fine=BLOCK_STEP_BITS),
-        )
+        domain, widest = domain_of(aggregate.arg, env), _max_steps_for(aggregate.function)
+        if aggregate.function == "sum":
+            return replace(aggregate, arg=quantize_arg(aggregate.arg, domain, grid, widest, BLOCK_STEP_BITS))
+        value, center = quantize_about_center(aggregate.arg, domain, grid, widest, BLOCK_STEP_BITS)
+        if aggregate.function in LOCATIONS:
+            centers[aggregate.name] = center
+        return replace(aggregate, arg=value)
 
-    return replace(measure.statistic, aggregates=tuple(map(make_exact, measure.statistic.aggregates)))
+    def add_center(expr: Expr) -> Expr:
+        center = centers.get(expr.name) if isinstance(expr, Column) else None
+        return Arithmetic("+", expr, Literal(float(center), DOUBLE), DOUBLE) if center else expr
+
+    aggregates = tuple(map(make_exact, measure.statistic.aggregates))
+    return Statistic(aggregates, map_expr(measure.statistic.result, add_center))
 
 
 def _check_bounds(arg: Expr, measure: Measure, rows: Rows, env: Domains, assume: int | None) -> None:

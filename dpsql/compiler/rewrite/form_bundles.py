@@ -6,7 +6,9 @@ computed and paid once, and COUNT(*) joins the first bundle that can tell it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import assert_never
 
@@ -22,7 +24,7 @@ from dpsql.compiler.plan.bundles import (
     VarianceBundle,
     step_width,
 )
-from dpsql.compiler.plan.clipped_sums import ClippedCell
+from dpsql.compiler.plan.clipped_sums import EXACT_DOUBLES, ClippedCell
 from dpsql.compiler.plan.estimators import (
     BetaPosterior,
     Evidence,
@@ -58,8 +60,16 @@ from dpsql.compiler.plan.measures import (
     VarianceValues,
 )
 from dpsql.compiler.plan.relations import Rows
-from dpsql.compiler.rewrite.grids import MAX_MAGNITUDE, declared_grids, quantize_arg, unbounded_values_error
+from dpsql.compiler.rewrite.grids import (
+    MAX_MAGNITUDE,
+    declared_grids,
+    quantize_about_center,
+    quantize_arg,
+    unbounded_values_error,
+)
+from dpsql.compiler.rewrite.linear_arguments import LinearArgument, LinearMeasure, read_off, share_arguments
 from dpsql.errors import InternalError, Span, TypeMismatch
+from dpsql.schema.model import Domain
 from dpsql.types import BIGINT, sum_type
 
 # The bundle of one argument, and how its cells give the argument's count, sum, mean and variance.
@@ -68,6 +78,9 @@ from dpsql.types import BIGINT, sum_type
 #     COUNT(x) alone            →  one cell, 1 where x is not NULL
 #     COUNT(*), SUM(x), AVG(x)  →  three cells: v - lower, upper - v, and upper - lower where x is NULL
 #     VAR(x), and all of those  →  three cells of z = 2v - (lower + upper): W^2 - z^2, z^2, W z
+#
+# Where units have norms of their own, COUNT(*) beside COUNT(x) or AVG(x) is the sum of two cells with one norm: the
+# rows with a value, and those without.
 #
 # Every argument gets one bundle, whatever is asked of it, so that it is paid once.
 
@@ -98,6 +111,27 @@ class ArgumentSums:
     def total(self) -> Terms:
         assert self.first is not None
         return combine_terms((self.first, Fraction(1)), (self.count, self.center))
+
+    def map_values(self, argument: LinearArgument) -> ArgumentSums:
+        """Of an argument whose base these are the sums of."""
+        factor, offset = argument.factor, argument.offset
+        lower, upper = sorted((self.lower * factor + offset, self.upper * factor + offset))
+        return replace(
+            self,
+            first=None if self.first is None else combine_terms((self.first, factor)),
+            second=None if self.second is None else combine_terms((self.second, factor**2)),
+            center=self.center * factor + offset,
+            lower=lower,
+            upper=upper,
+        )
+
+    def move_values(self, center: Fraction) -> ArgumentSums:
+        """Of values whose steps are counted from `center`."""
+        return (
+            replace(self, center=self.center + center, lower=self.lower + center, upper=self.upper + center)
+            if center
+            else self
+        )
 
     @property
     def mean(self) -> Mean:
@@ -190,7 +224,10 @@ def make_pair_count_sums(first: Expr, second: Expr, nullable: bool, cell: str) -
     return PairSums(count.bundle, count.count, None, (), count.rows)
 
 
-def make_pair_product_sums(first: Quantise, second: Quantise, nullable: bool, cell: str) -> PairSums:
+def make_pair_product_sums(
+    first: Quantise, second: Quantise, nullable: bool, cell: str, centers: tuple[Fraction, Fraction]
+) -> PairSums:
+    """`centers` are where the steps of the values are counted from."""
     scales = (MAX_WIDTH // max(1, step_width(first)), MAX_WIDTH // max(1, step_width(second)))
     names = (f"{cell}_rest", f"{cell}_aa", f"{cell}_a", f"{cell}_b", f"{cell}_bb", f"{cell}_ab")
     bundle = CovarianceBundle(names, first, second, scales)
@@ -204,14 +241,14 @@ def make_pair_product_sums(first: Quantise, second: Quantise, nullable: bool, ce
     return PairSums(
         bundle,
         count,
-        (_make_moments(first, a, aa, unit_a), _make_moments(second, b, bb, unit_b)),
+        (_make_moments(first, a, aa, unit_a, centers[0]), _make_moments(second, b, bb, unit_b, centers[1])),
         combine_terms((cell_term(ab), unit_a * unit_b)),
         None if nullable else count,
     )
 
 
-def _make_moments(value: Quantise, linear: str, square: str, unit: Fraction) -> Moments:
-    center = (value.lower + value.upper) * value.grid / 2
+def _make_moments(value: Quantise, linear: str, square: str, unit: Fraction, from_: Fraction) -> Moments:
+    center = from_ + (value.lower + value.upper) * value.grid / 2
     return Moments(
         combine_terms((cell_term(linear), unit)),
         combine_terms((cell_term(square), unit**2)),
@@ -304,17 +341,26 @@ class FormedBundles:
     units: tuple[UnitCount, ...]
     distinct: tuple[DistinctSums, ...]
     clipped: tuple[ClippedCells, ...] = ()
+    shared: Mapping[Expr, LinearArgument] = field(default_factory=dict)  # arguments that are read off others
+    centers: Mapping[Expr, Fraction] = field(default_factory=dict)  # where steps are not counted from 0
+
+    @property
+    def form(self) -> tuple[str, ...]:
+        """What distinguishes these cells from those that older versions made of the same measures."""
+        centers = (f"{arg!r} about {center}" for arg, center in self.centers.items())
+        shared = (f"{arg!r} is {of.factor} times {of.base!r} and {of.offset}" for arg, of in self.shared.items())
+        return (*centers, *shared)
 
 
 def form_bundles(
-    measures: tuple[Measure, ...], node: Rows, assume: int | None, *, automatic: bool = False
+    measures: tuple[Measure, ...], node: Rows, assume: int | None, *, automatic: bool = False, capped: bool = False
 ) -> FormedBundles:
     """`node` is the relation of the release's input rows, sanitised; `assume` the rows that a unit counts for.
 
     With `automatic`, each cell of COUNT, SUM and AVG may have a norm of its own: where a unit's rows have no bound, and
-    where the values that are added up have none.
+    where the values that are added up have none. `capped` says that its rows have another bound than `assume`.
     """
-    return _BundleFormer(measures, node, assume, automatic).form_all()
+    return _BundleFormer(measures, node, assume, automatic, capped).form_all()
 
 
 _SingleArgument = CountValues | SumValues | MeanValues | VarianceValues | Truth | ConjugatePosterior
@@ -322,15 +368,23 @@ _PairKey = tuple[Expr, Expr]
 
 
 class _BundleFormer:
-    def __init__(self, measures: tuple[Measure, ...], node: Rows, assume: int | None, automatic: bool) -> None:
-        self._measures, self._node, self._assume = measures, node, assume
+    def __init__(
+        self, measures: tuple[Measure, ...], node: Rows, assume: int | None, automatic: bool, capped: bool
+    ) -> None:
+        self._asked, self._node, self._assume = measures, node, assume
         self._automatic = automatic
-        self._clips_rows = automatic and assume is None and derive_unit_facts(node).rows is None
+        self._clips_rows = automatic and assume is None and not capped and derive_unit_facts(node).rows is None
         self._env: Domains = derive_domains(node, assume)
+        # Counts and sums of one unit's rows have norms of their own, not the rows that a unit may count for.
+        self._own_env: Domains = derive_domains(node) if automatic and assume is not None else self._env
         self._grids = declared_grids(node)
         self._wants_rows = any(isinstance(m, CountRows) for m in measures)
         self._rows: Terms | None = None
-        self._single = {m.arg: None for m in measures if isinstance(m, _SingleArgument)}
+        several = len({measure.arg for measure in measures if isinstance(measure, LinearMeasure)}) > 1
+        self._shared = share_arguments(measures, node, self._count_cells) if several else {}
+        self._measures = tuple(part for measure in measures for part in self._read_off(measure))
+        self._single = {m.arg: None for m in self._measures if isinstance(m, _SingleArgument)}
+        self._centers: dict[Expr, Fraction] = {}
         self._sums: dict[Expr, ArgumentSums] = {}
         self._pairs: dict[_PairKey, PairSums] = {}
         self._distinct: dict[tuple[Expr, ...], ArgumentSums] = {}
@@ -340,6 +394,8 @@ class _BundleFormer:
         for number, arg in enumerate(self._single, 1):
             self._sums[arg] = self._bundle_argument(arg, f"c{number}")
             self._rows = self._rows or self._sums[arg].rows
+        for arg, argument in self._shared.items():
+            self._sums[arg] = self._sums[argument.base].map_values(argument)
         for number, pair in enumerate({_pair_key(m): None for m in self._measures if isinstance(m, PairValues)}, 1):
             self._pairs[pair] = self._bundle_pair(pair, f"p{number}")
             self._rows = self._rows or self._pairs[pair].rows
@@ -360,7 +416,7 @@ class _BundleFormer:
             self._rows = cell_term(ROWS_CELL)
         return FormedBundles(
             bundles=tuple(dict.fromkeys(bundles)),
-            recipes=tuple(self._make_recipe(measure) for measure in self._measures),
+            recipes=tuple(self._make_recipe(measure) for measure in self._asked),
             units=tuple(UnitCount(cell, where) for where, cell in self._units.items()),
             distinct=tuple(
                 DistinctSums(_column_names(args), (sums.bundle,))
@@ -368,7 +424,32 @@ class _BundleFormer:
                 if sums.bundle is not None
             ),
             clipped=_join_shared_cells(clipped),
+            shared=self._shared,
+            centers=self._centers,
         )
+
+    # --- arguments that are read off others --------------------------------------------------------------------------
+
+    def _read_off(self, measure: Measure) -> tuple[Measure, ...]:
+        if not isinstance(measure, LinearMeasure) or measure.arg not in self._shared:
+            return (measure,)
+        return tuple(read_off(measure, self._shared[measure.arg]))
+
+    def _count_cells(self, arg: Expr, measures: list[LinearMeasure]) -> int:
+        """How many cells the measures of one argument have to be paid for; 0 where they cannot be asked.
+
+        Cells of bounded values are one bundle together, whatever is asked of them: shared by two arguments or more it
+        costs less than one bundle each. With v the larger of the values at the bounds, a SUM has noise for |v|, and
+        one read off a bundle for at most √2 |v|; two bundles have 2 |v| each, or √2 |v| with Gaussian noise.
+        """
+        domain = domain_of(arg, self._env)
+        if not domain.type.is_number or domain.values == ():
+            return 0
+        if not self._may_clip(arg, list(measures)):
+            return int(domain.is_bounded or all(isinstance(m, CountValues) for m in measures))
+        counts = any(not isinstance(m, SumValues) for m in measures)
+        sums = any(not isinstance(m, CountValues) for m in measures)
+        return counts + sums + any(isinstance(m, VarianceValues) for m in measures)
 
     # --- bundles -----------------------------------------------------------------------------------------------------
 
@@ -380,39 +461,51 @@ class _BundleFormer:
         if all(isinstance(m, CountValues) for m in own_measures):
             return make_count_sums(arg, nullable, cell)
         squares = any(_needs_squares(m) for m in own_measures)
-        value = self._quantize_arg(arg, next(m for m in own_measures if not isinstance(m, CountValues)), squares)
-        if value.lower == value.upper:
-            return make_constant_sums(value, make_count_sums(arg, nullable, cell))
-        if squares:
-            return make_variance_sums(value, nullable, cell)
+        measure = next(m for m in own_measures if not isinstance(m, CountValues))
         with_rows = self._wants_rows and self._rows is None
         if all(isinstance(m, SumValues) for m in own_measures):
-            if not with_rows:
+            value = self._quantize_arg(arg, measure)
+            if value.lower < value.upper and not with_rows:
                 return make_total_sums(value, cell)
-            if nullable and value.lower <= 0 <= value.upper:
+            if value.lower < value.upper and nullable and value.lower <= 0 <= value.upper:
                 # A row without a value adds nothing to the sum, and is counted.
                 return make_mean_sums(value, nullable, cell, with_rows, null_as=0)
-        return make_mean_sums(value, nullable, cell, with_rows)
+        value, center = self._quantize_about_center(arg, measure, squares)
+        if value.lower == value.upper:
+            return make_constant_sums(value, make_count_sums(arg, nullable, cell)).move_values(center)
+        if squares:
+            return make_variance_sums(value, nullable, cell).move_values(center)
+        return make_mean_sums(value, nullable, cell, with_rows).move_values(center)
 
     def _may_clip(self, arg: Expr, own_measures: list[_SingleArgument]) -> bool:
-        """Whether the argument's cells have norms of their own: of COUNT, SUM and AVG alone."""
-        if not self._automatic or any(not isinstance(m, CountValues | SumValues | MeanValues) for m in own_measures):
+        """Whether the argument's cells have norms of their own: of COUNT, SUM and AVG, and of variances where values
+        have no bounds."""
+        if not self._automatic or any(not isinstance(m, LinearMeasure) for m in own_measures):
             return False
-        domain = domain_of(arg, self._env)
+        domain = domain_of(arg, self._own_env)
         adds = any(not isinstance(m, CountValues) for m in own_measures)
         if adds and domain.values == ():  # NULL in every row
             return False
-        return self._clips_rows or (adds and domain.type.is_number and not domain.is_bounded)
+        squares = any(isinstance(m, VarianceValues) for m in own_measures)
+        return (self._clips_rows and not squares) or (adds and domain.type.is_number and not domain.is_bounded)
 
     def _clip_argument(self, arg: Expr, own_measures: list[_SingleArgument], nullable: bool, cell: str) -> ArgumentSums:
-        """COUNT is a cell of its own; so is SUM; AVG is both, with one weight: sums are about the middle of bounds."""
-        domain = domain_of(arg, self._env)
+        """COUNT is a cell of its own; so is SUM; AVG is both, with one weight: sums are about a centre near the mean,
+        once that is chosen, and before it about the middle of bounds. A variance has squares about the same centre as
+        well: of sums that one weight has scaled, the square of a mean stays below the mean of squares."""
+        domain = domain_of(arg, self._own_env)
         counts_rows = self._clips_rows and not nullable
         counted = ClippedCell(ROWS_CELL) if counts_rows else ClippedCell(f"{cell}_count", arg)
         count = cell_term(counted.cell)
         rows = count if counts_rows else None
+        counts: ClippedCells = (counted,)
+        if not counts_rows and self._clips_rows and self._wants_rows and self._rows is None:
+            # Rows with a value and those without have one norm together, that of all rows: COUNT(*) is their sum.
+            without = Case(((IsNull(arg), Literal(1, BIGINT)),), Literal(None, BIGINT), BIGINT)
+            counts = (counted, ClippedCell(f"{cell}_missing", without, beside=counted.cell))
+            rows = count + cell_term(f"{cell}_missing")
         if all(isinstance(m, CountValues) for m in own_measures):
-            return ArgumentSums(None, count, rows=rows, clipped=(counted,))
+            return ArgumentSums(None, count, rows=rows, clipped=counts)
         if not domain.type.is_number:
             raise unbounded_values_error(arg, own_measures[0], self._node, self._assume)
         bounds = domain.bounds if domain.is_bounded else None
@@ -420,24 +513,31 @@ class _BundleFormer:
             bounds = None
         if bounds is not None and bounds[0] == bounds[1]:
             number = bounds[0]
-            return ArgumentSums(None, count, (), (), number, number, number, rows, (counted,))
+            return ArgumentSums(None, count, (), (), number, number, number, rows, counts)
         lower, upper = bounds or WIDEST_BOUNDS
         if all(isinstance(m, SumValues) for m in own_measures):
             summed = ClippedCell(f"{cell}_sum", arg, False, bounds)
             return ArgumentSums(None, (), cell_term(summed.cell), lower=lower, upper=upper, clipped=(summed,))
         center = Fraction(0) if bounds is None else (lower + upper) / 2
-        summed = ClippedCell(f"{cell}_sum", arg, False, bounds, center)
-        return ArgumentSums(
-            None, count, cell_term(summed.cell), None, center, lower, upper, rows, (counted, summed)
-        )  # fmt: skip
+        if domain.type.is_integer and abs(center) > EXACT_DOUBLES:
+            center = Fraction(math.floor(center))
+        summed = ClippedCell(f"{cell}_sum", arg, False, bounds, center, count=counted.cell)
+        cells: ClippedCells = (*counts, summed)
+        second = None
+        if any(isinstance(m, VarianceValues) for m in own_measures):
+            cells = (*cells, replace(summed, cell=f"{cell}_square", squared=True))
+            second = cell_term(f"{cell}_square")
+        return ArgumentSums(None, count, cell_term(summed.cell), second, center, lower, upper, rows, cells)
 
     def _bundle_pair(self, pair: _PairKey, cell: str) -> PairSums:
         own_measures = [m for m in self._measures if isinstance(m, PairValues) and _pair_key(m) == pair]
         nullable = any(domain_of(arg, self._env).nullable for arg in pair)
         if all(m.function is PairFunction.COUNT for m in own_measures):
             return make_pair_count_sums(*pair, nullable, cell)
-        first, second = (self._quantize_arg(arg, own_measures[0], squares=True) for arg in pair)
-        return make_pair_product_sums(first, second, nullable, cell)
+        (first, first_center), (second, second_center) = (
+            self._quantize_about_center(arg, own_measures[0], squares=True) for arg in pair
+        )
+        return make_pair_product_sums(first, second, nullable, cell, (first_center, second_center))
 
     def _bundle_distinct(self, args: tuple[Expr, ...], cell: str) -> ArgumentSums:
         """Distinct rows hold no NULL in their first column."""
@@ -445,19 +545,33 @@ class _BundleFormer:
         count = ArgumentSums(CountBundle(cell, None), cell_term(cell))
         if all(m.function == "count" for m in own_measures):
             return count
-        value = self._quantize_arg(args[0], next(m for m in own_measures if m.function != "count"), squares=False)
-        if value.lower == value.upper:
-            return make_constant_sums(value, count)
+        measure = next(m for m in own_measures if m.function != "count")
         if all(m.function == "sum" for m in own_measures):
-            return make_total_sums(value, cell)
-        return make_mean_sums(value, False, cell, with_rows=False)
+            value = self._quantize_arg(args[0], measure)
+            return make_constant_sums(value, count) if value.lower == value.upper else make_total_sums(value, cell)
+        value, center = self._quantize_about_center(args[0], measure, squares=False)
+        if value.lower == value.upper:
+            return make_constant_sums(value, count).move_values(center)
+        return make_mean_sums(value, False, cell, with_rows=False).move_values(center)
 
-    def _quantize_arg(self, arg: Expr, measure: Measure, squares: bool) -> Quantise:
+    def _quantize_arg(self, arg: Expr, measure: Measure) -> Quantise:
+        return quantize_arg(arg, self._bounded_domain(arg, measure), self._declared_grid(arg))
+
+    def _quantize_about_center(self, arg: Expr, measure: Measure, squares: bool) -> tuple[Quantise, Fraction]:
+        domain = self._bounded_domain(arg, measure)
+        value, center = quantize_about_center(arg, domain, self._declared_grid(arg), MAX_WIDTH if squares else None)
+        if center:
+            self._centers[arg] = center
+        return value, center
+
+    def _bounded_domain(self, arg: Expr, measure: Measure) -> Domain:
         domain = domain_of(arg, self._env)
         if not (domain.is_bounded and domain.type.is_number):
             raise unbounded_values_error(arg, measure, self._node, self._assume)
-        grid = self._grids.get(arg.name) if isinstance(arg, Column) else None
-        return quantize_arg(arg, domain, grid, MAX_WIDTH if squares else None)
+        return domain
+
+    def _declared_grid(self, arg: Expr) -> Fraction | None:
+        return self._grids.get(arg.name) if isinstance(arg, Column) else None
 
     # --- recipes -----------------------------------------------------------------------------------------------------
 

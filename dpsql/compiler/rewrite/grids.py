@@ -10,7 +10,7 @@ from typing import assert_never
 from dpsql.compiler.analysis.domains import derive_domains
 from dpsql.compiler.plan.aggregate import CountBlocks, CountUnits, Distinct, Gather, Part, Sum, SumBlocks, Weigh
 from dpsql.compiler.plan.bundles import CountBundle
-from dpsql.compiler.plan.clipped_sums import ClippedSum
+from dpsql.compiler.plan.clipped_sums import ClippedSum, subtract_center
 from dpsql.compiler.plan.expressions import Call, Column, Expr, Quantise
 from dpsql.compiler.plan.measures import (
     Best,
@@ -113,6 +113,33 @@ def quantize_arg(
     return Quantise(arg, grid, first_step, last_step)
 
 
+def quantize_about_center(
+    arg: Expr, domain: Domain, declared: Fraction | None, widest: int | None = None, fine: int = STEP_BITS
+) -> tuple[Quantise, Fraction]:
+    """The argument on its grid, and the centre that its steps are counted from.
+
+    That is 0, unless values lie so far from there that a finer grid fits about the middle of their bounds: of numbers
+    between 2^50 and 2^50 + 99, all would be one step.
+    """
+    value, center = quantize_arg(arg, domain, declared, widest, fine), _find_center(domain, declared)
+    about = _subtract_from_bounds(domain, center)
+    if _pick_grid(about, declared, STEP_BITS) >= _pick_grid(domain, declared, STEP_BITS):
+        return value, Fraction(0)
+    return quantize_arg(subtract_center(arg, center), about, declared, widest, fine), center
+
+
+def _find_center(domain: Domain, declared: Fraction | None) -> Fraction:
+    """The middle of the bounds: on the grid of the values, or a double."""
+    middle, natural = sum(domain.bounds, Fraction(0)) / 2, declared or natural_grid(domain)
+    center = middle if natural is None else round(middle / natural) * natural
+    return center if domain.type.kind is Kind.DECIMAL or domain.type.is_integer else Fraction(float(center))
+
+
+def _subtract_from_bounds(domain: Domain, center: Fraction) -> Domain:
+    lower, upper = domain.bounds
+    return domain.with_bounds(lower - center, upper - center)
+
+
 def _pick_grid(domain: Domain, declared: Fraction | None, fine: int) -> Fraction:
     lower, upper = domain.bounds
     largest = max(abs(lower), abs(upper), Fraction(1, 1 << 200))
@@ -157,20 +184,28 @@ def to_number_expr(value: Expr) -> Expr | None:
             return value if value.type.is_number else None
 
 
-def quantize_evenly(arg: Expr, domain: Domain, natural: Fraction | None, finest: Fraction, max_steps: int) -> Quantise:
+def quantize_evenly(
+    arg: Expr, domain: Domain, natural: Fraction | None, finest: Fraction, max_steps: int
+) -> tuple[Quantise, Fraction]:
     """At most `max_steps` between the bounds: on the natural grid where it has one, or a multiple of it; else evenly.
 
-    `finest` is the grid of an argument without a natural one, unless it has too many steps.
+    `finest` is the grid of an argument without a natural one, unless it has too many steps. Steps are counted from the
+    number that comes with them: 0, unless values lie too far from there.
     """
     lower, upper = domain.bounds
     grid = natural or finest
     if (upper - lower) / grid >= max_steps:
         width = (upper - lower) / (max_steps - 1)
         grid = -(-width // natural) * natural if natural is not None else width
+    if max(abs(lower), abs(upper)) / grid >= MAX_STEPS:
+        center = Fraction(lower.__floor__()) if arg.type.is_integer else _find_center(domain, natural)
+        arg, lower, upper = subtract_center(arg, center), lower - center, upper - center
+    else:
+        center = Fraction(0)
     first, last = (lower / grid).__ceil__(), (upper / grid).__floor__()
     if first > last:
         first = last = round((lower + upper) / 2 / grid)
-    return Quantise(arg, grid, first, last)
+    return Quantise(arg, grid, first, last), center
 
 
 # Divide each row's components by a power of two where the grid is finer than the noise needs (SOUNDNESS 4).

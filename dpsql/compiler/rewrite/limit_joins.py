@@ -40,7 +40,15 @@ from dpsql.compiler.plan.relations import (
     UnitWindow,
     is_public,
 )
-from dpsql.compiler.plan.walk import aggregate_exprs, child_exprs, node_exprs, row_inputs, walk_exprs, walk_rows
+from dpsql.compiler.plan.walk import (
+    aggregate_exprs,
+    child_exprs,
+    has_joins,
+    node_exprs,
+    row_inputs,
+    walk_exprs,
+    walk_rows,
+)
 from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.errors import LimitExceeded
 from dpsql.types import TEXT
@@ -143,7 +151,7 @@ MAX_MATCHED_ROWS = 1_000
 
 
 def limit_public_joins(aggregate: Aggregate, _context: RuleContext | None = None) -> Aggregate:
-    multiplication = max_row_multiplication(aggregate.input)
+    multiplication = max_row_multiplication(aggregate.input) if has_joins(aggregate.input) else 1
     if multiplication <= MAX_MATCHED_ROWS:
         return aggregate
     scans = [node for node in walk_rows(aggregate.input) if isinstance(node, PublicScan)]
@@ -187,11 +195,11 @@ _CHARACTER_COSTS: Mapping[str, int] = {
 
 
 def limit_work(aggregate: Aggregate, _context: RuleContext | None = None) -> Aggregate:
-    work = max_row_multiplication(aggregate.input) * _count_characters(aggregate_exprs(aggregate), aggregate.input)
+    work = _count_work(aggregate.input, aggregate_exprs(aggregate), aggregate.input)
     for node in walk_rows(aggregate.input):
         exprs = () if is_public(node) else node_exprs(node)
         if exprs:
-            work += max_row_multiplication(node) * _count_characters(exprs, *row_inputs(node))
+            work += _count_work(node, exprs, *row_inputs(node))
     if work > MAX_CHARACTERS:
         raise LimitExceeded(
             "functions of text could take too long for one private row",
@@ -199,6 +207,12 @@ def limit_work(aggregate: Aggregate, _context: RuleContext | None = None) -> Agg
             hint="Shorten the text first, as with LEFT(…, 100), or meet fewer public rows.",
         )
     return aggregate
+
+
+def _count_work(node: Rows, exprs: list[Expr] | tuple[Expr, ...], *inputs: Rows) -> int:
+    """Characters that a node's expressions read for one private row: of `inputs`, times the public rows it meets."""
+    characters = _count_characters(exprs, *inputs)
+    return characters and max_row_multiplication(node) * characters
 
 
 def character_cost(function: str) -> int:

@@ -57,6 +57,7 @@ from dpsql.compiler.plan.relations import (
     Table,
     UnitWindow,
     row_fields,
+    rows_before_sets,
 )
 from dpsql.compiler.plan.walk import columns_of, map_expr, map_rows, walk_exprs, walk_rows
 from dpsql.compiler.rewrite.make_total import strip_finite
@@ -71,6 +72,10 @@ MAX_CONDITION_PARTS = 100_000
 
 MAX_CROSSED_KEYS = 1_000
 """As MOST_LISTED, for the public part of a key whose other part is selected: every selected key is crossed with it."""
+
+
+MAX_JOINED_ROWS = 1_000_000
+"""Public rows that are joined for a list of keys, where they are more than the limit of matches would allow."""
 
 
 @dataclass(frozen=True)
@@ -331,6 +336,19 @@ def expand_sets(
     return Filter(expanded, join_conjuncts(tuple(conditions))) if conditions else expanded
 
 
+def rows_of_set(
+    rows: Rows, keys: tuple[Field, ...], sets: tuple[frozenset[str], ...], never_null: tuple[str, ...], number: int
+) -> Expand:
+    """Of the rows that `expand_sets` makes, those of one grouping set, with its number."""
+    inside = sets[number]
+    present = tuple(
+        Not(IsNull(Column(key.name, key.type))) for key in keys if key.name in never_null and key.name in inside
+    )
+    inner = rows_before_sets(rows)
+    inner = Filter(inner, join_conjuncts(present)) if present else inner
+    return Expand(inner, tuple(key.name for key in keys if key.name != SET_COLUMN), (inside,), number)
+
+
 # Groups of which nothing is asked, and which the schema lists: who asks for them needs no release.
 #
 #     SELECT DISTINCT sex FROM patients  (values: [f, m, x])   →  f, m, x: no row is read, and nothing is charged
@@ -507,13 +525,15 @@ def find_public_keys(keys: tuple[Named, ...], node: Rows, nullable: Mapping[str,
     Privacy: the lists are made of public rows and released values alone (SOUNDNESS 3).
     """
     node_origins = find_public_origins(node)
+    counted = any(isinstance(join, Join) and join.matches is not None for join in walk_rows(node))
     together: dict[tuple[tuple[PublicLeaf, ...], bool], list[tuple[Named, PublicOrigin]]] = {}
     for key in keys:
         origin = public_origin_of(key.expr, node_origins)
         if origin is not None:
-            leaves = (
-                (origin.leaf,) if origin.optional else _connected_leaves(origin.leaf, node, node_origins.conditions)
-            )
+            leaves: tuple[PublicLeaf, ...] = (origin.leaf,)
+            if not origin.optional:
+                tied = _connected_leaves(origin.leaf, node, node_origins.conditions)
+                leaves = tied if not counted or _are_joined_soon(tied, node_origins.conditions) else leaves
             together.setdefault((leaves, origin.optional), []).append((key, origin))
     return [
         replace(
@@ -522,6 +542,12 @@ def find_public_keys(keys: tuple[Named, ...], node: Rows, nullable: Mapping[str,
         )
         for (leaves, optional), members in together.items()
     ]
+
+
+def _are_joined_soon(leaves: tuple[PublicLeaf, ...], conditions: tuple[Expr, ...]) -> bool:
+    """Whether joining them is little work; where joins were not counted, the limit of matches bounds it."""
+    about = tuple(condition for condition in conditions if columns_of(condition) <= _column_names(*leaves))
+    return max_public_rows(_join_leaves(leaves, about)) <= MAX_JOINED_ROWS
 
 
 def _lookup_columns(leaf: PublicLeaf, node: Rows) -> frozenset[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from dpsql.compiler.plan.aggregate import Aggregate, CountUnits, Gather, Listed, Part
 from dpsql.compiler.plan.clipped_sums import Norm
@@ -18,7 +19,7 @@ from dpsql.compiler.plan.steps import Bins
 from dpsql.compiler.rewrite.automatic_norms import NormRequest
 from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
 from dpsql.compiler.rewrite.form_bundles import FormedBundles
-from dpsql.privacy.exponential import Target
+from dpsql.privacy.exponential import OVERSHOOT, Target
 from dpsql.schema.model import Resolved
 
 NO_CAPS = ContributionPolicy(None, None, Norm.L2)
@@ -88,6 +89,7 @@ class RewrittenPlan:
     recipes: tuple[Recipe, ...]  # one per measure of the aggregate
     notices: tuple[str, ...] = ()
     norms: tuple[NormRequest, ...] = ()  # that the plan has slots for
+    form: tuple[str, ...] = ()  # how cells are formed, where older versions formed others
 
 
 @dataclass(frozen=True)
@@ -99,3 +101,5 @@ class BinSelection:
     targets: tuple[Target, ...]
     local: Local | None = None
     norms: tuple[NormRequest, ...] = ()
+    overshoot: Fraction = OVERSHOOT
+    notices: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ Only the columns that the plan uses are read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from dpsql.compiler.plan.aggregate import Aggregate
@@ -87,7 +87,8 @@ def scan_table(node: Table, resolved: Resolved) -> Scan:
         unit=_unit_id_of(resolved, table, path),
         unit_is_unique=direct is not None and table.is_unique(direct),
         unit_columns=frozenset(field.name for name, field in node.columns if name == direct),
-        unique=_unique_keys_read(table, {name: field.name for name, field in node.columns}),
+        unique=_unique_keys_read(table.unique, {name: field.name for name, field in node.columns}),
+        unit_keys=_unit_keys_read(table, direct, {name: field.name for name, field in node.columns}),
     )
 
 
@@ -102,13 +103,20 @@ def scan_public_table(node: PublicTable, resolved: Resolved) -> PublicScan:
         full_scan,
         columns=tuple(replace(_restrict_to_registered(columns[n], facts), name=names[n]) for n in names),
         rows=facts.rows,
-        unique=_unique_keys_read(table, names),
+        unique=_unique_keys_read((*table.unique, *facts.unique), names),
     )
 
 
-def _unique_keys_read(table: model.Table, names: Mapping[str, str]) -> tuple[frozenset[str], ...]:
+def _unit_keys_read(table: model.Table, unit: str | None, names: Mapping[str, str]) -> tuple[frozenset[str], ...]:
+    """What is left of accepted unique keys within the rows of one unit, where it is read; nothing of the unit alone."""
+    rest = (tuple(name for name in key if name != unit) for key in table.unique)
+    return tuple(frozenset(names[name] for name in key) for key in rest if key and names.keys() >= set(key))
+
+
+def _unique_keys_read(keys: Iterable[tuple[str, ...]], names: Mapping[str, str]) -> tuple[frozenset[str], ...]:
     """The accepted unique keys of which all columns are read."""
-    return tuple(frozenset(names[n] for n in key) for key in table.unique if names.keys() >= set(key))
+    read = (frozenset(names[n] for n in key) for key in keys if names.keys() >= set(key))
+    return tuple(dict.fromkeys(read))
 
 
 def make_public_scan(table: model.Table, source: Source, physical: Mapping[str, Type | None]) -> PublicScan:
@@ -169,30 +177,34 @@ def _own_unit_column(resolved: Resolved, table: model.Table) -> str | None:
     match table.unit:
         case OwnUnit(column):
             return column
-        case ForeignUnit(column, target, key):
+        case ForeignUnit(column, target, key, ()):
             return column if _require_table(resolved, target).unit == OwnUnit(key) else None
         case _:
             return None
 
 
 def _unit_id_of(resolved: Resolved, table: model.Table, path: tuple[ForeignUnit, ...]) -> UnitId | None:
-    """Follow the foreign keys; the last one refers to the unit's own column and needs no join."""
-    if isinstance(table.unit, OwnUnit):
-        return UnitId(_scan_id_column(table, table.unit.column, resolved))
-    if not path:
+    """Follow the foreign keys; one that refers to the unit's own column needs no join."""
+    if not isinstance(table.unit, OwnUnit) and not path:
         return None
     hops: list[Hop] = []
-    for step in path[:-1]:
+    for step in path:
+        own = _own_unit_column(resolved, table)
+        if own is not None:
+            break
         target = _require_table(resolved, step.table)
-        if not target.is_unique(step.key):
+        if not target.has_unique_key(step.keys):
             raise InternalError("a foreign key arrives at a key that is not unique")
-        column, key = _scan_id_column(table, step.column, resolved), _scan_id_column(target, step.key, resolved)
-        hops.append(Hop(column, resolved.relations[target.name], key))
+        first, *others = (
+            (_scan_id_column(table, column, resolved), _scan_id_column(target, key, resolved))
+            for column, key in step.pairs
+        )
+        hops.append(Hop(first[0], resolved.relations[target.name], first[1], tuple(others)))
         table = target
-    last = path[-1]
-    if _require_table(resolved, last.table).unit != OwnUnit(last.key):
+    own = _own_unit_column(resolved, table)
+    if own is None:
         raise InternalError("a unit path does not end at the unit")
-    return UnitId(_scan_id_column(table, last.column, resolved), tuple(hops))
+    return UnitId(_scan_id_column(table, own, resolved), tuple(hops))
 
 
 # Move what WHERE says of a join's rows into the join, where it was written with a comma.

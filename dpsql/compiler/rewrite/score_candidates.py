@@ -70,7 +70,8 @@ def rank_candidates(rewritten: RewrittenPlan, measure: Best, listed: Listed | No
             hint="Compare by COUNT(*), or by a sum whose values differ.",
             span=measure.span,
         )
-    return replace(rewritten, gather=gather)
+    norms = tuple(request for request in rewritten.norms if request.slot in cells)  # not that of the selection
+    return replace(rewritten, gather=gather, norms=norms)
 
 
 def weigh_truth_values(plan: ReleasePlan, context: RuleContext) -> ReleasePlan:

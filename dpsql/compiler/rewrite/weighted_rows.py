@@ -29,7 +29,7 @@ from dpsql.compiler.plan.expressions import (
     Quantise,
     join_conjuncts,
 )
-from dpsql.compiler.plan.relations import Filter, Named, Project, Rows
+from dpsql.compiler.plan.relations import Filter, Named, Project
 from dpsql.compiler.plan.steps import Axis, Bins
 from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy, weigh_units
 from dpsql.compiler.rewrite.form_bundles import ROWS_CELL
@@ -71,7 +71,7 @@ class CodedRows:
 class CodableRows:
     """Sanitised rows with the asked columns, and what is known of each: before they are coded."""
 
-    rows: Rows
+    rows: Project
     columns: tuple[Named, ...]  # of these names, over `rows`
     domains: Mapping[str, Domain]  # nullable only where the owner says so
     grids: Mapping[str, Fraction]
@@ -123,9 +123,10 @@ def _code_column(column: Named, codable: CodableRows, coding: ColumnCoding) -> t
     values = tuple(v for v in (list_few_values(domain) or ()) if v is not None) if listed is None else listed
     ordered = value.type.is_number or value.type.is_time
     if listed is None and ordered and domain.is_bounded and (not values or len(values) > coding.bins):
-        steps = _quantize_to_steps(value, domain, codable.grids.get(name), coding.bins)
+        steps, origin = _quantize_to_steps(value, domain, codable.grids.get(name), coding.bins)
         discrete = value.type.is_integer or value.type.is_time or value.type.kind is Kind.DECIMAL
-        axis = Axis(name, value.type, None, Bins(steps.lower, steps.upper, steps.grid, value.type, discrete), null)
+        bins = Bins(steps.lower, steps.upper, steps.grid, value.type, discrete, origin)
+        axis = Axis(name, value.type, None, bins, null)
         return axis, _add_null_code(value, steps, axis)
     if not values:
         raise _undeclared_values_error(codable.labels[name], domain, codable.spans.get(name))
@@ -146,7 +147,9 @@ def _add_null_code(value: Expr, code: Expr, axis: Axis) -> Expr:
     return Case(((IsNull(value), Literal(axis.upper, BIGINT)),), code, BIGINT) if axis.null else code
 
 
-def _quantize_to_steps(value: Expr, domain: Domain, declared: Fraction | None, max_steps: int) -> Quantise:
+def _quantize_to_steps(
+    value: Expr, domain: Domain, declared: Fraction | None, max_steps: int
+) -> tuple[Quantise, Fraction]:
     """At most `max_steps` between the bounds; whole numbers, days and declared grids have one each where they fit."""
     number = to_number_expr(value)
     if number is None:

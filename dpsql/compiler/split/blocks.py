@@ -10,7 +10,15 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.compiler.bind.aggregates import has_aggregate
-from dpsql.compiler.bind.outputs import Output, infer_element_type, infer_type, output_name, rewrite_integer_division
+from dpsql.compiler.bind.outputs import (
+    NUMERIC_KEY,
+    Output,
+    infer_element_type,
+    infer_type,
+    is_numeric_sum,
+    output_name,
+    rewrite_integer_division,
+)
 from dpsql.compiler.bind.sources import Ctes
 from dpsql.compiler.parse.dialect import CLAUSE_NAMES, span_of
 from dpsql.compiler.parse.parser import join_leaves
@@ -68,6 +76,7 @@ class BoundRelease:
     columns: tuple[ReleaseColumn, ...]
     holes: tuple[BoundRuntimeParameter, ...] = ()
     notices: tuple[str, ...] = ()
+    lookup: bool = False  # whether each group answers for one row of the block around it
     epsilon: Fraction | None = None  # of randomized answers of all units: with which each is told
 
 
@@ -96,7 +105,15 @@ class SplitState:
     views: dict[str, Block] = field(default_factory=dict)
     kept_views: list[exp.CTE] = field(default_factory=list)
     made_up: dict[str, str] = field(default_factory=dict)  # of a preview: private tables, and what stands for each
+    statement: str = ""
+    warnings: list[str] = field(default_factory=list)
     names: int = 0
+    kept: list[exp.Expr] = field(default_factory=list)
+
+    def keep(self, node: exp.Expr) -> int:
+        """A node's id, which stays its own: one that is dropped would leave it to the next node that is made."""
+        self.kept.append(node)
+        return id(node)
 
     def next_release_name(self) -> str:
         self.names += 1
@@ -133,13 +150,19 @@ def order_releases(releases: dict[str, BoundRelease]) -> tuple[BoundRelease, ...
 def unify_outputs(left: tuple[Output, ...] | None, right: tuple[Output, ...] | None) -> tuple[Output, ...] | None:
     if left is None or right is None or len(left) != len(right):
         return None
-    return tuple(Output(a.name, a.type if a.type == b.type else None) for a, b in zip(left, right, strict=True))
+    return tuple(
+        Output(a.name, a.type if a.type == b.type else None, a.is_numeric or b.is_numeric)
+        for a, b in zip(left, right, strict=True)
+    )
 
 
-def annotate_outputs(select: exp.Select, sources: list[exp.Expr], blocks: list[Block]) -> tuple[Output, ...] | None:
+def annotate_outputs(
+    select: exp.Select, sources: list[exp.Expr], blocks: list[Block]
+) -> tuple[tuple[Output, ...] | None, list[exp.Div]]:
     """Tell the columns of a post-processing block their types, give `/` of whole numbers PostgreSQL's meaning, and
-    say what the block gives out. A name has a type if every source that could mean it says so."""
-    source_types = [{o.name.lower(): o.type for o in block.outputs or ()} for block in blocks]
+    say what the block gives out, and which quotients were given that meaning. A name has a type if every source that
+    could mean it says so."""
+    source_types = [{o.name.lower(): (o.type, o.is_numeric) for o in block.outputs or ()} for block in blocks]
     by_alias = {source.alias_or_name.lower(): types for source, types in zip(sources, source_types, strict=True)}
     for column in [node for node in select.walk() if isinstance(node, exp.Column)]:
         name = column.name.lower()
@@ -147,11 +170,19 @@ def annotate_outputs(select: exp.Select, sources: list[exp.Expr], blocks: list[B
         if column.table:
             candidates = [by_alias.get(column.table.lower(), {})]
         possible_types = {types.get(name) for types in candidates}
-        column.meta["type"] = possible_types.pop() if len(possible_types) == 1 else None
+        type_, is_numeric = (possible_types.pop() or (None, False)) if len(possible_types) == 1 else (None, False)
+        column.meta["type"], column.meta[NUMERIC_KEY] = type_, is_numeric
+    ratios: list[exp.Div] = []
     for node in [node for node in select.walk() if isinstance(node, exp.Div)]:
+        ratio = node.copy()
         divided = rewrite_integer_division(node)
         if divided is not node:
+            ratios.append(ratio)
             node.replace(divided)
+    return _outputs_of_items(select, sources, blocks), ratios
+
+
+def _outputs_of_items(select: exp.Select, sources: list[exp.Expr], blocks: list[Block]) -> tuple[Output, ...] | None:
     outputs: list[Output] = []
     for item in select.selects:
         if item.is_star:
@@ -167,7 +198,8 @@ def annotate_outputs(select: exp.Select, sources: list[exp.Expr], blocks: list[B
             star_outputs = [output for block in chosen for output in block.outputs or ()]
             outputs += [output for output in star_outputs if output.name.lower() not in without]
         else:
-            outputs.append(Output(item.alias_or_name, infer_type(item.unalias())))
+            value = item.unalias()
+            outputs.append(Output(item.alias_or_name, infer_type(value), is_numeric_sum(value)))
     return tuple(outputs)
 
 

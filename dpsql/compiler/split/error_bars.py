@@ -1,10 +1,12 @@
 """Error bars of arithmetic over aggregates: the delta method, written out as SQL over the release's columns.
 
     stderr^2 = sum over i, j of (df/dm_i) * (df/dm_j) * cov(m_i, m_j)
+    clipping moves f by sum over i of (df/dm_i) * (somewhere within mid_i - half_i and mid_i + half_i)
 
-The derivatives are taken here, symbol by symbol; values, covariances and the interval's factor are columns of the
-release. So a bar is a function of released values and noise scales, and costs nothing (SOUNDNESS 11). It is exact for
-sums and differences, and right to first order for products, ratios and roots.
+The derivatives are taken here, symbol by symbol; values, covariances, the interval's factor, and where each answer may
+lie for what was scaled down, are columns of the release. So a bar is a function of released values and noise scales,
+and costs nothing (SOUNDNESS 11). It is exact for sums and differences, and right to first order for products, ratios
+and roots.
 """
 
 from __future__ import annotations
@@ -59,12 +61,23 @@ class ErrorBarInputs(Protocol):
         """Half of the 95 % interval, in standard errors."""
         ...
 
+    def clipping_of(self, measure: int) -> tuple[exp.Expr, exp.Expr]:
+        """Half of how far apart the truth may lie for what was scaled down, and the middle of it from the answer."""
+        ...
+
 
 @dataclass(frozen=True)
 class ErrorBarExpressions:
+    """`clipped` is how far clipping may have moved the answer, which `low` and `high` include; NULL if not known."""
+
     stderr: exp.Expr
     low: exp.Expr
     high: exp.Expr
+    clipped: exp.Expr
+
+    @property
+    def columns(self) -> tuple[exp.Expr, ...]:
+        return (self.stderr, self.low, self.high, self.clipped)
 
 
 @dataclass(frozen=True)
@@ -106,11 +119,41 @@ def propagate_error(node: exp.Expr, columns: ErrorBarInputs) -> ErrorBarExpressi
     if sum(1 for _ in stderr.walk()) > MAX_ERROR_NODES:
         return NoErrorBar(node)
     half = _multiply_terms(columns.interval_factor(), exp.Paren(this=stderr))
+    clip_half, clip_mid = _propagate_clipping(gradient, columns)
+    below, above = (
+        exp.Coalesce(this=end(this=clip_half.copy(), expression=clip_mid.copy()), expressions=[_double_literal(0)])
+        for end in (exp.Sub, exp.Add)
+    )
     return ErrorBarExpressions(
         stderr,
-        exp.Sub(this=value, expression=exp.Paren(this=half)),
-        exp.Add(this=value.copy(), expression=exp.Paren(this=half.copy())),
+        exp.Sub(this=exp.Sub(this=value, expression=exp.Paren(this=half)), expression=below),
+        exp.Add(this=exp.Add(this=value.copy(), expression=exp.Paren(this=half.copy())), expression=above),
+        exp.Paren(this=exp.Add(this=clip_half, expression=exp.Abs(this=clip_mid))),
     )
+
+
+def _propagate_clipping(gradient: Gradient, columns: ErrorBarInputs) -> tuple[exp.Expr, exp.Expr]:
+    """Half of how far apart the truth may lie, and the middle: measures may have lost much or little, each by itself.
+
+    Claim: where each measure lies within its own half of its own middle, the expression does, to first order.
+    """
+    halves, middles = list[exp.Expr](), list[exp.Expr]()
+    for measure in sorted(gradient):
+        half, mid = columns.clipping_of(measure)
+        halves.append(_multiply_terms(_absolute(gradient[measure]), half))
+        middles.append(_multiply_terms(gradient[measure].copy(), mid))
+    return exp.Paren(this=_add_terms(halves)), exp.Paren(this=_add_terms(middles))
+
+
+def _absolute(term: exp.Expr) -> exp.Expr:
+    return term.copy() if _is_one(term) else exp.Abs(this=term.copy())
+
+
+def _add_terms(terms: list[exp.Expr]) -> exp.Expr:
+    result = terms[0]
+    for term in terms[1:]:
+        result = exp.Add(this=result, expression=term)
+    return result
 
 
 def _error_variance(gradient: Gradient, columns: ErrorBarInputs) -> exp.Expr:
@@ -121,10 +164,7 @@ def _error_variance(gradient: Gradient, columns: ErrorBarInputs) -> exp.Expr:
             pair = _multiply_terms(gradient[first].copy(), gradient[second].copy())
             term = _multiply_terms(pair, columns.covariance_of(first, second))
             terms.append(term if first == second else _multiply_terms(_double_literal(2), term))
-    result = terms[0]
-    for term in terms[1:]:
-        result = exp.Add(this=result, expression=term)
-    return result
+    return _add_terms(terms)
 
 
 def _gradient_of(node: exp.Expr, columns: ErrorBarInputs) -> Gradient:
@@ -267,6 +307,10 @@ class BlockColumns:
 
     def interval_factor(self) -> exp.Expr:
         return self.refer.factor_column()
+
+    def clipping_of(self, measure: int) -> tuple[exp.Expr, exp.Expr]:
+        registered = list(self.known.values())[measure]
+        return self.refer.error_column("clip_half", registered), self.refer.error_column("clip_mid", registered)
 
 
 def has_error_bar(measure: Measure) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from dpsql.compiler.analysis.unmatched_rows import find_unmatched_notices
 from dpsql.compiler.bind.outputs import UNNAMED_COLUMN
 from dpsql.compiler.bind.scope import BoundColumn, is_star
 from dpsql.compiler.catalog.variables import Identity
@@ -68,7 +69,9 @@ def bind_private_rows(
     _check_columns(names, spans, query)
     _refuse_id_columns(columns, spans, query, schema)
     keys = tuple(Named(f"c{number}", column.column) for number, column in enumerate(columns, 1))
-    return PrivateRows(Aggregate(rows, keys, (CountRows(),)), names, spans)
+    aggregate = Aggregate(rows, keys, (CountRows(),))
+    find_unmatched_notices(aggregate)
+    return PrivateRows(aggregate, names, spans)
 
 
 def _column_spans(query: exp.Query, count: int) -> tuple[Span | None, ...]:

@@ -59,7 +59,7 @@ def bind_randomized_block(select: exp.Select, binder: Binder, name: str, state: 
     epsilon = _read_epsilon(call.expressions[1])
     columns = (ReleaseColumn("m1", column.type, "value", 0), ReleaseColumn("m2", BIGINT, "value", 1))
     aggregate = Aggregate(relation.node, (Named("k1", column),), (CountRows(span_of(call)),))
-    state.releases[name] = BoundRelease(name, aggregate, columns, (), relation.notices, epsilon)
+    state.releases[name] = BoundRelease(name, aggregate, columns, (), relation.notices, epsilon=epsilon)
     return Block(Ownership.RELEASED, _select_answers(name, alias), (), (Output(alias.name, column.type),))
 
 

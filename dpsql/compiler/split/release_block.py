@@ -9,6 +9,7 @@ from itertools import combinations, product
 from sqlglot import exp
 
 from dpsql.compiler.analysis.canonical import canonical_expr_text, canonical_measure_text, canonical_order
+from dpsql.compiler.analysis.unmatched_rows import find_unmatched_notices
 from dpsql.compiler.bind.aggregates import (
     bind_measure,
     has_aggregate,
@@ -21,9 +22,11 @@ from dpsql.compiler.bind.calls import bind_clip
 from dpsql.compiler.bind.datetime import seconds_to_interval
 from dpsql.compiler.bind.expressions import bind_expr
 from dpsql.compiler.bind.outputs import (
+    NUMERIC_KEY,
     Output,
     fold_identifier,
     infer_type,
+    is_numeric_sum,
     is_order_by_all,
     output_name,
     rewrite_integer_division,
@@ -34,10 +37,11 @@ from dpsql.compiler.bind.unit_aggregates import bind_unit_measure
 from dpsql.compiler.parse.dialect import find_calls, refuse_other_args, span_of, sql_name_of
 from dpsql.compiler.parse.googlesql import PER_GROUP
 from dpsql.compiler.plan.aggregate import Aggregate
-from dpsql.compiler.plan.expressions import Case, Cast, Column, Expr, IsNull, Literal, Not
+from dpsql.compiler.plan.expressions import Case, Cast, Column, Expr, IsNull, Literal, Not, is_bigint_value
 from dpsql.compiler.plan.measures import CountDistinctUnits, MeanValues, Measure, SumValues
 from dpsql.compiler.plan.relations import SET_COLUMN, Named, PerUnit, Project, Rows, UnitMeasure, has_uid
 from dpsql.compiler.plan.steps import ReleaseColumn
+from dpsql.compiler.plan.walk import has_joins
 from dpsql.compiler.postprocess.allowed_functions import check_allowed_function
 from dpsql.compiler.split.declared_range import DeclaredRanges
 from dpsql.compiler.split.error_bars import (
@@ -48,6 +52,7 @@ from dpsql.compiler.split.error_bars import (
     no_error_bar_error,
     propagate_error,
 )
+from dpsql.compiler.split.integer_division import IntegerRatios
 from dpsql.errors import Error, GroupingError, InvalidSyntax, LimitExceeded, Unsupported
 from dpsql.types import BIGINT, DOUBLE, Type
 
@@ -59,7 +64,7 @@ MAX_INLINED_ALIASES = 1_000
 MAX_MEASURES = 400
 ERROR_BAR_FUNCTIONS = {
     "dp_stderr": "stderr", "dp_low": "low", "dp_high": "high",
-    "dp_interval_low": "low", "dp_interval_high": "high",
+    "dp_interval_low": "low", "dp_interval_high": "high", "dp_clipped": "clipped",
 }  # fmt: skip
 
 
@@ -93,7 +98,7 @@ class ReleaseReferences:
         return self._add_reference("value", measure_type(measure), measure)
 
     def error_column(self, kind: str, measure: Measure) -> exp.Column:
-        """The column that holds its "stderr", "low" or "high"."""
+        """The column that holds its "stderr", "low", "high" or "clipped", or its "clip_half" or "clip_mid"."""
         return self._add_reference(kind, DOUBLE, measure)
 
     def covariance_column(self, first: Measure, other: Measure) -> exp.Column:
@@ -155,6 +160,7 @@ class ErrorBar:
     stderr: int
     low: int
     high: int
+    clipped: int
     release: str
     measure: int | None
 
@@ -191,6 +197,7 @@ class ReleaseBlock:
         self._barred: list[Measure | bool] = []  # of each output: its measure, or whether it has bars at all
         self._inlining: set[str] = set()
         self._inlined = 0
+        self._ratios = IntegerRatios()
         self.errors: tuple[ErrorBar | None, ...] = ()
         self.outputs: tuple[Output, ...] = ()
         self.post = self._rewrite_select(top)
@@ -205,7 +212,15 @@ class ReleaseBlock:
             self.aggregate = self._parts.build_aggregate(relation.node, named, tuple(measures))
         else:
             self.aggregate = Aggregate(relation.node, named, tuple(measures), sets)
-        self.notices = (*relation.notices, *declared)
+        unmatched = find_unmatched_notices(self.aggregate) if has_joins(self.aggregate.input) else ()
+        self.notices = (*relation.notices, *unmatched, *declared)
+        self.warnings = self._ratios.warn() if self._ratios.ratios else ()
+
+    def refuse_truncated_ratios(self, scanned: Callable[[Rows], Rows], statement: str) -> None:
+        """Refuse quotients of whole numbers that can only be 0 or 1; `scanned` gives the rows their declared bounds."""
+        if self._parts is None and self._ratios.ratios:
+            rows = scanned(self.aggregate.input)
+            self._ratios.refuse_parts(lambda node: bind_measure(node, self._scope), rows, statement)
 
     # --- keys --------------------------------------------------------------------------------------------------------
 
@@ -278,9 +293,11 @@ class ReleaseBlock:
 
     def _rewrite_select(self, top: bool) -> exp.Select:
         items = [exp.Alias(this=self._rewrite_node(item.this), alias=item.args["alias"]) for item in self._items]
-        self.outputs = tuple(Output(item.alias, infer_type(item.this)) for item in items)
+        self.outputs = tuple(Output(item.alias, infer_type(item.this), is_numeric_sum(item.this)) for item in items)
         select = exp.Select(expressions=items)
-        select.set("from_", exp.From(this=exp.to_table(self._name)))
+        released = exp.to_table(self._name)
+        released.meta["read"] = True  # whose rows a block gives out may be asked again after it was made
+        select.set("from_", exp.From(this=released))
         if self._select.args.get("having") is not None:
             refuse_other_args(self._select.args["having"], "this")
             select.set("where", exp.Where(this=self._rewrite_node(self._select.args["having"].this)))
@@ -328,7 +345,7 @@ class ReleaseBlock:
             self._barred.append(
                 isinstance(bars, ErrorBarExpressions) and (not is_aggregate(node) or self._register_measure(node))
             )
-            for bar in (bars.stderr, bars.low, bars.high) if isinstance(bars, ErrorBarExpressions) else ():
+            for bar in bars.columns if isinstance(bars, ErrorBarExpressions) else ():
                 extra.append(exp.Alias(this=bar, alias=exp.to_identifier(f"_error{len(extra)}", quoted=True)))
         select.set("expressions", select.expressions + extra)
 
@@ -341,8 +358,8 @@ class ReleaseBlock:
                 bars.append(None)
                 continue
             measure = None if barred is True else measures.index(barred)
-            bars.append(ErrorBar(index, index + 1, index + 2, self._name, measure))
-            index += 3
+            bars.append(ErrorBar(index, index + 1, index + 2, index + 3, self._name, measure))
+            index += 4
         return tuple(bars)
 
     def _rewrite_node(self, node: exp.Expr) -> exp.Expr:
@@ -360,7 +377,9 @@ class ReleaseBlock:
         if bar is not None:
             return bar
         if is_aggregate(node):
-            value = self._refer.value_column(self._register_measure(node))
+            measure = self._register_measure(node)
+            value = self._refer.value_column(measure)
+            value.meta[NUMERIC_KEY] = isinstance(measure, SumValues) and is_bigint_value(measure.arg)
             return seconds_to_interval(value) if self._is_interval(node) else value
         key = self._find_key(node)
         if key is not None:
@@ -368,7 +387,10 @@ class ReleaseBlock:
         if isinstance(node, exp.Column):
             return self._inline_alias_or_refuse(node)
         check_allowed_function(node)
-        return rewrite_integer_division(_map_children(node, self._rewrite_node))
+        rewritten = rewrite_integer_division(_map_children(node, self._rewrite_node))
+        if isinstance(node, exp.Div) and isinstance(rewritten, exp.IntDiv):
+            self._ratios.add(node, self._inline_aliases(node))
+        return rewritten
 
     def _rewrite_grouping(self, node: exp.Grouping) -> exp.Expr:
         """GROUPING(a, b): a bit for each argument, set where the row's grouping set does not hold it."""
@@ -445,7 +467,8 @@ class ReleaseBlock:
             measure = self._register_measure(node)
             if not has_error_bar(measure):
                 return NoErrorBar(node)
-            return ErrorBarExpressions(*(self._refer.error_column(kind, measure) for kind in ("stderr", "low", "high")))
+            kinds = ("stderr", "low", "high", "clipped")
+            return ErrorBarExpressions(*(self._refer.error_column(kind, measure) for kind in kinds))
         return propagate_error(
             node,
             BlockColumns(
@@ -463,7 +486,7 @@ class ReleaseBlock:
         if isinstance(node, exp.Query | exp.Subquery) or is_aggregate(node):
             return node
         name = node.name.lower() if isinstance(node, exp.Column) and not node.table else ""
-        if name in self._aliases and name not in inside and self._is_unknown_column(node):  # type: ignore[arg-type]
+        if name and name in self._aliases and name not in inside and self._is_unknown_column(node):  # type: ignore[arg-type]
             self._count_inlined(node)
             return exp.Paren(this=self._inline_aliases(self._aliases[name], inside | {name}))
         return _map_children(node, lambda part: self._inline_aliases(part, inside))

@@ -180,7 +180,7 @@ def _synthetic_table_hint(declared: Sequence[tuple[Table, Column]], schema: Sche
     synthetic = next((candidate.name for candidate in reversed(schema.made) if _reads_table(candidate, source)), None)
     if synthetic is not None:
         return f" For rows like them: SELECT * FROM {_quote_if_needed(synthetic)} LIMIT 10."
-    if not columns or schema.privacy.contributions.rows is None:
+    if not columns:
         return ""
     taken = {candidate.name.lower() for candidate in schema.relations}
     names = (f"{source}_like{number}" for number in ("", *range(2, len(taken) + 3)))

@@ -7,7 +7,7 @@ when the release runs. A hole has a type and a domain at compile time, whatever 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -33,7 +33,7 @@ from dpsql.compiler.plan.relations import (
     Table,
     UnitId,
 )
-from dpsql.compiler.plan.steps import MAX_PARAMETER_LENGTH, MAX_PARAMETER_ROWS, Shape
+from dpsql.compiler.plan.steps import MAX_KEYED_PARAMETER_ROWS, MAX_PARAMETER_LENGTH, MAX_PARAMETER_ROWS, Shape
 from dpsql.compiler.plan.walk import map_rows
 from dpsql.compiler.split.blocks import (
     Block,
@@ -46,7 +46,7 @@ from dpsql.compiler.split.blocks import (
 )
 from dpsql.errors import NotPrivate, Unsupported
 from dpsql.schema.model import CREATED_SCHEMA, Domain, EngineTable, MadeTable, Schema
-from dpsql.types import TEXT, Type
+from dpsql.types import REAL, TEXT, Type
 
 
 def must_aggregate_error(query: exp.Expr, node: exp.Expr) -> NotPrivate:
@@ -87,6 +87,7 @@ class SubqueryParameters:
 
     def add_table(self, source: exp.Expr, namer: ColumnNamer, keys: int = 0) -> tuple[RowsHole, tuple[str, ...]]:
         """The last `keys` columns, where there are some, are bound once each."""
+        group_keys = _places_of_group_keys(source)  # of the text as it was written
         block = self._block_of(source)
         outputs = _require_outputs(block, source)
         names = _alias_output_names(source, tuple(output.name for output in outputs))
@@ -94,8 +95,16 @@ class SubqueryParameters:
             Field(namer.reserve_name(n), _require_type(o, source)) for n, o in zip(names, outputs, strict=True)
         )
         unique = frozenset(column.name for column in columns[len(columns) - keys :])
-        hole = self._add_parameter(Shape.ROWS, columns, block, unique)
+        if not keys:
+            unique = _exact_keys(tuple(columns[place] for place in group_keys))
+        hole = self._add_parameter(Shape.ROWS, columns, block, unique, _count_written_rows(source))
         return RowsHole(hole.name, hole.columns, hole.domains, hole.most, hole.unique), names
+
+    def allow_keyed_rows(self, hole: RowsHole) -> RowsHole:
+        """The hole with more rows: of a join in which its unique key finds one of them."""
+        index = next(index for index, parameter in enumerate(self.found) if parameter.name == hole.hole)
+        self.found[index] = replace(self.found[index], most=MAX_KEYED_PARAMETER_ROWS)
+        return replace(hole, most=MAX_KEYED_PARAMETER_ROWS)
 
     def add_grouped_release(
         self, select: exp.Select, is_inner: Callable[[exp.Column], bool]
@@ -130,16 +139,21 @@ class SubqueryParameters:
         if len(outputs) != 1:
             raise Unsupported("this sub-select must give one column", span=span_of(query))
         columns = (Field("value", _require_type(outputs[0], query)),)
-        hole = self._values[id(query), shape] = self._add_parameter(shape, columns, block)
+        hole = self._values[self.state.keep(query), shape] = self._add_parameter(shape, columns, block)
         return hole
 
     def _add_parameter(
-        self, shape: Shape, columns: tuple[Field, ...], block: Block, unique: frozenset[str] = frozenset()
+        self,
+        shape: Shape,
+        columns: tuple[Field, ...],
+        block: Block,
+        unique: frozenset[str] = frozenset(),
+        written: int | None = None,
     ) -> BoundRuntimeParameter:
         domains = derive_source_domains(
             tuple(parameter_domain(column.type) for column in columns), block.post, self.state
         )
-        max_rows = 1 if shape is Shape.VALUE else MAX_PARAMETER_ROWS
+        max_rows = 1 if shape is Shape.VALUE else min(written or MAX_PARAMETER_ROWS, MAX_PARAMETER_ROWS)
         hole = BoundRuntimeParameter(f"h{len(self.found) + 1}", shape, columns, domains, max_rows, block.post, unique)
         self.found.append(hole)
         return hole
@@ -156,6 +170,52 @@ class SubqueryParameters:
         block = Block(block.ownership, with_released_ctes(block.post, self.state.views | env), (), block.outputs)
         self.state.inner[id(query)] = (query, block)
         return block
+
+
+def _count_written_rows(source: exp.Expr) -> int | None:
+    """How many rows VALUES, or a list in unnest, has: they are written out."""
+    if isinstance(source, exp.Values):
+        return len(source.expressions)
+    lists = source.expressions if isinstance(source, exp.Unnest) else ()
+    return len(lists[0].expressions) if len(lists) == 1 and isinstance(lists[0], exp.Array) else None
+
+
+def _places_of_group_keys(source: exp.Expr) -> tuple[int, ...]:
+    """Which columns of a grouped sub-select tell its rows apart: all keys of GROUP BY, where each is given out."""
+    query = source.this if isinstance(source, exp.Subquery) else source
+    group = query.args.get("group") if isinstance(query, exp.Select) else None
+    if group is None or any(value for name, value in group.args.items() if name != "expressions"):
+        return ()
+    items = query.expressions
+    places = [_place_of_key(key, items) for key in group.expressions]
+    if None in places or any(item.is_star or _gives_rows(item) for item in items):
+        return ()
+    return tuple(place for place in places if place is not None)
+
+
+_ROW_FUNCTIONS = frozenset({"generate_subscripts", "regexp_split_to_table"})
+
+
+def _gives_rows(item: exp.Expr) -> bool:
+    """Whether an item of SELECT may repeat its row, as unnest does."""
+    calls = item.find_all(exp.Anonymous)
+    series = exp.Explode, exp.Unnest, exp.GenerateSeries, exp.ExplodingGenerateSeries
+    return item.find(*series) is not None or any(call.name.lower() in _ROW_FUNCTIONS for call in calls)
+
+
+def _exact_keys(columns: tuple[Field, ...]) -> frozenset[str]:
+    """None where one is real: two doubles, told apart when one row of a key is bound, may be one in the engine."""
+    return frozenset() if any(c.type == REAL for c in columns) else frozenset(column.name for column in columns)
+
+
+def _place_of_key(key: exp.Expr, items: list[exp.Expr]) -> int | None:
+    """The item that is a key of GROUP BY: by its number, or a column that is given out as it is."""
+    if isinstance(key, exp.Literal):
+        number = int(key.this) if not key.is_string and str(key.this).isdigit() else 0
+        return number - 1 if 1 <= number <= len(items) else None
+    if not isinstance(key, exp.Column):
+        return None
+    return next((place for place, item in enumerate(items) if item.unalias() == key), None)
 
 
 def parameter_domain(type_: Type) -> Domain:
@@ -403,11 +463,11 @@ def _measure_range(measure: Measure, aggregate: Aggregate, schema: Schema) -> Nu
         return None
     if isinstance(measure, Quantile) and measure.is_list:
         return None
-    domain = domain_of(measure.arg, derive_domains(_scan_declared_tables(aggregate.input, schema)))
+    domain = domain_of(measure.arg, derive_domains(scan_declared_tables(aggregate.input, schema)))
     return domain.bounds if domain.is_bounded else None
 
 
-def _scan_declared_tables(rows: Rows, schema: Schema) -> Rows:
+def scan_declared_tables(rows: Rows, schema: Schema) -> Rows:
     """The relation over what the schema says of its tables: enough to know bounds, nothing that could run."""
 
     def change(node: Rows) -> Rows:

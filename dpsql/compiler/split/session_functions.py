@@ -6,11 +6,13 @@ So a statement means one thing, also when it is stored and asked again, and noth
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable
 
 from sqlglot import exp
 
 from dpsql.base.cancellation import checkpoint
+from dpsql.base.datetime_text import read_datetime
 from dpsql.compiler.catalog.variables import DEFAULT_SCHEMA, Identity
 from dpsql.compiler.parse.dialect import WRITTEN_NAME_KEY, span_of
 from dpsql.errors import InvalidParameter, Unsupported
@@ -30,7 +32,7 @@ _SESSION_FUNCTION_NODES: tuple[tuple[type[exp.Expr], str], ...] = (
     (exp.CurrentVersion, "version"),
 )
 _ZONED_TIMES = ("now", "statement_timestamp", "transaction_timestamp", "clock_timestamp")
-"""Moments: shown with their zone. Beside columns they are read in UTC, as timestamps are."""
+"""Moments: shown with their zone. Beside columns they are what the session's clocks show, as timestamps are."""
 
 _TIMESTAMP_FUNCTIONS = ("now", "localtimestamp", "statement_timestamp", "transaction_timestamp", "clock_timestamp")
 
@@ -49,15 +51,22 @@ def replace_session_functions(tree: exp.Query, now: dt.datetime | None, identity
                 shown = exp.cast(item.copy(), "timestamptz") if alone else item.copy()
                 item.replace(exp.alias_(shown, _output_name_of(item, name), quoted=True))
 
+    for call in list(tree.find_all(exp.Anonymous)):
+        if call.name.lower() == "age" and len(call.expressions) == 1:  # since then, until midnight of today
+            call.set("expressions", [exp.CurrentDate(), *call.expressions])
+    local = None if now is None else identity.time_zone.to_local(now)
+
     def change(node: exp.Expr) -> exp.Expr:
         checkpoint()
+        if isinstance(node, exp.Cast):
+            return _rewrite_time_text(node, local)
         name = _called_function(node)
         if name is None or name not in builders:
             return node
         _refuse_extra_arguments(node, name)
         literal: exp.Expr = builders[name](node)
         if name in _ZONED_TIMES and (free or _is_zone_converted(node)):
-            literal = exp.cast(literal, "timestamptz")
+            literal = _moment_literal(literal, now, identity)
         for part in literal.walk():  # errors point at what was written
             part.meta.update(_source_positions(node))
         return literal
@@ -67,8 +76,40 @@ def replace_session_functions(tree: exp.Query, now: dt.datetime | None, identity
     return changed
 
 
+_ISO_TIME = re.compile(r"\s*\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?\s*", re.ASCII)
+
+
+def _rewrite_time_text(cast: exp.Cast, local: dt.datetime | None) -> exp.Expr:
+    """A date or time in a form that PostgreSQL reads, and engines do not: in ISO's, for what is computed without rows
+    or above the noise. Words such as today are what the session's clocks show."""
+    inner, kind = cast.this, cast.to.this
+    if not isinstance(inner, exp.Literal) or not inner.is_string or kind not in _TIME_KINDS:
+        return cast
+    written = None if _ISO_TIME.fullmatch(inner.name) else read_datetime(inner.name, local)
+    if written is not None:
+        zone = "" if written.ahead is None or kind is not exp.DType.TIMESTAMPTZ else _format_offset(written.ahead)
+        time = written.local.date() if kind is exp.DType.DATE else written.local
+        inner.set("this", (time.isoformat(" ") if isinstance(time, dt.datetime) else time.isoformat()) + zone)
+    return cast
+
+
+_TIME_KINDS = (exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
+
+
+def _format_offset(ahead: dt.timedelta) -> str:
+    minutes = ahead // dt.timedelta(minutes=1)
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
+
+
+def _moment_literal(local: exp.Expr, now: dt.datetime | None, identity: Identity) -> exp.Expr:
+    """The moment itself: what clocks show may come twice, where they are set back."""
+    if now is None or identity.time_zone.is_utc:
+        return exp.cast(local, "timestamptz")
+    return exp.cast(exp.Literal.string(now.astimezone(dt.UTC).isoformat(" ")), "timestamptz")
+
+
 def _is_zone_converted(node: exp.Expr) -> bool:
-    """now() AT TIME ZONE z, or timezone(z, now()): of a moment, not of a clock that shows UTC."""
+    """now() AT TIME ZONE z, or timezone(z, now()): of a moment, not of what a clock shows."""
     below: exp.Expr = node
     parent: exp.Expr | None = node.parent
     while isinstance(parent, exp.Paren):
@@ -119,8 +160,10 @@ def _source_positions(node: exp.Expr) -> dict[str, object]:
 
 
 def _literal_builders(now: dt.datetime | None, identity: Identity) -> dict[str, Callable[[exp.Expr], exp.Expr]]:
+    local = None if now is None else identity.time_zone.to_local(now)
+
     def time_literal(as_type: str) -> Callable[[exp.Expr], exp.Expr]:
-        return lambda node: _time_literal(node, now, as_type)
+        return lambda node: _time_literal(node, local, as_type)
 
     def text_literal(value: str) -> Callable[[exp.Expr], exp.Expr]:
         return lambda node: exp.Literal.string(value)
@@ -147,11 +190,10 @@ def _literal_builders(now: dt.datetime | None, identity: Identity) -> dict[str, 
     }
 
 
-def _time_literal(node: exp.Expr, now: dt.datetime | None, as_type: str) -> exp.Expr:
-    if now is None:
+def _time_literal(node: exp.Expr, local: dt.datetime | None, as_type: str) -> exp.Expr:
+    if local is None:
         raise Unsupported("the time of day is not known here", span=span_of(node))
-    naive = now.replace(tzinfo=None)
-    parts = {"date": naive.date().isoformat(), "time": naive.time().isoformat(), "timestamp": naive.isoformat(" ")}
+    parts = {"date": local.date().isoformat(), "time": local.time().isoformat(), "timestamp": local.isoformat(" ")}
     return exp.cast(exp.Literal.string(parts[as_type]), as_type)
 
 

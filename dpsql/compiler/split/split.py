@@ -11,13 +11,14 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dpsql.compiler.bind.binder import Binder
 from dpsql.compiler.bind.blockwise import BLOCKWISE_NAME
-from dpsql.compiler.bind.correlation import DecorrelatedSelect, decorrelate, look_up_group
+from dpsql.compiler.bind.correlation import LOOKUP_KEY, DecorrelatedSelect, decorrelate, look_up_group
 from dpsql.compiler.bind.outputs import Output, name_outputs
 from dpsql.compiler.bind.sources import check_qualifier, find_synthetic_table, require_table, strip_database
 from dpsql.compiler.bind.windows import rewrite_distinct_on
@@ -52,6 +53,7 @@ from dpsql.compiler.split.blocks import (
 )
 from dpsql.compiler.split.declared_range import DeclaredRanges, RangeSource, find_output_blocks
 from dpsql.compiler.split.declared_statistics import expand_statistics
+from dpsql.compiler.split.integer_division import IntegerDivision, warn_of_columns
 from dpsql.compiler.split.pivot import rewrite_pivots
 from dpsql.compiler.split.randomized_response import bind_randomized_block
 from dpsql.compiler.split.release_block import ErrorBar, ReleaseBlock
@@ -62,7 +64,7 @@ from dpsql.compiler.split.row_queries import (
     dummy_table_name,
     finish_preview,
 )
-from dpsql.compiler.split.runtime_parameters import SubqueryParameters, must_aggregate_error
+from dpsql.compiler.split.runtime_parameters import SubqueryParameters, must_aggregate_error, scan_declared_tables
 from dpsql.compiler.split.session_functions import replace_session_functions
 from dpsql.errors import InternalError, InvalidSyntax, NotPrivate, UnknownTable, Unsupported
 from dpsql.schema.model import CREATED_SCHEMA, Column, Schema
@@ -79,6 +81,7 @@ class SplitQuery:
     post: exp.Query
     errors: tuple[ErrorBar | None, ...]  # per output column, where it is an aggregate as it stands
     made_up: tuple[tuple[str, str], ...] = ()  # of a preview: names, and the private tables that they stand for
+    warnings: tuple[str, ...] = ()
 
 
 def split_query(
@@ -87,14 +90,18 @@ def split_query(
     now: dt.datetime | None = None,
     identity: Identity = ANONYMOUS,
     ranges: RangeSource = RangeSource.DECLARED,
+    division: IntegerDivision = IntegerDivision.REFUSE,
+    statement: str = "",
 ) -> SplitQuery:
+    """`statement` is the text, for hints that repeat it."""
     original = tree.copy() if schema.has_previews else None
     try:
-        return _split_tree(tree, Splitter(SplitState(schema), identity, now, ranges))
+        return _split_tree(tree, Splitter(SplitState(schema, statement=statement), identity, now, ranges, division))
     except NotPrivate:
         if original is not None:
             with suppress(NoPreview):
-                return _split_tree(original, Splitter(SplitState(schema, preview=True), identity, now, ranges))
+                made_up = SplitState(schema, preview=True)
+                return _split_tree(original, Splitter(made_up, identity, now, ranges, division))
         raise
 
 
@@ -113,7 +120,8 @@ def _split_tree(tree: exp.Query, splitter: Splitter) -> SplitQuery:
         finish_preview(block, state)
     prepend_ctes(block.post, state.kept_views)
     reads, made_up = tuple(state.reads.values()), tuple((name, table) for table, name in state.made_up.items())
-    return SplitQuery(reads, order_releases(state.releases), block.post, block.errors, made_up)
+    warnings = tuple(dict.fromkeys(state.warnings))
+    return SplitQuery(reads, order_releases(state.releases), block.post, block.errors, made_up, warnings)
 
 
 @dataclass
@@ -122,6 +130,7 @@ class Splitter:
     who: Identity
     now: dt.datetime | None
     ranges: RangeSource
+    division: IntegerDivision = IntegerDivision.REFUSE
     shown: frozenset[int] = frozenset()  # blocks whose MIN and MAX may be declared bounds
 
     def prepare_tree(self, tree: exp.Query) -> exp.Query:
@@ -146,7 +155,7 @@ class Splitter:
         if not isinstance(query, exp.Select | exp.SetOperation):
             raise Unsupported("only SELECT, UNION, INTERSECT, EXCEPT and VALUES are queries here", span=span_of(query))
         env, released_ctes = self._split_ctes(query, outer)
-        self.state.environments[id(query)] = env
+        self.state.environments[self.state.keep(query)] = env
         if isinstance(query, exp.SetOperation):
             result = self._split_set_operation(query, env, top)
         else:
@@ -218,14 +227,15 @@ class Splitter:
             strip_column_schemas(select)
             name_outputs(select)  # by what was written, before sub-selects are replaced
             self._split_nested(select, env)
-            outputs = annotate_outputs(select, sources, blocks)
+            outputs, ratios = annotate_outputs(select, sources, blocks)
             released = any(block.ownership is Ownership.RELEASED for block in blocks)
+            self.state.warnings += warn_of_columns(ratios) if released else ()
             return Block(Ownership.RELEASED if released else Ownership.PUBLIC, select, (), outputs)
         if _has_distinct_on(select):
             rewrite_distinct_on(select)
         for source in sources:
             self._split_owned_source(source, env)
-        self.state.scopes[id(select)] = self._owned_queries(env)
+        self.state.scopes[self.state.keep(select)] = self._owned_queries(env)
         binder = self.make_binder()
         if not is_release_select(select):
             return describe_or_refuse_rows(select, binder, self.state) if top else Block(Ownership.OWNED, select)
@@ -260,9 +270,14 @@ class Splitter:
         block = ReleaseBlock(
             select, binder, name, lambda node, outer: self._split_subquery(node, env, outer), top, ends
         )
+        if self.division is IntegerDivision.REFUSE:
+            scanned = partial(scan_declared_tables, schema=self.state.schema)
+            block.refuse_truncated_ratios(scanned, self.state.statement)
+        self.state.warnings += block.warnings
         assert isinstance(binder.outside, SubqueryParameters)
         holes = tuple(binder.outside.found)
-        self.state.releases[name] = BoundRelease(name, block.aggregate, block.columns, holes, block.notices)
+        lookup = bool(select.meta.get(LOOKUP_KEY))
+        self.state.releases[name] = BoundRelease(name, block.aggregate, block.columns, holes, block.notices, lookup)
         return Block(Ownership.RELEASED, block.post, block.errors, block.outputs)
 
     def _split_subquery(self, node: exp.Expr, env: Environment, outer: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
@@ -285,8 +300,8 @@ class Splitter:
         bare = exp.select("*")
         bare.set("from_", select.args["from_"].copy())
         bare.set("joins", [join.copy() for join in select.args.get("joins") or ()])
-        self.state.environments[id(bare)] = env
-        self.state.scopes[id(bare)] = self._owned_queries(env)
+        self.state.environments[self.state.keep(bare)] = env
+        self.state.scopes[self.state.keep(bare)] = self._owned_queries(env)
         scope = self.make_binder().bind_rows(bare).scope
 
         def is_inner(column: exp.Column) -> bool:
@@ -314,8 +329,8 @@ class Splitter:
             rewrite_distinct_on(query)
         if Ownership.OWNED not in kinds or not is_release_select(query):
             return combine_ownership(kinds)
-        self.state.scopes.setdefault(id(query), self._owned_queries(env))
-        self.state.environments.setdefault(id(query), env)
+        self.state.scopes.setdefault(self.state.keep(query), self._owned_queries(env))
+        self.state.environments.setdefault(self.state.keep(query), env)
         return Ownership.OWNED if self.make_binder().is_per_unit(query) else Ownership.RELEASED
 
     def _add_cte_ownerships(self, query: exp.Query, env: Environment) -> Environment:
@@ -339,13 +354,14 @@ class Splitter:
         if named_query is not None:
             return named_query.ownership
         if source.meta.get("read"):  # a name of ours stands there already
-            return Ownership.PUBLIC
-        if catalog_schema_of(self.state.schema, source.db, source.name) or find_synthetic_table(
-            self.state.schema, source
-        ):
-            return Ownership.PUBLIC
-        public = require_table(self.state.schema, source).public or self.state.preview
-        return Ownership.PUBLIC if public else Ownership.OWNED
+            return Ownership.RELEASED if source.name in self.state.releases else Ownership.PUBLIC
+        schema = self.state.schema
+        declared = None if source.db else schema.table(source.name)  # which no catalog's table has the name of
+        if declared is None:
+            if catalog_schema_of(schema, source.db, source.name) or find_synthetic_table(schema, source):
+                return Ownership.PUBLIC
+            declared = require_table(schema, source)
+        return Ownership.PUBLIC if declared.public or self.state.preview else Ownership.OWNED
 
     def find_named_query(self, source: exp.Table, env: Environment) -> Block | None:
         """The CTE or view that a name means; a view is read where it is first named."""
@@ -439,7 +455,7 @@ def read_public_source(source: exp.Table, state: SplitState, identity: Identity)
     elif catalog_schema:
         catalog_table = find_catalog_table(state.schema, identity, catalog_schema, source.name.lower())
         if catalog_table is None:
-            raise UnknownTable(f'table "{source.db}.{source.name}" does not exist',
+            raise UnknownTable(f'relation "{source.db}.{source.name}" does not exist',
                                hint=f"Known of it: {', '.join(catalog_table_names(catalog_schema))}.",
                                span=span_of(source))  # fmt: skip
         table, columns = source.name.lower(), tuple(Field(name, type_) for name, type_ in catalog_table.columns)

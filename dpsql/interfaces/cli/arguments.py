@@ -96,6 +96,16 @@ def _add_bounds(parser: CommandParser) -> None:
         "--max-user-connections", metavar="N", type=make_integer_parser(1, 10**5), default=200, help="of one; 200"
     )
     parser.add_argument(
+        "--max-pending", metavar="N", type=make_integer_parser(1, 10**5), default=200, help="that log in at once; 200"
+    )
+    parser.add_argument(
+        "--max-address-pending",
+        metavar="N",
+        type=make_integer_parser(1, 10**5),
+        default=0,
+        help="of them from one address; half of what the others leave",
+    )
+    parser.add_argument(
         "--idle-timeout",
         metavar="SECONDS",
         type=parse_seconds,

@@ -48,7 +48,14 @@ def _print_report(report: SchemaReport, screen: Screen) -> None:
         _print_findings(level, [finding for finding in report.findings if finding.level is level], screen)
     if report.is_ok:
         screen.print()
-        screen.print("All is well." + ("" if report.findings else " There is nothing to set better."))
+        screen.print(_conclude(report))
+
+
+def _conclude(report: SchemaReport) -> str:
+    unclear = next((finding.where for finding in report.findings if finding.is_promise), None)
+    if unclear is not None:
+        return f"Nothing has to be mended if no two rows are about one person: look at {escape_text(unclear)} first."
+    return "Nothing has to be mended." if report.findings else "All is well."
 
 
 def _print_table_report(table: TableReport, screen: Screen) -> None:

@@ -29,7 +29,8 @@ class ValueKind(Enum):
 
 SETTING_NAMES = (
     "epsilon", "delta", "contributions.rows", "contributions.groups", "noise", "nonnegative", "derive", "max_error",
-    "max_relative_error", "confidence", "ranges", "mechanism", "proposal",
+    "max_relative_error", "confidence", "ranges", "mechanism", "proposal", "integer_division", "overshoot",
+    "empty_groups",
 )  # fmt: skip
 """What `--set` can name: as `SHOW ALL` lists them."""
 

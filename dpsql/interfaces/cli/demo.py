@@ -20,7 +20,9 @@ WIDTH = 100
 DEMO_QUERIES = (
     (
         "Visits and their cost by ward",
-        "Count and average share their noise, so they are paid once. ± is the noise, in 95 % of all cases.",
+        "First two small releases find how many visits most patients have, and about where averages lie.\n"
+        "Of the few who have more visits, so many count. Then the question is answered. The true value is\n"
+        "within ± in about 95 % of all cases.",
         """\
 SELECT ward, COUNT(*) AS visits, AVG(cost) AS average_cost
 FROM visits
@@ -29,7 +31,7 @@ ORDER BY visits DESC""",
     ),
     (
         "Patients by sex and insurance",
-        "One row for each patient: so little noise is needed that even small groups are told well.",
+        "Each patient has one row here. That needs little noise, so even small groups are told well.",
         """\
 SELECT sex, insured, COUNT(*) AS patients
 FROM patients
@@ -38,7 +40,7 @@ ORDER BY sex, insured DESC""",
     ),
     (
         "A join: how long do the old stay?",
-        "The join follows the declared way to the patient, so all that she did is still protected at once.",
+        "Joined rows still belong to their patient, who is protected with all of them together.",
         """\
 SELECT CASE WHEN birth_year > 1985 THEN '0 to 39' WHEN birth_year > 1960 THEN '40 to 64'
             ELSE '65 and older' END AS age,
@@ -49,7 +51,7 @@ ORDER BY age""",
     ),
     (
         "The trend over the years",
-        "The years are known from the bounds of the column, so each of them is in the answer.",
+        "The years are known from the declared bounds of the column, so each of them is in the answer.",
         """\
 SELECT EXTRACT(YEAR FROM at) AS year, COUNT(*) AS visits, SUM(cost) AS revenue
 FROM visits
@@ -58,8 +60,8 @@ ORDER BY year""",
     ),
     (
         "Shares and the top six, of groups that nobody declared",
-        "Diagnoses are selected privately: rare ones, which could betray someone, do not appear.\n"
-        "What is worked out from noisy values needs no noise of its own, and is free.",
+        "Which diagnoses appear is decided privately: rare ones, which could identify someone, do not.\n"
+        "Whatever is computed from noisy values, such as percent, needs no more noise and is free.",
         """\
 SELECT diagnosis, COUNT(*) AS visits,
        ROUND(100.0 * COUNT(*) / SUM(COUNT(*)) OVER (), 1) AS percent
@@ -112,7 +114,7 @@ def _show_demo(screen: Screen, folder: Path) -> None:
             _run_query(screen, cursor, sql)
         _print_title(screen, "6. What is refused", "Single rows never come out. Trying is free.")
         _show_refusal(screen, cursor)
-        again = "The first question in other words: the same release, so the same values, and nothing to pay."
+        again = "The first question in other words: the stored answers serve it, and nothing is charged."
         _print_title(screen, "7. What is asked again is free", again)
         _run_query(screen, cursor, REPEATED_QUERY)
         _print_title(screen, "8. The budget of ana")

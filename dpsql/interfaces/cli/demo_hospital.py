@@ -18,8 +18,9 @@ ledger: sqlite:///hospital.ledger      # every charge, durably
 privacy:
   unit: patients.patient_id            # whom we protect: one patient, with all of her rows
   budget: {epsilon: 8, delta: 1e-6}    # the most that all analysts together may learn of her
-  query: {epsilon: 1, delta: 1e-7}     # the most that one statement loses, if it asks for no less
-  contributions: {rows: 6, groups: 4}  # however often she came, she counts like at most 6 visits
+  query: {epsilon: 1, delta: 1e-7}     # what one statement is charged, if it asks for no less
+  contributions: auto                  # how much of one patient counts: chosen privately
+  units: 10000                         # about how many patients there are
 
 analysts:
   ana: {budget: {epsilon: 4, delta: 5e-7}}
@@ -32,12 +33,12 @@ tables:
     columns:
       patient_id: {type: integer}
       birth_year: {type: integer, bounds: [1930, 2025]}
-      sex: {type: text, values: [f, m, x]}               # known values: all groups are shown
+      sex: {type: text, values: [f, m, x]}               # known values: all groups are listed
       insured: {type: boolean}
 
   visits:
     source: visits.csv
-    unit: {patient_id: patients.patient_id}              # the way to the patient
+    unit: {patient_id: patients.patient_id}              # whose visit it is
     columns:
       patient_id: {type: integer}
       ward:
@@ -46,7 +47,7 @@ tables:
       diagnosis: {type: text, max_length: 40}            # unknown values: rare ones stay hidden
       at: {type: timestamp, bounds: [2021-01-01, "2025-12-31 23:59:59"]}
       nights: {type: integer, bounds: [0, 14]}
-      cost: {type: double, bounds: [0, 2000], grid: 0.5} # what is above counts as 2000
+      cost: {type: double, bounds: [0, 2000], grid: 0.5} # a larger cost counts as 2000
 """
 
 _WARDS: dict[str, tuple[int, float, tuple[str, ...]]] = {  # weight, usual cost, diagnoses by frequency

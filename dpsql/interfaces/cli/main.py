@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _EXIT_PIPE_CLOSED
     except KeyboardInterrupt:
-        paid = "; what was charged is paid for, and asking again is free" if args.command in _CHARGING_COMMANDS else ""
+        paid = "; what was charged is paid for, and is not charged again" if args.command in _CHARGING_COMMANDS else ""
         screen.print_note(f"interrupted{paid}")
         return _EXIT_INTERRUPTED
 

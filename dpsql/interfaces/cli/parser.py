@@ -95,8 +95,8 @@ def add_format_options(parser: CommandParser) -> None:
     parser.add_argument(
         "--errors",
         action=argparse.BooleanOptionalAction,
-        help="95 %% error bars: beside the values of a table (the default there), as columns x_stderr, x_low and"
-        " x_high in csv and json",
+        help="95 %% error bars: beside the values of a table (the default there), as columns x_stderr, x_low, x_high"
+        " and x_clipped in csv and json",
     )
     parser.add_argument(
         "--digits", action=argparse.BooleanOptionalAction, default=True,

@@ -33,6 +33,8 @@ def explanation_to_json(explained: Explanation) -> dict[str, Any]:
         "delta": float(explained.delta),
         "undecided": explained.undecided,
         "norms_undecided": explained.norms_undecided,
+        "price_open": explained.price_open,
+        "noise": explained.noise or None,
         "outputs": [{"name": name, "type": kind, "stderr": error} for (name, kind), error in outputs],
         "offers": [
             {
@@ -42,6 +44,7 @@ def explanation_to_json(explained: Explanation) -> dict[str, Any]:
                 "rho": float(offer.rho),
                 "price": {"rho": float(offer.price.rho), "delta": float(offer.price.delta)},
                 "stderr": list(offer.expected),
+                "part": _to_float(offer.part),
                 "more": offer.more,
                 "paid": offer.paid,
                 "refused": offer.refused,
@@ -76,6 +79,7 @@ def explanation_to_json(explained: Explanation) -> dict[str, Any]:
                 "delta": float(release.delta),
                 "histogram": release.histogram,
                 "undecided": release.undecided,
+                "caps": list(release.caps),
                 "norms": [{"cell": cell, "norm": float(norm)} for cell, norm in release.norms],
                 "paid": has,
                 "source": source,

@@ -71,7 +71,13 @@ def _read_options(args: argparse.Namespace) -> ServerOptions:
         allow_plain=args.allow_plain,
         threads=args.threads,
         grace_seconds=args.grace,
-        limits=ServerLimits(args.max_connections, args.max_user_connections, idle_seconds=args.idle_timeout),
+        limits=ServerLimits(
+            args.max_connections,
+            args.max_user_connections,
+            args.max_pending,
+            args.max_address_pending,
+            idle_seconds=args.idle_timeout,
+        ),
     )
 
 

@@ -40,7 +40,7 @@ class Cursor:
     """
 
     arraysize: int = 1
-    """How many rows `fetchmany` takes where it is not told."""
+    """How many rows `fetchmany` takes without an argument."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -62,7 +62,7 @@ class Cursor:
         """Run one statement. `?`, or `$1`, in it stand for the parameters, which are values and never read as SQL.
 
         `settings`, such as {"epsilon": 0.1}, hold for this statement alone. With `free` it is answered only where that
-        costs nothing, and else refused by BudgetExceeded: what is paid for, or told by what is paid for, is free.
+        costs nothing, and else refused by BudgetExceeded: what is paid for, or follows from what is paid for, is free.
         """
         connection = self._require_open()
         check_statement(operation, parameters)
@@ -182,7 +182,7 @@ class Cursor:
     def loss(self) -> Charge:
         """What the last statement was charged; nothing where all of it was paid for before.
 
-        It is told also of a statement that failed or was canceled after its charge.
+        It is known also of a statement that failed or was canceled after its charge.
         """
         return self._loss
 
@@ -193,7 +193,11 @@ class Cursor:
 
     @property
     def errors(self) -> list[tuple[CellError | None, ...]]:
-        """For each row, and each column in it: standard error and 95 % interval, or None where no noise is known."""
+        """For each row, and each column in it, how far it may be off, or None where no noise is known.
+
+        `stderr` is the noise's; from `low` to `high` reaches a 95 % interval. It includes `clipped`, how far units that
+        were scaled down may have moved the answer: 0 where the statement scales none, None where it is not known.
+        """
         return self._require_rows().errors
 
     @property
@@ -231,15 +235,15 @@ class Cursor:
         )
 
     def fetch_arrow(self, *, errors: bool = False) -> pyarrow.Table:
-        """The rows that are left, as an Arrow table; `errors` adds x_stderr, x_low and x_high to each noisy x."""
+        """The rows that are left, as an Arrow table; `errors` adds x_stderr, x_low… to each noisy x."""
         return to_arrow(self._fetch_frame(errors))
 
     def fetch_df(self, *, errors: bool = False) -> pandas.DataFrame:
-        """The rows that are left, as a pandas data frame; `errors` adds x_stderr, x_low and x_high to each noisy x."""
+        """The rows that are left, as a pandas data frame; `errors` adds x_stderr, x_low… to each noisy x."""
         return to_pandas(self._fetch_frame(errors))
 
     def fetch_pl(self, *, errors: bool = False) -> polars.DataFrame:
-        """The rows that are left, as a polars data frame; `errors` adds x_stderr, x_low and x_high to each noisy x."""
+        """The rows that are left, as a polars data frame; `errors` adds x_stderr, x_low… to each noisy x."""
         return to_polars(self._fetch_frame(errors))
 
     # --- inside ------------------------------------------------------------------------------------------------------

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     import pyarrow
 
 
+ERROR_FIELDS = ("stderr", "low", "high", "clipped")
+"""The columns of a cell's error, behind that of its value."""
+
+
 @dataclass(frozen=True)
 class Frame:
     """Rows with their columns' names and types; a type is None where dpsql has no such type, as for lists."""
@@ -31,13 +35,13 @@ class Frame:
 
 
 def add_error_columns(frame: Frame, errors: Sequence[tuple[CellError | None, ...]]) -> Frame:
-    """Each column x that has error bars is followed by x_stderr, x_low and x_high."""
+    """Each column x that has error bars is followed by x_stderr, x_low, x_high and x_clipped."""
     noisy = [any(bars[index] is not None for bars in errors) for index in range(len(frame.names))]
     names: list[str] = []
     types: list[Type | None] = []
     for name, type_, is_noisy in zip(frame.names, frame.types, noisy, strict=True):
-        names += [name, f"{name}_stderr", f"{name}_low", f"{name}_high"] if is_noisy else [name]
-        types += [type_, DOUBLE, DOUBLE, DOUBLE] if is_noisy else [type_]
+        names += [name, *(f"{name}_{field}" for field in ERROR_FIELDS)] if is_noisy else [name]
+        types += [type_, *(DOUBLE for _ in ERROR_FIELDS)] if is_noisy else [type_]
     rows = [_widen_row(row, bars, noisy) for row, bars in zip(frame.rows, errors, strict=True)]
     return Frame(tuple(names), tuple(types), rows)
 
@@ -47,7 +51,7 @@ def _widen_row(row: tuple[Any, ...], bars: tuple[CellError | None, ...], noisy: 
     for value, bar, is_noisy in zip(row, bars, noisy, strict=True):
         cells.append(value)
         if is_noisy:
-            cells += [None, None, None] if bar is None else [bar.stderr, bar.low, bar.high]
+            cells += [None if bar is None else getattr(bar, field) for field in ERROR_FIELDS]
     return tuple(cells)
 
 

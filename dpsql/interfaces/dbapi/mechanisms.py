@@ -59,7 +59,7 @@ class MechanismNames:
 
 
 class InteractiveMechanism:
-    """What both have: a name by which the connection holds it, and what was told so far.
+    """What both have: a name by which the connection holds it, and the answers so far.
 
     All of it goes through SQL (DECLARE, ASK, EXPLAIN ASK), here and on a server; figures are carried as exact texts.
     """

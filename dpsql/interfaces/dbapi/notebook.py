@@ -196,7 +196,7 @@ def _execute_statement(
     try:
         return cursor.execute(statement, parameters, settings=settings).answer()
     except KeyboardInterrupt:
-        hint = "The run goes on; asking again waits for it, and is free." if cursor.loss else "Nothing was charged."
+        hint = "The run goes on, and is not charged again." if cursor.loss else "Nothing was charged."
         canceled = QueryCanceled("the statement was interrupted", hint=hint)
         canceled.charge = cursor.loss
         raise canceled from None

@@ -45,7 +45,8 @@ class Answer:
     rows: list[Row]
     """The released rows."""
     errors: list[tuple[CellError | None, ...]]
-    """For each row, and each column in it: standard error and 95 % interval, or None where no noise is known."""
+    """For each row, and each column in it, how far it may be off, or None where no noise is known: `stderr`, the 95 %
+    interval from `low` to `high`, and `clipped`, the part of it for units that were scaled down; None if not known."""
     loss: Charge
     """What the statement was charged; nothing, and false, where all of it was paid for before."""
     notices: tuple[str, ...]
@@ -71,15 +72,15 @@ class Answer:
         return self.rows[0][0]
 
     def df(self, *, errors: bool = False) -> pandas.DataFrame:
-        """As a pandas data frame; `errors` adds x_stderr, x_low and x_high to each noisy column x."""
+        """As a pandas data frame; `errors` adds x_stderr, x_low, x_high and x_clipped to noisy x."""
         return to_pandas(self._to_frame(errors))
 
     def pl(self, *, errors: bool = False) -> polars.DataFrame:
-        """As a polars data frame; `errors` adds x_stderr, x_low and x_high to each noisy column x."""
+        """As a polars data frame; `errors` adds x_stderr, x_low, x_high and x_clipped to noisy x."""
         return to_polars(self._to_frame(errors))
 
     def arrow(self, *, errors: bool = False) -> pyarrow.Table:
-        """As an Arrow table; `errors` adds x_stderr, x_low and x_high to each noisy column x."""
+        """As an Arrow table; `errors` adds x_stderr, x_low, x_high and x_clipped to noisy x."""
         return to_arrow(self._to_frame(errors))
 
     def plot(
@@ -137,10 +138,16 @@ def has_error_bars(answer: Answer) -> bool:
     return any(bar is not None for bars in answer.errors for bar in bars)
 
 
+def may_be_clipped(answer: Answer) -> bool:
+    """Whether the plan may have scaled units down, and a histogram tells about how far that moves answers."""
+    return any(bar is not None and bar.clipped for bars in answer.errors for bar in bars)
+
+
 def format_row_count(answer: Answer, shown_text: str, barred: bool) -> str:
     """How many rows there are; `shown_text` says which of them are shown."""
     rows = "1 row" if len(answer.rows) == 1 else f"{len(answer.rows)} rows"
-    return f"({rows}{shown_text}{', ± 95 % intervals' if barred else ''})"
+    clipping = " of noise and clipping" if may_be_clipped(answer) else ""
+    return f"({rows}{shown_text}{f', ± 95 % intervals{clipping}' if barred else ''})"
 
 
 def format_charge_lines(answer: Answer) -> list[str]:

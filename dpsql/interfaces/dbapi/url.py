@@ -64,7 +64,7 @@ def read_address(
 
 
 def read_settings(settings: Mapping[str, Setting]) -> dict[str, str]:
-    """Settings as SET would be told them."""
+    """Settings as SET takes them."""
     return {_setting_name(name): _setting_text(value) for name, value in settings.items()}
 
 

@@ -18,6 +18,8 @@ from dpsql.interfaces.display.terminal import Digits, escape_text
 SIGNIFICANT_DIGITS = 2
 """Digits of a bar: a third would tell how wrong an answer is to a hundredth, which nobody needs."""
 
+_NEARLY_DUE = Decimal("0.98")
+"""A half-width that is so much of its bar was asked for, most likely."""
 MAX_DECIMALS = 9
 MAX_INTEGER_DIGITS = 21  # before the point; beyond that an exponent is easier to read
 
@@ -56,9 +58,24 @@ def format_cell(value: Any, bar: CellError | None, digits: Digits = "significant
             format_value(value, plain), _format_decimal(_round_up(Decimal(width), min(exponent, 0))), True
         )
     rounded = _EXACT.quantize(number, Decimal((0, (1,), exponent)))
-    return DisplayCell(
-        _format_decimal(rounded), _format_decimal(_round_up(Decimal(width) + abs(rounded - number), exponent)), True
-    )
+    shown = _round_up(Decimal(width) + abs(rounded - number), exponent)
+    due = _round_up(Decimal(width), exponent)
+    if exponent > 0 and shown > due and Decimal(width) > due * _NEARLY_DUE:
+        # An error that was asked for, such as 2000, would be shown as 2100: the value keeps more digits instead.
+        finest = _EXACT.quantize(number, Decimal(1))
+        if _round_up(Decimal(width) + abs(finest - number), exponent) == due:
+            rounded, shown = finest, due
+    return DisplayCell(_format_decimal(rounded), _format_decimal(shown), True)
+
+
+def describe_error(error: CellError) -> str:
+    """The two parts of a bar, for a place with room for them.
+
+    >>> describe_error(CellError(52.0, 8879.0, 9163.0, 80.0))
+    'noise: standard error 52; clipping: up to 80'
+    """
+    noise, clipped = (f"{number:.3g}" for number in (error.stderr, error.clipped or 0.0))
+    return f"noise: standard error {noise}; clipping: up to {clipped}"
 
 
 def is_number(value: Any) -> bool:

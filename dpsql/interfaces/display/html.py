@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 
 from dpsql.amounts import CellError
-from dpsql.interfaces.display.cells import DisplayCell, format_cell, is_number
+from dpsql.interfaces.display.cells import DisplayCell, describe_error, format_cell, is_number
 from dpsql.interfaces.display.terminal import escape_text
 
 # Notebooks typeset $…$ in what they show, unless these classes say no.
@@ -27,7 +27,7 @@ def render_html_table(
     bars: Sequence[Sequence[CellError | None]],
     footer_lines: Sequence[str] = (),
 ) -> str:
-    """A table, each noisy number with its error bar, and lines of text beneath it."""
+    """A table, each noisy number with its error bar, and lines of text below it."""
     parts = [f'<div class="{_CLASSES}">']
     if names:
         numbers = [_is_numeric_column([row[index] for row in rows]) for index in range(len(names))]
@@ -44,14 +44,18 @@ def render_html_table(
 
 def _render_row(row: Sequence[Any], errors: Sequence[CellError | None], numbers: Sequence[bool]) -> str:
     cells = [format_cell(value, bar) for value, bar in zip(row, errors, strict=True)]
-    tags = (_render_tag("td", _render_cell(cell), number) for cell, number in zip(cells, numbers, strict=True))
+    tags = (
+        _render_tag("td", _render_cell(cell, bar), number)
+        for cell, bar, number in zip(cells, errors, numbers, strict=True)
+    )
     return f"<tr>{''.join(tags)}</tr>"
 
 
-def _render_cell(cell: DisplayCell) -> str:
+def _render_cell(cell: DisplayCell, error: CellError | None) -> str:
     if cell.is_null:
         return f'<span style="{_MUTED_STYLE}">{escape(cell.text)}</span>'
-    bar = f' <span style="{_MUTED_STYLE}">± {escape(cell.bar)}</span>' if cell.bar else ""
+    hint = f' title="{escape(describe_error(error))}"' if error is not None and error.clipped else ""
+    bar = f' <span style="{_MUTED_STYLE}"{hint}>± {escape(cell.bar)}</span>' if cell.bar else ""
     return escape(cell.text) + bar
 
 

@@ -42,6 +42,12 @@ class Chart:
     x: str
     y: str
     series: tuple[tuple[str, tuple[PlotPoint, ...]], ...]
+    legend: str = ""  # the keys that tell series apart
+
+    @property
+    def note(self) -> str:
+        noisy = any(point.low < point.high for _, points in self.series for point in points)
+        return "whiskers are 95 % intervals" if noisy else ""
 
 
 def draw_plot(
@@ -55,11 +61,12 @@ def draw_plot(
     ax: Any,
 ) -> Any:
     chart = plan_chart(names, rows, bars, x, y, kind)
+    charts = [chart] if ax is not None else split_scales(chart, names, rows, bars, x, y)
     match library:
         case "matplotlib":
-            return _draw_matplotlib(chart, ax)
+            return _draw_matplotlib(charts, ax)
         case "altair" if ax is None:
-            return _draw_altair(chart)
+            return _draw_altair(charts)
         case "altair":
             raise InterfaceError("altair has no axes to draw on", hint="Leave ax out, and layer the charts: a + b.")
         case _:
@@ -93,7 +100,36 @@ def plan_chart(
     kind = kind or ("line" if _has_axis(columns, rows) else "bar")
     series = _plan_series(columns, names, rows, bars, kind)
     title = ", ".join(escape_text(names[index]) for index in columns.values)
-    return _require_points(Chart(kind, "row" if at is None else escape_text(names[at]), title, series))
+    legend = ", ".join(escape_text(names[key]) for key in columns.keys if key != at)
+    return _require_points(Chart(kind, "row" if at is None else escape_text(names[at]), title, series, legend))
+
+
+UNLIKE_SCALES = 5
+"""A column whose largest number is so many times another's hides it on one axis."""
+
+
+def split_scales(
+    chart: Chart, names: Sequence[str], rows: Rows, bars: ErrorBars, x: str | None, y: Sequence[str] | None
+) -> list[Chart]:
+    """A chart for each column, where several have scales that are unlike; else the one of all."""
+    x_index = None if x is None else _column_index(names, x)
+    asked = None if y is None else [_column_index(names, name) for name in y]
+    columns = choose_chart_columns(names, rows, bars, x_index, asked)
+    sizes = [max((abs(float(row[at])) for row in rows if _is_finite(row[at])), default=0.0) for at in columns.values]
+    if len(sizes) < 2 or not columns.keys or 0 in sizes or max(sizes) <= UNLIKE_SCALES * min(sizes):
+        return [chart]
+    return [
+        replace(
+            chart,
+            y=escape_text(names[index]),
+            series=_plan_series(replace(columns, values=[index]), names, rows, bars, chart.kind),
+        )
+        for index in columns.values
+    ]
+
+
+def _is_finite(value: Any) -> bool:
+    return is_number(value) and math.isfinite(value)
 
 
 def _has_axis(columns: ChartColumns, rows: Rows) -> bool:
@@ -183,19 +219,36 @@ def _import_package(module: str, extra: str) -> Any:
         ) from None
 
 
-def _draw_matplotlib(chart: Chart, ax: Any) -> Any:
+def _draw_matplotlib(charts: Sequence[Chart], ax: Any) -> Any:
+    """The axes; those of the first chart where there are several, one above another."""
     pyplot = _import_package("matplotlib.pyplot", "plot")
-    axes = pyplot.subplots()[1] if ax is None else ax
-    (_draw_bars if chart.kind == "bar" else _draw_lines)(axes, chart)
-    axes.set_xlabel(_escape_matplotlib(chart.x))
-    axes.set_ylabel(_escape_matplotlib(chart.y))
-    if len(chart.series) > 1:
-        axes.legend()
-    return axes
+    if ax is not None:
+        panels = [ax]
+    else:
+        width, height = pyplot.rcParams["figure.figsize"]
+        size = width, height * (1 + (len(charts) - 1) / 2)
+        share = len({_places_of(chart) for chart in charts}) == 1  # bars of other rows have other labels
+        # Constrained: slanted labels are not cut where the figure is saved.
+        grid = pyplot.subplots(len(charts), squeeze=False, sharex=share, figsize=size, layout="constrained")[1]
+        panels = [row[0] for row in grid]
+    for axes, chart in zip(panels, charts, strict=True):
+        (_draw_bars if chart.kind == "bar" else _draw_lines)(axes, chart)
+        axes.set_ylabel(_escape_matplotlib(chart.y))
+        if len(chart.series) > 1:
+            axes.legend(title=_escape_matplotlib(chart.legend) or None)
+    panels[-1].set_xlabel(_escape_matplotlib(charts[0].x))
+    note = next((chart.note for chart in charts if chart.note), "")
+    if note and not panels[0].get_title("right"):
+        panels[0].set_title(note, loc="right", fontsize="small")
+    return panels[0]
+
+
+def _places_of(chart: Chart) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(point.x for _, points in chart.series for point in points))
 
 
 def _draw_bars(axes: Any, chart: Chart) -> None:
-    labels = list(dict.fromkeys(point.x for _, points in chart.series for point in points))
+    labels = _places_of(chart)
     width = 0.8 / len(chart.series)
     for number, (name, points) in enumerate(chart.series):
         shift = (number - (len(chart.series) - 1) / 2) * width
@@ -215,8 +268,11 @@ def _draw_lines(axes: Any, chart: Chart) -> None:
         axes.errorbar(
             where, heights, _whisker_lengths(points), marker="o", capsize=3, label=_escape_matplotlib(name) or None
         )
-    if any(isinstance(point.x, dt.date) for _, points in chart.series for point in points):
+    places = [point.x for _, points in chart.series for point in points]
+    if any(isinstance(place, dt.date) for place in places):
         axes.tick_params(axis="x", labelrotation=30)
+    elif all(isinstance(place, int) for place in places):  # no year 2021.5
+        axes.locator_params(axis="x", integer=True)
 
 
 def _whisker_lengths(points: Sequence[PlotPoint]) -> list[list[float]]:
@@ -232,9 +288,14 @@ def _escape_matplotlib(text: str) -> str:
 # --- altair ----------------------------------------------------------------------------------------------------------
 
 
-def _draw_altair(chart: Chart) -> Any:
-    """Fields have names of our own: those of columns could hold what Vega reads as a path."""
+def _draw_altair(charts: Sequence[Chart]) -> Any:
     altair = _import_package("altair", "altair")
+    drawn = [_draw_altair_layers(altair, chart) for chart in charts]
+    return drawn[0] if len(drawn) == 1 else altair.vconcat(*drawn)
+
+
+def _draw_altair_layers(altair: Any, chart: Chart) -> Any:
+    """Fields have names of our own: those of columns could hold what Vega reads as a path."""
     values = [
         {"x": _to_json_value(point.x), "y": point.y, "low": point.low, "high": point.high, "series": _escape_tags(name)}
         for name, points in chart.series
@@ -246,7 +307,7 @@ def _draw_altair(chart: Chart) -> Any:
     x = altair.X("x", type=type_, title=_escape_tags(chart.x), sort=None)
     encoded: dict[str, Any] = {"x": x, "y": altair.Y("y", type="quantitative", title=_escape_tags(chart.y))}
     if several:
-        encoded["color"] = altair.Color("series", type="nominal", title=None)
+        encoded["color"] = altair.Color("series", type="nominal", title=_escape_tags(chart.legend) or None)
     if several and chart.kind == "bar":
         encoded["xOffset"] = altair.XOffset("series", type="nominal")
     tooltip = [altair.Tooltip(name, type=kind) for name, kind in (("x", type_), ("y", "quantitative"),
@@ -255,7 +316,9 @@ def _draw_altair(chart: Chart) -> Any:
     marks = base.mark_bar() if chart.kind == "bar" else base.mark_line(point=True)
     whiskers = {**encoded, "y": altair.Y("low", type="quantitative", title=_escape_tags(chart.y)), "y2": "high"}
     whiskers["color"] = altair.value("black") if chart.kind == "bar" else encoded.get("color", altair.value("black"))
-    return altair.layer(marks, altair.Chart().mark_rule().encode(**whiskers), data=altair.Data(values=values))
+    note = {"title": altair.TitleParams(chart.note, anchor="end", fontSize=10)} if chart.note else {}
+    layers = marks, altair.Chart().mark_rule().encode(**whiskers)
+    return altair.layer(*layers, data=altair.Data(values=values)).properties(**note)
 
 
 def _to_json_value(x: Any) -> Any:

@@ -177,7 +177,7 @@ class Screen:
             return
         self.print_error(error.format_text(terminal_width(self.err)))
         if error.charge:
-            self.print_note(f"charged: {error.charge}; asking again is free")
+            self.print_note(f"charged: {error.charge}; it is not charged again")
 
     def style_output(self, text: str, code: str) -> str:
         return style_text(self.out, text, code)

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dpsql.interfaces.pgwire.protocol.datetime import WireInterval
+from dpsql.base.intervals import IntervalParts, make_interval
 from dpsql.interfaces.pgwire.protocol.decode import decode_value
 from dpsql.interfaces.pgwire.protocol.encode import TEXT_FORMAT
 from dpsql.interfaces.pgwire.protocol.types import SpelledColumn, WireType, column_wire_type
@@ -79,8 +79,8 @@ def _make_cell_reader(column: SpelledColumn) -> CellReader:
 def _make_decoding_reader(wire: WireType, kind: Kind | None) -> CellReader:
     def read(cell: bytes) -> Any:
         value = decode_value(cell, wire, TEXT_FORMAT)
-        if isinstance(value, WireInterval):
-            return value.value
+        if isinstance(value, IntervalParts):
+            return make_interval(*value)
         if kind is Kind.HUGEINT:
             return int(value)
         if kind is Kind.REAL:  # the text is the shortest that reads back as this single

@@ -114,4 +114,4 @@ def format_help() -> list[str]:
                 f"  {head}", f"  {'':<{width}}  {command.help}"
             ]  # fmt: skip
     keys = "Enter asks a statement that ends in ; and else begins a line. Esc Enter asks at once. Tab completes."
-    return [*lines, "", keys, "Ctrl-C leaves a statement that is under way: its run goes on, and asking again is free."]
+    return [*lines, "", keys, "Ctrl-C leaves a statement under way: its run goes on, and what is paid stays paid."]

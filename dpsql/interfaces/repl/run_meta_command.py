@@ -47,7 +47,7 @@ def format_table_list(tables: list[NamedTable], view: DisplayOptions, screen: Sc
 
 
 def format_table_description(table: NamedTable, view: DisplayOptions, screen: Screen | None) -> list[str]:
-    """Its columns, and in full beneath them what a narrow table has no room for."""
+    """Its columns, and in full below them what a narrow table has no room for."""
     heads = ["column", "type", "bounds", "note"]
     rows = [
         (declared.name, str(declared.type), declared.bounds or "", _column_note(table, declared))
@@ -68,8 +68,8 @@ def format_table_description(table: NamedTable, view: DisplayOptions, screen: Sc
 
 
 def _column_note(table: NamedTable, column: NamedColumn) -> str:
-    key = next((reference for reference in table.foreign if reference.column == column.name), None)
-    unit = "the privacy unit" if column.is_unit else "" if key is None else f"{key.table}.{key.key}"
+    targets = {name: f"{key.table}.{target}" for key in table.foreign for name, target in key.pairs}
+    unit = "the privacy unit" if column.is_unit else targets.get(column.name, "")
     return "; ".join(part for part in (column.description or "", unit) if part)
 
 
@@ -305,6 +305,16 @@ def describe_table(shell: Shell, argument: str) -> None:
         raise UnknownTable(f'there is no table "{argument}"', hint="\\d lists them.")
     for table in matches:
         shell.print_lines(format_table_description(table, shell.view, _answer_screen(shell)))
+        if table.kind != "public":
+            _print_caps(shell, table)
+
+
+def _print_caps(shell: Shell, table: NamedTable) -> None:
+    """How much a unit may contribute, as the session has it."""
+    quoted = table.name.replace('"', '""')
+    with shell.connection.cursor() as cursor:
+        cursor.execute(f'DESCRIBE "{quoted}"')
+        shell.print_lines([f"  {notice}" for notice in cursor.notices])
 
 
 def list_tables(shell: Shell, argument: str) -> None:

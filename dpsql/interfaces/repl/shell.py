@@ -55,14 +55,14 @@ def run_interruptible(work: Callable[[], object], connection: Connection, screen
                 ended.wait(_REDRAW_SECONDS)
                 took = time.monotonic() - started
                 if not ended.is_set() and took > PROGRESS_DELAY and screen.can_redraw:
+                    has_drawn = True  # first: Ctrl-C may come while it is drawn
                     screen.redraw_line(format_progress(took, *connection.progress()))
-                    has_drawn = True
             except KeyboardInterrupt:
                 connection.cancel()
                 ended.wait(1.0)
     except KeyboardInterrupt:
         screen.print_note(
-            "left at once; what was charged is paid for, and asking again is free: \\budget tells what is left"
+            "left at once; what was charged is paid for, and is not charged again: \\budget tells what is left"
         )
         raise
     finally:
@@ -75,7 +75,7 @@ def run_interruptible(work: Callable[[], object], connection: Connection, screen
 def format_progress(took: float, delivered: int, releases: int) -> str:
     """
     >>> format_progress(3.14, 1, 4)
-    '██████░░░░░░░░░░░░░░░░░░ 1 of 4 releases, 3 s; Ctrl-C leaves, and asking again is free'
+    '██████░░░░░░░░░░░░░░░░░░ 1 of 4 releases, 3 s; Ctrl-C leaves; what is paid stays paid'
     """
     if releases <= 1:  # the engine's own progress is not told: it would be a clock of the rows
         position = int(took / _REDRAW_SECONDS / 2) % _BAR_WIDTH
@@ -83,7 +83,7 @@ def format_progress(took: float, delivered: int, releases: int) -> str:
     else:
         filled = _BAR_WIDTH * delivered // releases
         bar, what = "█" * filled + "░" * (_BAR_WIDTH - filled), f"{delivered} of {releases} releases"
-    return f"{bar} {what}, {int(took)} s; Ctrl-C leaves, and asking again is free"
+    return f"{bar} {what}, {int(took)} s; Ctrl-C leaves; what is paid stays paid"
 
 
 # Long answers page by page, in the reader's own pager.

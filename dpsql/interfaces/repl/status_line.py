@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpsql.amounts import format_rounded_up
-from dpsql.errors import Error
+from dpsql.errors import Error, NotSupportedError
 from dpsql.interfaces.display.terminal import display_width
 from dpsql.interfaces.repl.split_input import StatementText, split_input
 
@@ -37,11 +37,12 @@ class StatusLine:
         self._changed = changed
         self._balance = balance_text  # in full, and short
         self._next = ""
+        self._warning = ""
         self._requested_text: str | None = None
         self._typed_at = 0.0
         self._changed_condition = threading.Condition()
         self._closed = False
-        self._thread = threading.Thread(target=self._run_worker, name="dpsql-beneath", daemon=True)
+        self._thread = threading.Thread(target=self._run_worker, name="dpsql-status-line", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -68,7 +69,8 @@ class StatusLine:
     def render(self, width: int = 10**6) -> str:
         """What fits in so many columns, whole: no figure is cut, and what comes next goes last."""
         full, short = self._balance or ("", "")
-        for parts in ((full, self._next), (short, self._next), (self._next,), (short,)):
+        cost, warned = self._next, self._warning
+        for parts in ((full, cost, warned), (short, cost, warned), (cost, warned), (cost,), (short,)):
             line = " · ".join(part for part in parts if part)
             if line and display_width(line) <= width:
                 return line
@@ -87,7 +89,7 @@ class StatusLine:
                 text, self._requested_text = self._requested_text or "", None
             if not self._balance:
                 self._balance = self._read_balance()
-            self._next = self._explain_text(text)
+            self._next, self._warning = self._explain_text(text)
             self._changed()
 
     def _is_due(self) -> bool:
@@ -99,19 +101,23 @@ class StatusLine:
         except Error:
             return "what is left cannot be told now", ""
 
-    def _explain_text(self, text: str) -> str:
+    def _explain_text(self, text: str) -> tuple[str, str]:
+        """What the statements cost, and what their answers would be misread without."""
         statements = [piece.sql for piece in split_input(text) if isinstance(piece, StatementText) and piece.sql]
         if not statements:
-            return ""
+            return "", ""
         try:
             explained = [self._connection().explain(sql) for sql in statements[:MAX_STATEMENTS]]
-        except Error:
-            return ""
-        return (
+        except NotSupportedError as error:
+            return f"next: would be refused, {error.message}", ""
+        except Error:  # it is being typed
+            return "", ""
+        cost = (
             format_statement_cost(explained[0])
             if len(statements) == 1
             else format_total_cost(explained, len(statements))
         )
+        return cost, format_warning(explained)
 
 
 def format_balance(balance: Balance) -> tuple[str, str]:
@@ -119,10 +125,16 @@ def format_balance(balance: Balance) -> tuple[str, str]:
     return f"left of {balance.left_text}", f"{balance.percent_left} left"
 
 
+def format_warning(explained: Sequence[Explanation]) -> str:
+    """The first warning of statements that read private rows."""
+    warnings = [warning for explanation in explained if explanation.releases for warning in explanation.warnings]
+    return f"warning: {warnings[0]}" if warnings else ""
+
+
 def format_total_cost(explained: Sequence[Explanation], count: int) -> str:
     """The cost of several statements, each of which is charged."""
     due = [explanation.epsilon for explanation in explained if not (explanation.paid and all(explanation.paid))]
-    more = " and more" if count > len(explained) or any(explanation.undecided for explanation in explained) else ""
+    more = " and more" if count > len(explained) or any(e.undecided or e.price_open for e in explained) else ""
     price = f"epsilon {format_rounded_up(sum(due, Fraction(0)))}{more} in all" if any(due) or more else "free"
     return f"next: {count} statements, {price}"
 
@@ -140,7 +152,12 @@ def format_statement_cost(explained: Explanation) -> str:
     shown_errors = errors[:_MAX_ERRORS_SHOWN] + (["…"] if len(errors) > _MAX_ERRORS_SHOWN else [])
     paid = bool(explained.paid) and all(explained.paid)
     price = "free, paid for before" if paid else f"epsilon {format_rounded_up(explained.epsilon)}"
+    if chosen is not None and chosen.noise == "laplace" and explained.noise and not paid:  # else it is gaussian
+        price += " with laplace noise"
+    if explained.price_open:
+        return "next: a histogram of units, and then what max_error needs"
     if explained.undecided:
         return f"next: a pilot ({price}), and then what it decides"
     more = "" if chosen is None or paid or chosen.more else "; the last that the budget covers"
-    return f"next: {', '.join([price, *shown_errors])}{more}"
+    unknown = "; its error is known once the norm is chosen" if explained.norms_undecided else ""
+    return f"next: {', '.join([price, *shown_errors])}{unknown}{more}"

@@ -97,10 +97,10 @@ def reflect_foreign_keys(table: NamedTable, schema: str | None) -> list[Reflecte
     return [
         {
             "name": key.name,
-            "constrained_columns": [key.column],
+            "constrained_columns": list(key.columns),
             "referred_schema": schema,
             "referred_table": key.table,
-            "referred_columns": [key.key],
+            "referred_columns": list(key.keys),
             "options": {},
         }
         for key in table.foreign

@@ -29,6 +29,9 @@ EXECUTION_OPTIONS = {
     "ranges": "ranges",
     "mechanism": "mechanism",
     "proposal": "proposal",
+    "integer_division": "integer_division",
+    "overshoot": "overshoot",
+    "empty_groups": "empty_groups",
 }
 """What `execution_options` may set for its statements, as SET names it."""
 
@@ -52,7 +55,7 @@ def result_metadata(result: Any) -> ResultMetadata:
     while not hasattr(result, "context"):
         inner = getattr(result, "raw", None) or getattr(result, "_real_result", None)
         if inner is None:
-            raise exc.ArgumentError("told() takes what execute() returned")
+            raise exc.ArgumentError("result_metadata() takes what execute() returned")
         result = inner
     return cast(DpsqlExecutionContext, result.context).result_metadata
 

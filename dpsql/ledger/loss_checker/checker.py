@@ -18,6 +18,8 @@ side the moves v of the keys' counts are at most k each and k l0 together.
                 sum of p(v_i) = sum of v_i (p(v_i)/v_i) <= k l0 max over v of p(v)/v, which is looked for at every v.
     truncated   |X| <= limit. A key whose count moves by v has no counterpart on the other side with probability
                 p(v) = P(X > limit - v), whether it is new or not: both sides count, c k l0 max p(v)/v.
+    epsilon     of laplace and truncated: common keys are l1/scale-DP, by basic composition, and the rest is in delta
+                (that no exclusive key shows has probability 1 - p and 1 - p': they are (0, max(p, p'))-DP).
     weighted    masses m_i of keys that only one neighbor has: sum of m_i^2 <= (k weight)^2 = M^2, so with
                 m = M/sqrt(t) the sum of p is at most t p(M/sqrt(t)), for a t from 1 to k^2 l0 (the least mass is
                 weight/sqrt(l0)); looked for over t. Masses are whole numbers, rounded down.
@@ -42,7 +44,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -177,11 +179,18 @@ class UnreadableRecord(ValueError):
 
 @dataclass(frozen=True)
 class LossFigures:
-    """A `delta`-approximate `rho`-zCDP loss, pure where `epsilon` is not None."""
+    """A `delta`-approximate `rho`-zCDP loss, and (`epsilon`, `delta`)-DP where `epsilon` is not None.
+
+    `direct` is the sum of the epsilons of the mechanisms that have one, `gaussian_rho` the rho of the others. A charge
+    of `coarse_delta` would have paid for a selection that shows more.
+    """
 
     epsilon: Fraction | None
     rho: Fraction
     delta: Fraction
+    direct: Fraction = Fraction(0)
+    gaussian_rho: Fraction = Fraction(0)
+    coarse_delta: Fraction = Fraction(0)
 
 
 class ChargedLoss(Protocol):
@@ -289,29 +298,69 @@ def recompute_loss(record: str) -> LossFigures:
 def covers_loss(charged: ChargedLoss, lost: LossFigures) -> bool:
     """The charge is at least what was lost.
 
-    Privacy: with this, and the sums of the chain, an account never lost more than its budget. A charge that is not
-    called pure may be so; one that is called pure must be.
+    Privacy: with this, and the sums of the chain, an account never lost more than its budget. A charge without an
+    epsilon may be of mechanisms that have one. One with an epsilon covers those of all mechanisms; where some have a
+    rho alone, what is charged in delta beyond theirs is for its conversion.
     """
-    if charged.epsilon is not None and (lost.epsilon is None or charged.epsilon < lost.epsilon):
+    if charged.rho < lost.rho or charged.delta < lost.delta * (1 - TAIL_TOLERANCE):
         return False
-    return charged.rho >= lost.rho and charged.delta >= lost.delta * (1 - TAIL_TOLERANCE)
+    if charged.epsilon is None:
+        return True
+    if lost.epsilon is not None:
+        return charged.epsilon >= lost.epsilon
+    converted = _epsilon_of_rho(lost.gaussian_rho, charged.delta - lost.delta)
+    return converted is not None and float(charged.epsilon) * (1 + 1e-9) >= float(lost.direct) + converted
+
+
+def _epsilon_of_rho(rho: Fraction, delta: Fraction) -> float | None:
+    """An epsilon at which rho-zCDP is (epsilon, delta)-DP, by Canonne, Kamath and Steinke (2020), Corollary 13.
+
+    Renyi divergence at the order a is at most a rho, so epsilon = a rho + (ln(1/delta) - ln a)/(a - 1) + ln(1 - 1/a).
+    Every a > 1 is valid; the least is looked for among many.
+    """
+    if delta <= 0:
+        return None
+    log_delta = math.log(delta.numerator) - math.log(delta.denominator)
+
+    def epsilon_at(exponent: float) -> float:
+        below = math.exp(exponent)  # a - 1
+        return (below + 1) * float(rho) - (log_delta + math.log1p(below)) / below - math.log1p(1 / below)
+
+    low, high = -30.0, 40.0
+    for _ in range(200):  # it falls, then rises, in ln(a - 1)
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, right) if epsilon_at(left) <= epsilon_at(right) else (left, high)
+    return max(0.0, epsilon_at((low + high) / 2))
 
 
 def exceeds_loss(charged: ChargedLoss, lost: LossFigures) -> bool:
-    """The charge is absurdly more than what was lost."""
-    pairs = [(charged.rho, lost.rho), (charged.delta, lost.delta)]
+    """The charge is absurdly more than what was lost.
+
+    An (epsilon, delta) may be charged epsilon^2/2 of rho, and a selection the delta at which one that shows more would
+    still be too dear: prices that do not depend on how many groups a unit may have.
+    """
+    limits = [(charged.rho, max(lost.rho, charged.epsilon**2 / 2 if charged.epsilon is not None else Fraction(0)))]
+    if charged.epsilon is None or lost.epsilon is not None:
+        limits.append((charged.delta, max(lost.delta, lost.coarse_delta / MAX_EXCESS)))
     if charged.epsilon is not None and lost.epsilon is not None:
-        pairs.append((charged.epsilon, lost.epsilon))
-    return any(much > MAX_EXCESS * little + _ROUNDING for much, little in pairs)
+        limits.append((charged.epsilon, lost.epsilon))
+    return any(much > MAX_EXCESS * little + _ROUNDING for much, little in limits)
 
 
 def add_losses(losses: Iterable[LossFigures]) -> LossFigures:
-    epsilon: Fraction | None = Fraction(0)
-    rho = delta = Fraction(0)
-    for loss in losses:
-        epsilon = None if epsilon is None or loss.epsilon is None else epsilon + loss.epsilon
-        rho, delta = rho + loss.rho, delta + loss.delta
-    return LossFigures(epsilon, rho, delta)
+    parts = list(losses)
+    whole = all(loss.epsilon is not None for loss in parts)
+    rho, delta, coarse = (
+        sum((getattr(loss, name) for loss in parts), Fraction(0)) for name in ("rho", "delta", "coarse_delta")
+    )
+    direct = sum((loss.direct if loss.epsilon is None else loss.epsilon for loss in parts), Fraction(0))
+    gaussian_rho = sum((_gaussian_rho(loss) for loss in parts), Fraction(0))
+    return LossFigures(direct if whole else None, rho, delta, direct, gaussian_rho, coarse)
+
+
+def _gaussian_rho(loss: LossFigures) -> Fraction:
+    """The rho of mechanisms without an epsilon: all of it in a loss that is not a sum."""
+    return Fraction(0) if loss.epsilon is not None else loss.gaussian_rho or loss.rho
 
 
 @lru_cache(maxsize=4096)
@@ -324,7 +373,14 @@ def mechanism_loss(mechanism: MechanismRecord) -> LossFigures:
         case CellNoise("gaussian"):
             return LossFigures(None, _rho_of(mechanism.l2_squared, mechanism.scale), Fraction(0))
         case SelectionRecord():
-            return LossFigures(None, _rho_of(mechanism.l2_squared, mechanism.scale), _selection_delta(mechanism))
+            epsilon = mechanism.l1 / mechanism.scale if mechanism.kind in ("truncated", "laplace") else None
+            coarse = replace(mechanism, limit=mechanism.limit - 1) if _may_show_more(mechanism) else None
+            return LossFigures(
+                epsilon,
+                _rho_of(mechanism.l2_squared, mechanism.scale),
+                _selection_delta(mechanism),
+                coarse_delta=Fraction(1) if coarse is None else _selection_delta(coarse),
+            )
         case BinPick():
             return _pick_loss(mechanism)
         case StudyRecord():
@@ -337,6 +393,11 @@ def mechanism_loss(mechanism: MechanismRecord) -> LossFigures:
             return LossFigures(None, *mechanism.loss_figures)
         case _:
             raise UnreadableRecord(f"noise of an unknown kind: {mechanism.kind}")
+
+
+def _may_show_more(selecting: SelectionRecord) -> bool:
+    """Whether a lower limit is one of those that calibration picks from."""
+    return selecting.limit > selecting.group_size * (2 * selecting.weight if selecting.kind == "weighted" else 1)
 
 
 def _rho_of(square: int | Fraction, scale: Fraction) -> Fraction:

@@ -9,7 +9,16 @@ from fractions import Fraction
 from dpsql.amounts import format_rounded_up
 from dpsql.owner.check.report import SchemaFinding, Severity, TableReport
 from dpsql.owner.draft.relationships import is_id_column
-from dpsql.owner.draft.suggestions import MAX_VALUES, MIN_UNITS, propose_bounds, propose_length, round_up
+from dpsql.owner.draft.suggestions import (
+    MAX_VALUES,
+    MIN_UNITS,
+    REPEATED,
+    RepeatedColumn,
+    propose_bounds,
+    propose_length,
+    rank_repeated_columns,
+    round_up,
+)
 from dpsql.owner.introspect.statistics import ColumnFacts, RunQuery, find_common_values
 from dpsql.owner.introspect.tables import IntrospectedColumn
 from dpsql.owner.yaml_text import format_number, format_scalar
@@ -23,8 +32,6 @@ MAJORITY_SHARE = 0.5
 """Of a column's values: above it they are of another type than is declared."""
 NOISY_SHARE = 0.5
 """Noise of 95 % of all answers, as a share: above it, an answer tells hardly more than its size."""
-REPEATED = 1.2
-"""Rows for each value of an id: with more, it is no key of the rows. The number of values is a sketch."""
 WIDE_FACTOR = 3
 """Bounds that are so many times as wide as the data's make so much more noise than is needed."""
 
@@ -118,9 +125,9 @@ def advise_unreadable_values(
 
 def _unreadable_reason(column: Column, measured: ColumnFacts, is_id: bool) -> str:
     if measured.commas:
-        return f"; {_format_count(measured.commas)} have a comma: numbers are read with a point, such as 1.5"
+        return f'; {_format_count(measured.commas)} have a comma: write decimal: "," in the source, or 1.5 there'
     if measured.day_first:
-        return f"; {_format_count(measured.day_first)} begin with a day or month: times are read as 2023-12-24"
+        return f"; {_format_count(measured.day_first)} begin with a day or month: declare their format"
     return "; an id is read only as its type prints it, so 007 is no number" if is_id and column.type.is_number else ""
 
 
@@ -139,7 +146,7 @@ def _advise_listed_column(column: Column, measured: ColumnFacts, rows: int, wher
 
 
 def _advise_numeric_column(column: Column, measured: ColumnFacts, where: str) -> Iterator[SchemaFinding]:
-    proposed = propose_bounds(measured, column.type)
+    proposed = propose_bounds(measured, column.type, column.name)
     text = None if proposed is None else f"bounds: [{format_number(proposed[0])}, {format_number(proposed[1])}]"
     if not column.domain.is_bounded:
         if is_id_column(
@@ -206,6 +213,7 @@ def list_common_values(ask: RunQuery, source: Source, table: Table, column: Colu
 def advise_units(schema: Schema, table: Table, report: TableReport) -> Iterator[SchemaFinding]:
     where = f"tables.{table.name}"
     yield from _advise_unique_unit(schema, table, report)
+    yield from _advise_unit_key(schema, table, report)
     if report.rows and report.without_unit:
         share = report.without_unit / report.rows
         what = (
@@ -214,7 +222,7 @@ def advise_units(schema: Schema, table: Table, report: TableReport) -> Iterator[
         )
         yield SchemaFinding(Severity.MEND if share > NOTABLE_SHARE else Severity.BETTER, where, what)
     if report.orphans and isinstance(table.unit, ForeignUnit):
-        what = f'{_format_count(report.orphans)} rows name a row of "{table.unit.table}" that is not there'
+        what = _describe_orphans(schema, table.unit, report)
         yield SchemaFinding(
             Severity.MEND if report.orphans > NOTABLE_SHARE * report.rows else Severity.BETTER, f"{where}.unit", what
         )
@@ -231,45 +239,126 @@ def advise_units(schema: Schema, table: Table, report: TableReport) -> Iterator[
     yield from _advise_queries(report, where)
 
 
-def advise_row_unit(table: Table, facts: Mapping[str, ColumnFacts]) -> Iterator[SchemaFinding]:
-    """Rows that are units of their own, beside an id that several of them share: whoever has it is not protected."""
+def _describe_orphans(schema: Schema, unit: ForeignUnit, report: TableReport) -> str:
+    share = _format_percent(report.orphans / report.rows)
+    what = f'{_format_count(report.orphans)} rows ({share}) name a row of "{unit.table}" that is not there'
+    if not unit.also and f"{unit.table}.{unit.key}" == schema.privacy.unit:  # the id stands in the row itself
+        return (
+            f"{what}: questions about this table alone count them, as of units like the others; a join with "
+            f'"{unit.table}" leaves them out'
+        )
+    return f"{what}: nobody knows whose they are, so no answer counts them"
+
+
+def advise_row_unit(schema: Schema, table: Table, facts: Mapping[str, ColumnFacts]) -> Iterator[SchemaFinding]:
+    """Rows that are units of their own, beside an id that several of them share: whoever has it is not protected.
+
+    An id is known by its name, or by another table that has it as well. What only repeats may be one, whatever it is
+    called: that is a question to the owner.
+    """
     if not isinstance(table.unit, RowUnit):
         return
+    where, unclear = f"tables.{table.name}.unit", list[RepeatedColumn]()
     for column in table.columns:
         measured = facts[column.name]
-        if (
-            is_id_column(IntrospectedColumn(column.name, str(column.type), column.type))
-            and measured.distinct >= MIN_UNITS
-            and measured.fit > REPEATED * measured.distinct
-        ):
+        if measured.distinct < MIN_UNITS or measured.fit <= REPEATED * measured.distinct:
+            continue
+        repeats = _describe_repeats(column.name, measured.distinct, measured.fit)
+        repeated = RepeatedColumn.of(table.name, column.name, column.type, measured) if _can_be_id(column) else None
+        if is_id_column(IntrospectedColumn(column.name, str(column.type), column.type)):
+            what = f"is row, and {repeats}: if they are people, each is protected for one row only"
+            yield SchemaFinding(Severity.MEND, where, what, f"unit: {format_scalar(column.name)}")
+        elif repeated is not None and (other := _table_that_shares(schema, table, column)) is not None:
             what = (
-                f"is row, and about {_format_count(measured.distinct)} values of {column.name} stand in "
-                f"{_format_count(measured.fit)} rows: if they are people, each is protected for one row only"
+                f'is row, and {repeats}, and the table "{other}" has the column, too: if it names people, each is '
+                "protected for one row only"
             )
-            yield SchemaFinding(Severity.MEND, f"tables.{table.name}.unit", what, f"unit: {format_scalar(column.name)}")
+            yield SchemaFinding(Severity.MEND, where, what, f"unit: {format_scalar(column.name)}")
+        elif repeated is not None:
+            unclear.append(repeated)
+    if unclear:
+        ranked = [_describe_repeats(each.column, each.distinct, each.rows) for each in rank_repeated_columns(unclear)]
+        more = f", and {len(unclear) - _MAX_UNCLEAR} columns more" if len(unclear) > _MAX_UNCLEAR else ""
+        what = (
+            f"is row, and values repeat: {'; '.join(ranked[:_MAX_UNCLEAR])}{more}. If a column names people, it "
+            "should be the unit: else each of them is protected for one row only"
+        )
+        yield SchemaFinding(Severity.BETTER, where, what, is_promise=True)
+
+
+def _describe_repeats(column: str, distinct: int, rows: int) -> str:
+    return f"about {_format_count(distinct)} values of {column} stand in {_format_count(rows)} rows"
+
+
+_MAX_UNCLEAR = 3
+"""Columns that may be ids, which are named."""
+
+
+def _can_be_id(column: Column) -> bool:
+    """Whether the declarations leave it open: ids are whole numbers or texts, without bounds or known values."""
+    can_name = column.type.is_integer or column.type.kind in (Kind.TEXT, Kind.UUID)
+    return can_name and column.domain.values is None and not column.domain.is_bounded
+
+
+def _table_that_shares(schema: Schema, table: Table, column: Column) -> str | None:
+    for other in schema.tables:
+        same = next((candidate for candidate in other.columns if candidate.name == column.name), None)
+        if other is not table and other.unit is not None and same is not None and same.type == column.type:
+            return other.name
+    return None
 
 
 def _advise_unique_unit(schema: Schema, table: Table, report: TableReport) -> Iterator[SchemaFinding]:
     """A unit that has one row needs no norm, but only if the schema says so."""
-    column = _unit_column_of(schema, table)
+    column = unit_column_of(schema, table)
     if column is None or table.is_unique(column) or report.most_rows != 1 or (report.units or 0) < MIN_UNITS:
         return
     norm = schema.privacy.contributions.rows
     gain = f", and counts and sums {norm} times less noise" if norm is not None and norm > 1 else ""
     what = f"no two rows share {column}: declared unique, a unit has one row{gain}; it is checked at registration"
-    keys = [
-        format_scalar(key[0]) if len(key) == 1 else f"[{', '.join(map(format_scalar, key))}]" for key in table.unique
-    ]
-    proposal = f"unique: [{', '.join((*keys, format_scalar(column)))}]"
+    proposal = f"unique: [{', '.join((*map(_write_key, table.unique), format_scalar(column)))}]"
     yield SchemaFinding(Severity.BETTER, f"tables.{table.name}.unique", what, proposal, from_data=True)
 
 
-def _unit_column_of(schema: Schema, table: Table) -> str | None:
+MAX_KEY_VALUES = 100
+"""Values of a column that is proposed as a unit's key: with more, the key bounds nothing."""
+
+
+def has_few_values(column: Column) -> bool:
+    """Whether a column's declared values, or whole numbers within bounds, are few enough to bound a unit's rows."""
+    domain = column.domain
+    if domain.values is not None:
+        return 1 < len(domain.values) <= MAX_KEY_VALUES
+    if not domain.type.is_integer or domain.lower is None or domain.upper is None:
+        return False
+    return 1 <= domain.upper - domain.lower < MAX_KEY_VALUES
+
+
+def _advise_unit_key(schema: Schema, table: Table, report: TableReport) -> Iterator[SchemaFinding]:
+    """A unit with one row in each year has few rows, but only if the schema says so."""
+    unit = unit_column_of(schema, table)
+    if unit is None or report.unit_key is None or (report.units or 0) < MIN_UNITS:
+        return
+    what = (
+        f"no {unit} has two rows of one {report.unit_key}: declared unique together, counts and sums by "
+        f"{report.unit_key} need no norm; it is checked at registration"
+    )
+    keys = [*map(_write_key, table.unique), _write_key((unit, report.unit_key))]
+    yield SchemaFinding(
+        Severity.BETTER, f"tables.{table.name}.unique", what, f"unique: [{', '.join(keys)}]", from_data=True
+    )
+
+
+def _write_key(key: Sequence[str]) -> str:
+    return format_scalar(key[0]) if len(key) == 1 else f"[{', '.join(map(format_scalar, key))}]"
+
+
+def unit_column_of(schema: Schema, table: Table) -> str | None:
     """The table's own column that holds the unit's id, if it has one."""
     match table.unit:
         case OwnUnit(column):
             return column
-        case ForeignUnit(column, target, key):
+        case ForeignUnit(column, target, key, ()):
             return column if f"{target}.{key}" == schema.privacy.unit else None
         case _:
             return None
@@ -308,13 +397,19 @@ def _advise_hidden_clipping(report: TableReport, where: str) -> Iterator[SchemaF
     """A count that a declared norm moves further than its error bar reaches: analysts cannot see it."""
     for query in report.questions:
         hidden = query.lost is not None and query.noise is not None and abs(query.lost) > query.noise
-        if report.norms and hidden and query.lost is not None and "COUNT(" in query.sql:
-            if abs(query.lost) <= LARGE_SHARE:  # larger ones have a finding of their own
-                what = (
-                    f"{query.sql} is off by {_format_percent(abs(query.lost))} since units are scaled down, more than "
-                    f"its error bar of {_format_percent(query.noise or 0)} says"
-                )
+        if hidden and query.lost is not None and "COUNT(" in query.sql:
+            if abs(query.lost) > LARGE_SHARE:  # these have a finding of their own
+                return
+            off = f"{query.sql} is off by {_format_percent(abs(query.lost))} since units are scaled down, more than"
+            if report.norms:
+                what = f"{off} its error bar of {_format_percent(query.noise or 0)} says"
                 yield SchemaFinding(Severity.MEND, where, what, "contributions: auto")
+            else:
+                what = (
+                    f"{off} the noise of {_format_percent(query.noise or 0)}: notices tell analysts by about how much; "
+                    "declared contributions may be better with few units, or a larger epsilon"
+                )
+                yield SchemaFinding(Severity.BETTER, where, what)
             return
 
 
@@ -355,7 +450,7 @@ def _advise_norm(schema: Schema, reports: Sequence[TableReport]) -> Iterator[Sch
 def _advise_automatic(declared: float, reports: Sequence[TableReport]) -> Iterator[SchemaFinding]:
     """Where automatic contributions would count all tables better, noise and what is scaled down together."""
     counts = [report.automatic for report in reports if report.automatic is not None]
-    totals = [abs(one.lost) + one.noise for one in counts if one.lost is not None and one.noise is not None]
+    totals = [abs(count.lost) + count.noise for count in counts if count.lost is not None and count.noise is not None]
     if len(totals) == len(reports) and sum(totals) * 1.25 < declared:
         what = (
             f"counts would be wrong by {_format_percent(sum(totals) / len(reports))} with automatic contributions, and "

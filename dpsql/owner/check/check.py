@@ -81,7 +81,9 @@ def check_schema(path: str | Path, tables: Sequence[str] = (), *, data: bool = T
         query={"epsilon": float(query.epsilon), "delta": float(query.delta)},
         accounts=_report_accounts(schema),
         tables=reports,
-        findings=tuple(sorted(findings, key=lambda finding: list(Severity).index(finding.level))),
+        findings=tuple(
+            sorted(findings, key=lambda finding: (list(Severity).index(finding.level), not finding.is_promise))
+        ),
         data=data,
         declared=tuple(table.name for table in schema.tables),
     )
@@ -162,13 +164,14 @@ class _TableInspector:
         rows, facts = measure_columns(self.owner.query_rows, self.relations[table.name], table.columns)
         source = expand_table(table)
         if isinstance(source, Files) and source.format != "parquet":
-            facts = add_field_counts(self.owner.query_rows, source, table.columns, facts)
+            readable = self.owner.make_readable(source, table.columns)
+            facts = add_field_counts(self.owner.query_rows, readable, table.columns, facts)
         columns = tuple(_report_column(column, facts[column.name], rows) for column in table.columns)
         advised = list(advice.advise_unreadable_values(self.schema, table, facts, rows))
         if table.unit is None:
             return TableReport(table.name, rows, None, 0, 0, columns), advised
         advised += advice.advise_columns(self.schema, table, facts, rows, self._common_values_of)
-        advised += advice.advise_row_unit(table, facts)
+        advised += advice.advise_row_unit(self.schema, table, facts)
         histogram = count_rows_per_unit(self.owner.query_rows, self.schema, table, self.relations)
         owned_rows = sum(number * count for number, count in histogram.items())
         queries = typical_queries(self.schema, table)
@@ -188,9 +191,23 @@ class _TableInspector:
             keys=tuple(report for key in keys[:MAX_UNDECLARED] if (report := self._report_key(table, key)) is not None),
             questions=questions,
             most_rows=max(histogram, default=0),
+            unit_key=self._find_unit_key(table) if max(histogram, default=0) > 1 else None,
             keys_left=len(keys[MAX_UNDECLARED:]),
         )
         return report, [*advised, *advice.advise_units(self.schema, table, report)]
+
+    def _find_unit_key(self, table: Table) -> str | None:
+        unit = advice.unit_column_of(self.schema, table)
+        id_ = None if unit is None else table.column(unit)
+        if id_ is None or any(unit in key for key in table.unique):
+            return None
+        for column in table.columns:
+            few = advice.has_few_values(column) and not self.owner.has_duplicates(
+                self.relations[table.name], [id_, column], self.schema.find_id_columns(table)
+            )
+            if few:
+                return column.name
+        return None
 
     def count_all_rows(self, table: Table) -> QueryReport:
         return report_query(self.session, next(typical_queries(self.schema, table)), self._exact_figures_of(table))

@@ -85,7 +85,12 @@ def _detached_schema(schema: Schema, folder: Path, contributions: Contributions)
     return replace(
         schema,
         ledger=f"sqlite:///{folder / 'rehearsal.ledger'}",
-        privacy=replace(schema.privacy, budget=_UNLIMITED_BUDGET, contributions=contributions, policy=Policy()),
+        privacy=replace(
+            schema.privacy,
+            budget=_UNLIMITED_BUDGET,
+            contributions=contributions,
+            policy=Policy(composition=schema.privacy.policy.composition),  # by which noise is chosen
+        ),
         analysts=(),
         groups=(),
         answers=Answers(),

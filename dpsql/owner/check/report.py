@@ -23,13 +23,15 @@ class Severity(Enum):
 
 @dataclass(frozen=True)
 class SchemaFinding:
-    """`where` is a place in the schema, `try_` what could be written there; `from_data`: that is not private then."""
+    """`where` is a place in the schema, `try_` what could be written there; `from_data`: that is not private then.
+    `is_promise`: of it depends whom the schema protects, and only the owner knows."""
 
     level: Severity
     where: str
     what: str
     try_: str | None = None
     from_data: bool = False
+    is_promise: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ class TableReport:
     keys: tuple[KeyReport, ...] = ()
     questions: tuple[QueryReport, ...] = ()
     most_rows: int = 0  # of a unit
+    unit_key: str | None = None  # a column of few declared values, of which no two rows of a unit share one
     keys_left: int = 0  # undeclared keys that were not looked at
     automatic: QueryReport | None = None
 

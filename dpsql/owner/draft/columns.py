@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.owner.draft.relationships import is_id_column, split_words
-from dpsql.owner.draft.suggestions import ColumnProposal
+from dpsql.owner.draft.suggestions import ColumnProposal, usual_range
 from dpsql.owner.introspect.tables import IntrospectedColumn
 from dpsql.owner.yaml_text import format_description, format_number, format_scalar, quote_text
 from dpsql.schema.keys import MAX_TEXT
@@ -118,16 +118,18 @@ class ColumnEntry:
 
 def write_column_entry(column: IntrospectedColumn, hint: ColumnHint) -> ColumnEntry:
     assert column.type is not None
-    type_, parts, questions = column.type, [f"type: {_format_type(column.type)}"], []
+    proposal = hint.looked or ColumnProposal()
+    type_, questions = proposal.type or column.type, list[str]()
+    parts = [f"type: {_format_type(type_)}"]
+    parts += [f"format: {quote_text(column.format)}"] if column.format else []
     note = column.guess or ""
     parts += format_description(column.comment)
     if hint.is_id:
         return ColumnEntry(column.name, _wrap_braces(parts), note="an id, never cast" + (f"; {note}" if note else ""))
     constraints = read_constraints(hint.checks, column.name)
     values, bounds = column.values or constraints.values, _constraint_bounds(constraints, type_)
-    proposal = hint.looked or ColumnProposal()
     if values and type_.kind is Kind.TEXT:
-        parts.append(_format_values(values))
+        parts.append(_format_values(values, type_))
         note = "all values, by a CHECK"
         questions += ["all values by the type: does everyone know them?"] if column.values else []
     elif bounds is not None:
@@ -136,15 +138,17 @@ def write_column_entry(column: IntrospectedColumn, hint: ColumnHint) -> ColumnEn
     elif is_id_column(column) and proposal.bounds is None:
         note = note or "an id"
     elif type_.is_number or type_.is_time:
-        questions += _ask_bounds(column, proposal, parts)
+        questions += _ask_bounds(column, type_, proposal, parts)
     elif type_.kind is Kind.TEXT and is_personal(column):
         questions.append("leave it out unless a question needs it: it may name people")
     elif type_.kind is Kind.TEXT and not hint.in_key:
-        questions += _ask_values(proposal, parts)
+        questions += _ask_values(type_, proposal, parts)
     length = column.length or proposal.max_length
     if type_.kind is Kind.TEXT and length and not values and length <= MAX_TEXT:
         parts.append(f"max_length: {length}")
-    if column.guess and questions:
+    if proposal.type is not None:
+        questions.append("type, too: the source holds texts")
+    elif column.guess and questions:
         questions.append(f"type {column.guess}")
     return ColumnEntry(column.name, _wrap_braces(parts), tuple(questions), note)
 
@@ -162,8 +166,8 @@ def _wrap_braces(parts: list[str]) -> str:
     return f"{{{', '.join(parts)}}}"
 
 
-def _format_values(values: tuple[str, ...]) -> str:
-    return f"values: [{', '.join(format_scalar(value) for value in values)}]"
+def _format_values(values: tuple[str, ...], type_: Type) -> str:
+    return f"values: [{', '.join(value if type_.is_integer else format_scalar(value) for value in values)}]"
 
 
 def _constraint_bounds(constraints: ColumnConstraints, type_: Type) -> tuple[str, str] | None:
@@ -187,38 +191,27 @@ _PERSONAL_WORDS = {
     "naam", "voornaam", "achternaam", "imie", "nazwisko", "navn", "namn", "efternavn", "efternamn",
 }  # fmt: skip
 """Words in the names of columns that hold one person's own text: no group of many is made of it."""
-_USUAL_RANGES = (
-    ({"age", "years"}, "[0, 120]"),
-    ({"year"}, "[1900, 2030]"),
-    ({"month"}, "[1, 12]"),
-    ({"day"}, "[1, 31]"),
-    ({"hour"}, "[0, 23]"),
-    ({"weekday", "dow"}, "[0, 7]"),
-    ({"percent", "pct", "percentage"}, "[0, 100]"),
-    ({"latitude", "lat"}, "[-90, 90]"),
-    ({"longitude", "lon", "lng"}, "[-180, 180]"),
-)
-"""Ranges that everyone knows without the data, by a word of the column's name."""
 
 
-def _ask_bounds(column: IntrospectedColumn, proposal: ColumnProposal, parts: list[str]) -> list[str]:
-    type_ = column.type
-    assert type_ is not None
+def _ask_bounds(column: IntrospectedColumn, type_: Type, proposal: ColumnProposal, parts: list[str]) -> list[str]:
+    if proposal.values:
+        return _ask_values(type_, proposal, parts)
     if proposal.bounds is not None:
         parts.append(f"bounds: [{format_number(proposal.bounds[0])}, {format_number(proposal.bounds[1])}]")
         return [f"bounds {FROM_DATA}"]
     if type_.is_time:
         return ["bounds: [first day, last day] for groups by year or month"]
     name_words = set(split_words(column.name))
-    usual = next((range_ for names, range_ in _USUAL_RANGES if names & name_words), "[low, high]")
+    range_ = usual_range(column.name)
+    usual = "[low, high]" if range_ is None else f"[{range_[0]}, {range_[1]}]"
     money = name_words & {"cost", "price", "amount", "salary", "income", "revenue", "balance", "fee", "total", "pay"}
     grid = ", and grid: 0.01 if it is money" if type_.is_float and money else ""
     return [f"bounds: {usual} make SUM and AVG more accurate, and quantiles possible{grid}"]
 
 
-def _ask_values(proposal: ColumnProposal, parts: list[str]) -> list[str]:
+def _ask_values(type_: Type, proposal: ColumnProposal, parts: list[str]) -> list[str]:
     if proposal.values:
-        parts.append(_format_values(proposal.values))
+        parts.append(_format_values(proposal.values, type_))
         rare = f", {proposal.left_out} rare ones left out" if proposal.left_out else ""
         return [f"values {FROM_DATA}{rare}: are they known to everyone?"]
     return ["values: [...] if everyone knows them all"]

@@ -16,7 +16,7 @@ from dpsql.amounts import format_rounded_down
 from dpsql.owner.draft.columns import ColumnEntry, ColumnHint, write_column_entry
 from dpsql.owner.draft.relationships import UnitCandidate, key_column_of, second_unit_columns
 from dpsql.owner.draft.sources import DataSources
-from dpsql.owner.draft.suggestions import ColumnProposal
+from dpsql.owner.draft.suggestions import ColumnProposal, RepeatedColumn
 from dpsql.owner.introspect.tables import IntrospectedColumn, IntrospectedTable
 from dpsql.owner.yaml_text import format_comment, format_description, format_path, format_scalar, quote_text
 from dpsql.schema.model import EngineTable, Files
@@ -25,7 +25,7 @@ DECISION_MARK = "decide:"
 WIDTH = 120
 
 NOT_PRIVATE_NOTE = (
-    "The marked bounds and values were read from the data, so they are not private: whoever sees this file",
+    "The marked bounds, values and numbers were read from the data, so they are not private: who sees this file",
     "learns something of the rows. Before you publish it, replace them by what is known without the data.",
 )
 
@@ -53,6 +53,11 @@ class DataProposals:
     """What was read from rows, if the owner asked for it."""
 
     columns: Mapping[tuple[str, str], ColumnProposal] = field(default_factory=dict)
+    unit_keys: Mapping[str, str] = field(
+        default_factory=dict
+    )  # by table: a column of few values, once in a unit's rows
+    public_keys: Mapping[str, str] = field(default_factory=dict)
+    repeated: tuple[RepeatedColumn, ...] = ()  # that may be the unit where names tell of none, the likeliest first
 
 
 @dataclass(frozen=True)
@@ -124,8 +129,11 @@ class _DraftWriter:
 
     def _write_head(self) -> list[str]:
         lines = [
-            "# A draft by `dpsql init`, from names, types and keys. Decide what is marked, and then run: dpsql check",
-            f"# Every open question has the mark `{DECISION_MARK}` on its line; docs/schema.md explains all keys.",
+            "# A draft by `dpsql init`, from names, types and keys. What to do next:",
+            f"#   1. Decide each line with the mark `{DECISION_MARK}`, most of all privacy.unit and privacy.budget:",
+            "#      nobody but you knows these. Then take the mark away. docs/schema.md explains all keys.",
+            "#   2. Run: dpsql check, with this file. It reads the data, charges nothing, and says what to mend.",
+            '#   3. Ask: dpsql query, with this file and a question such as "SELECT COUNT(*) FROM …".',
             "#   bounds  what is beyond them is clipped. Without them, groups by time are found privately, and",
             "#           quantiles need CLIP(x, low, high). Choose them by what is known without the data.",
             "#   values  all that there are, if everyone knows them: each is a group that is always shown. Without",
@@ -160,7 +168,7 @@ class _DraftWriter:
 
     def _write_privacy(self) -> list[str]:
         options, unit = self.options, self.unit
-        why = f"is it whom to protect? {unit.why}" if unit else _ROW_UNIT_QUESTION
+        why = f"is it whom to protect? {unit.why}" if unit else _ROW_UNIT_QUESTION + self._ask_repeated()
         which = self._add_decision("privacy.unit", why)
         budget = self._add_decision("privacy.budget", "the most that all analysts together may learn")
         epsilon, delta = format_rounded_down(options.epsilon), format_rounded_down(options.delta)
@@ -175,10 +183,18 @@ class _DraftWriter:
                     f"{format_rounded_down(options.delta / 100)}}}",
                     "what a statement asks for unless it says otherwise",
                 ),
-                ("contributions: auto", "how much a unit may contribute is chosen privately, for each question"),
-                ("# units: 100000", "about how many units there are, if that is no secret: auto is then more accurate"),
+                ("contributions: auto", "nothing to decide: how much of one unit counts is chosen privately"),
+                ("# units: 100000", "about how many units there are, if that is no secret: answers get better"),
             ],
         )
+
+    def _ask_repeated(self) -> str:
+        """Where each row would be its own unit: columns that name whatever several rows are about."""
+        repeated = self.looked.repeated[:3] if self.looked is not None else ()
+        if not repeated:
+            return ""
+        each = "; ".join(f"{column} (--unit {column.table}.{column.column})" for column in repeated)
+        return f". Does one of these name people: {each}?"
 
     def _write_analysts(self) -> list[str]:
         names = self.options.analysts
@@ -214,6 +230,10 @@ class _DraftWriter:
             *(f"  {line}" for line in self._write_source(table)),
             "  public: true",
         ]
+        keys = [key for key in table.unique if all(_has_type(table, name) for name in key)]
+        if not keys and self.looked is not None and table.name in self.looked.public_keys:
+            keys = [(self.looked.public_keys[table.name],)]
+        block += [f"  unique: [{', '.join(map(_write_key, keys))}]  # checked when data is registered"] if keys else []
         entries = [write_column_entry(column, ColumnHint()) for column in table.columns if column.type is not None]
         block += ["  columns:", *(f"    {format_scalar(entry.name)}: {entry.text}" for entry in entries)]
         return [f"  # {self._add_decision(f'tables.{table.name}', what)}", *(f"  # {line}" for line in block)]
@@ -226,11 +246,16 @@ class _DraftWriter:
                 return [f"source: {format_scalar('.'.join(parts))}"]
             case Files(patterns) as files:
                 file_path = format_path(self._relative_path(patterns[0]))
-                if files == Files(patterns, files.format):
+                tabs = patterns[0].lower().endswith((".tsv", ".tsv.gz"))
+                if files == Files(patterns, files.format, delimiter="\t" if tabs else ","):
                     return [f"source: {file_path}"]
                 dialect = [f"path: {file_path}", *(["header: false"] if not files.header else [])]
-                dialect += [f"delimiter: {quote_text(files.delimiter)}"] if files.delimiter != "," else []
+                dialect += [f"delimiter: {quote_text(files.delimiter)}"] if files.delimiter != "," or tabs else []
                 dialect += [f"quote: {quote_text(files.quote)}"] if files.quote != '"' else []
+                dialect += [f"escape: {quote_text(files.escape)}"] if files.escape else []
+                dialect += [f"encoding: {files.encoding}"] if files.encoding else []
+                dialect += ['decimal: ","'] if files.decimal else []
+                dialect += [f"skip: {files.skip}"] if files.skip else []
                 return [f"source: {{{', '.join(dialect)}}}"]
 
     def _relative_path(self, file_path: str) -> str:
@@ -281,15 +306,28 @@ class _DraftWriter:
                 {key[0]} if key else set()
             )  # in the table of its own, it saves noise
         guessed = sorted(unique_columns - declared)
-        items = [format_scalar(key[0]) if len(key) == 1 else f"[{', '.join(map(format_scalar, key))}]" for key in keys]
+        items = [_write_key(key) for key in keys]
         items += [format_scalar(name) for name in guessed]
+        seen = self._unit_key_of(table)
+        if seen is not None:
+            items.append(f"[{', '.join(map(format_scalar, seen))}]")
         if not items:
             return None
         line = f"unique: [{', '.join(items)}]"
-        if not guessed:
+        if not guessed and seen is None:
             return line
-        what = f"no two rows share {' or '.join(guessed)}? guessed from its name, checked when data is registered"
+        questions = [f"no two rows share {' or '.join(guessed)}? guessed from its name"] if guessed else []
+        if seen is not None:
+            questions.append(f"does no {seen[0]} have two rows of one {seen[1]}? so it is in the data of today")
+        what = f"{'; '.join(questions)}; checked when data is registered"
         return f"{line}  # {self._add_decision(f'tables.{table.name}.unique', what)}"
+
+    def _unit_key_of(self, table: IntrospectedTable) -> tuple[str, str] | None:
+        if self.looked is None or self.unit is None or table.name not in self.looked.unit_keys:
+            return None
+        link = self.unit.links_to_unit.get(table.name)
+        column = self.unit.column if link is None else link.column
+        return column, self.looked.unit_keys[table.name]
 
     def _write_columns(self, table: IntrospectedTable, ids: set[str]) -> list[str]:
         rows: list[tuple[str, str]] = []
@@ -316,6 +354,10 @@ _NEIGHBORS_NOTES = {
 }
 _ROW_UNIT_QUESTION = "each row for itself: right only if no two rows are about one person"
 _GUESS_QUESTION = "{} guessed from its name: does each row belong to one unit by it?"
+
+
+def _write_key(key: Sequence[str]) -> str:
+    return format_scalar(key[0]) if len(key) == 1 else f"[{', '.join(map(format_scalar, key))}]"
 
 
 def _has_type(table: IntrospectedTable, name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -23,16 +23,21 @@ from dpsql.owner.draft.relationships import UnitCandidate, find_candidates, is_i
 from dpsql.owner.draft.sources import DataSources, to_file_name
 from dpsql.owner.draft.sources import find_sources as find_sources
 from dpsql.owner.draft.suggestions import (
+    MAX_INTEGERS,
     MAX_VALUES,
     MIN_UNITS,
     ColumnProposal,
+    RepeatedColumn,
     propose_bounds,
     propose_length,
+    rank_repeated_columns,
+    usual_range,
 )
 from dpsql.owner.introspect.statistics import (
     ColumnFacts,
     RunQuery,
     find_common_values,
+    find_time_of_texts,
     measure_columns,
 )
 from dpsql.owner.introspect.tables import IntrospectedColumn, IntrospectedTable
@@ -43,7 +48,10 @@ from dpsql.schema.literals import read_number
 from dpsql.schema.load import load_schema
 from dpsql.schema.locations import MEMORY_URL
 from dpsql.schema.model import Column, Domain, Files, Source
-from dpsql.types import Kind
+from dpsql.types import Kind, Type
+
+MAX_KEY_VALUES = 100
+"""Values of a column that is proposed as a unit's key: with more, the key bounds nothing."""
 
 # Looking at the rows of found tables, when the owner asks for it: what bounds and values they suggest.
 
@@ -51,6 +59,9 @@ from dpsql.types import Kind
 def propose_from_data(sources: DataSources, unit: UnitCandidate | None) -> DataProposals:
     """Proposals for all columns that are no ids."""
     columns: dict[tuple[str, str], ColumnProposal] = {}
+    keys: dict[str, str] = {}
+    public_keys: dict[str, str] = {}
+    repeated: list[RepeatedColumn] = []
     with open_sources(sources) as (owner, sources_by_table):
         for table in sources.tables:
             open_columns = [column_info for column_info in table.columns if _needs_proposal(column_info)]
@@ -64,7 +75,76 @@ def propose_from_data(sources: DataSources, unit: UnitCandidate | None) -> DataP
                     owner.query_rows, sources_by_table[table.name], column_info, column, facts[column.name], id_
                 )
                 columns[table.name, column.name] = proposal
-    return DataProposals(columns)
+            key = None if id_ is None else _find_unit_key(owner, sources_by_table[table.name], table, id_, columns)
+            if key is not None:
+                keys[table.name] = key
+            if unit is None:
+                repeated += _find_repeated_columns(table, facts, columns)
+            elif id_ is None and (public_key := _find_public_key(owner, sources_by_table[table.name], table)):
+                public_keys[table.name] = public_key
+    return DataProposals(columns, keys, public_keys, rank_repeated_columns(repeated))
+
+
+def _find_repeated_columns(
+    table: IntrospectedTable,
+    facts: Mapping[str, ColumnFacts],
+    proposals: Mapping[tuple[str, str], ColumnProposal],
+) -> Iterator[RepeatedColumn]:
+    """Columns that may name people, each in several rows."""
+    for column in table.columns:
+        proposal, measured = proposals.get((table.name, column.name)), facts.get(column.name)
+        if column.type is None or proposal is None or measured is None or proposal.values or proposal.type is not None:
+            continue
+        repeated = RepeatedColumn.of(table.name, column.name, column.type, measured)
+        if repeated is not None:
+            yield repeated
+
+
+def _find_public_key(owner: DuckDBAdmin, source: Source, table: IntrospectedTable) -> str | None:
+    """The first column that names a row, of a table that leads to no unit."""
+    if table.unique:
+        return None
+    for column in table.columns:
+        if column.type is None or not (column.type.is_integer or column.type.kind in (Kind.TEXT, Kind.UUID)):
+            continue
+        _, facts = measure_columns(owner.query_rows, source, [_to_column(column)])
+        is_full = facts[column.name].fit == facts[column.name].present > 1
+        return column.name if is_full and not owner.has_duplicates(source, [_to_column(column)]) else None
+    return None
+
+
+def _find_unit_key(
+    owner: DuckDBAdmin,
+    source: Source,
+    table: IntrospectedTable,
+    unit: str,
+    proposals: Mapping[tuple[str, str], ColumnProposal],
+) -> str | None:
+    """A column of few values of which no two rows of a unit share one, where units have several rows."""
+    id_ = next((_to_column(c) for c in table.columns if c.name == unit and c.type is not None), None)
+    if id_ is None or any(unit in key for key in table.unique) or not owner.has_duplicates(source, [id_], {unit}):
+        return None
+    for column_info in table.columns:
+        proposal = proposals.get((table.name, column_info.name))
+        if proposal is None or column_info.type is None:
+            continue
+        domain = _proposed_domain(proposal, column_info.type)
+        if domain is not None and not owner.has_duplicates(
+            source, [id_, replace(_to_column(column_info), domain=domain)], {unit}
+        ):
+            return column_info.name
+    return None
+
+
+def _proposed_domain(proposal: ColumnProposal, type_: Type) -> Domain | None:
+    """The few values that a column is drafted with; None where it has many, or no list."""
+    if proposal.values:
+        return Domain(type_, True, values=proposal.values)
+    if proposal.bounds is None or not type_.is_integer:
+        return None
+    lower, upper = (read_number(text) for text in proposal.bounds)
+    few = lower is not None and upper is not None and upper - lower < MAX_KEY_VALUES
+    return Domain(type_, True, lower, upper) if few else None
 
 
 def _needs_proposal(column: IntrospectedColumn) -> bool:
@@ -74,7 +154,7 @@ def _needs_proposal(column: IntrospectedColumn) -> bool:
 
 def _to_column(column: IntrospectedColumn) -> Column:
     assert column.type is not None
-    return Column(column.name, Domain(column.type, True), max_length=column.length or 1 << 20)
+    return Column(column.name, Domain(column.type, True), max_length=column.length or 1 << 20, format=column.format)
 
 
 def _unit_id_column(unit: UnitCandidate | None, table: IntrospectedTable) -> str | None:
@@ -88,10 +168,19 @@ def _propose_column(
     ask: RunQuery, source: Source, column_info: IntrospectedColumn, column: Column, facts: ColumnFacts, unit: str | None
 ) -> ColumnProposal:
     type_ = column.type
+    if type_.is_integer and facts.distinct <= 2 * MAX_INTEGERS and usual_range(column.name) is None:
+        integers = find_common_values(ask, source, column, unit, MIN_UNITS, MAX_INTEGERS)
+        if integers is not None and not integers[1] and len(integers[0]) > 1:
+            return ColumnProposal(values=tuple(sorted(integers[0], key=int)))
     if type_.is_number or type_.is_time:
-        return ColumnProposal(bounds=propose_bounds(facts, type_))
+        return ColumnProposal(bounds=propose_bounds(facts, type_, column.name))
     if type_.kind is not Kind.TEXT or not facts.fit:
         return ColumnProposal()
+    time = find_time_of_texts(ask, source, column)
+    if time is not None:
+        dated = replace(column, domain=Domain(time, True))
+        _, measured = measure_columns(ask, source, [dated])
+        return ColumnProposal(bounds=propose_bounds(measured[column.name], time), type=time)
     length = None if column_info.length else propose_length(facts)
     if facts.distinct > 2 * MAX_VALUES:  # a sketch: some leeway before all are counted
         return ColumnProposal(max_length=length)

@@ -38,6 +38,8 @@ _THING_WORDS = {
 }  # fmt: skip
 _PREFIXES = {"tbl", "dim", "fact", "stg", "t"}
 _PLURAL_ENDINGS = (("noses", "nosis"), ("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("shes", "sh"))
+_TIME_WORDS = {"year", "quarter", "month", "week", "day", "hour", "minute", "second", "date", "time", "at"}
+_ID_ENDINGS = ("id", "num", "nr", "no", "key", "code", "uuid")
 _ID_KINDS = {Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.HUGEINT, Kind.DECIMAL, Kind.TEXT, Kind.UUID}
 
 
@@ -189,8 +191,33 @@ def _ids_without_table(
         )
 
 
+def _shared_columns(tables: Sequence[IntrospectedTable]) -> Iterator[tuple[str, str, tuple[KeyLink, ...]]]:
+    """Columns that several tables have, of which one begins with it or has each value once: ids of whatever they name,
+    though none is called so, such as tailnum in planes and flights."""
+    seen: set[tuple[str, str]] = set()
+    for is_unique in (True, False):
+        for home in tables:
+            for index, column in enumerate(home.columns):
+                is_key = (column.name,) in home.unique if is_unique else index == 0
+                sharing = [
+                    table
+                    for table in tables
+                    if table is not home and getattr(table.find_column(column.name), "type", None) == column.type
+                ]
+                named = (column.name, str(column.type))
+                if is_key and sharing and _can_be_id(column) and named not in seen:
+                    seen.add(named)
+                    links = (KeyLink(table.name, column.name, home.name, column.name, False) for table in sharing)
+                    yield home.name, column.name, tuple(links)
+
+
+def _can_be_id(column: IntrospectedColumn) -> bool:
+    kind = column.type.kind if column.type is not None else None
+    return kind in _ID_KINDS - {Kind.DECIMAL} and not column.values and not _TIME_WORDS & set(split_words(column.name))
+
+
 def find_candidates(tables: Sequence[IntrospectedTable]) -> tuple[UnitCandidate, ...]:
-    """The columns that could be the unit, the likeliest first."""
+    """The columns that could be the unit, the likeliest first: ids by their names, else columns that tables share."""
     links = find_links(tables)
     candidates: dict[tuple[str, str], UnitCandidate] = {}
     for table in tables:
@@ -198,6 +225,9 @@ def find_candidates(tables: Sequence[IntrospectedTable]) -> tuple[UnitCandidate,
             candidates[table.name, column] = make_candidate(tables, table.name, column, links)
     for home, column, more in _ids_without_table(tables, links):
         candidates.setdefault((home, column), make_candidate(tables, home, column, (*links, *more)))
+    if not candidates:
+        for home, column, more in _shared_columns(tables):
+            candidates[home, column] = make_candidate(tables, home, column, (*links, *more))
     order = {table.name: index for index, table in enumerate(tables)}
     return tuple(
         sorted(candidates.values(), key=lambda unit: (*_rank_candidate(tables, unit), order[unit.table], unit.column))
@@ -306,14 +336,15 @@ def _name_rank(names: Sequence[str]) -> int:
     )
 
 
-def _rank_candidate(tables: Sequence[IntrospectedTable], unit: UnitCandidate) -> tuple[int, int, int]:
+def _rank_candidate(tables: Sequence[IntrospectedTable], unit: UnitCandidate) -> tuple[int, int, int, int]:
     table = next(table for table in tables if table.name == unit.table)
     key = key_column_of(table)
     level = min(
         _name_rank(split_words(unit.column)),
         _name_rank(_entity_of_table(table)) if key and key[0] == unit.column else 3,
     )
-    return level, -len(unit.links_to_unit), 0 if key and key[0] == unit.column else 1
+    is_key, ends_as_id = key is not None and key[0] == unit.column, unit.column.lower().endswith(_ID_ENDINGS)
+    return level, -len(unit.links_to_unit), 0 if is_key else 1, 0 if ends_as_id else 1
 
 
 def _explain_candidate(

@@ -11,11 +11,11 @@ from importlib import import_module
 from pathlib import Path
 
 from dpsql.engines.duckdb_admin import DuckDBAdmin
-from dpsql.errors import InterfaceError, OperationalError
+from dpsql.errors import Error, InterfaceError, OperationalError
+from dpsql.owner.introspect.csv_files import introspect_csv
 from dpsql.owner.introspect.tables import (
     IntrospectedSource,
     IntrospectedTable,
-    introspect_csv,
     introspect_duckdb,
     introspect_parquet,
 )
@@ -25,7 +25,7 @@ from dpsql.schema.locations import MEMORY_URL
 from dpsql.schema.model import EngineTable, Files
 
 _DATABASES = (".duckdb", ".ddb", ".db")
-_FORMATS = (".parquet", ".csv")
+_FORMATS = {".parquet": "parquet", **dict.fromkeys((".csv", ".tsv", ".csv.gz", ".tsv.gz"), "csv")}
 _WILDCARD = re.compile(r"[*?\[]")
 
 
@@ -50,6 +50,7 @@ def find_sources(arguments: Sequence[str], header: bool | None = None) -> DataSo
         if len(arguments) > 1:
             raise InterfaceError("a PostgreSQL server stands alone among the sources", hint="Draft one schema for it.")
         return _name_tables(_read_postgres(servers[0]), _database_name(servers[0]), server=True)
+    arguments = [item for argument in arguments for item in (argument, *_folder_databases(argument))]
     databases = [item for item in arguments if _is_database(item)]
     if len(databases) > 1:
         raise InterfaceError("a schema reads one DuckDB file", hint="Draft one schema for each, or name Parquet files.")
@@ -155,6 +156,21 @@ def _is_database(source: str) -> bool:
     return source.startswith("duckdb:///") or (source.lower().endswith(_DATABASES) and not os.path.isdir(source))
 
 
+def _folder_databases(source: str) -> list[str]:
+    """DuckDB files in a folder, whose tables are drafted beside its other files."""
+    if not os.path.isdir(source):
+        return []
+    return sorted(str(path) for path in Path(source).iterdir() if path.is_file() and _is_duckdb_file(path))
+
+
+def _is_duckdb_file(path: Path) -> bool:
+    """By its first bytes too: many programs call their files .db."""
+    if path.suffix.lower() not in _DATABASES:
+        return False
+    with open(path, "rb") as stream:
+        return stream.read(12)[8:] == b"DUCK"
+
+
 def _database_path(source: str) -> str:
     return source.removeprefix("duckdb:///")
 
@@ -207,35 +223,56 @@ def _list_groups(source: str) -> Iterator[_FileGroup]:
         raise OperationalError(f'there is no file or folder "{printable_text(source, 200)}"')
 
 
+def _ending(path: str | Path) -> str | None:
+    """What the name of a file of tables ends in; None of another."""
+    name = Path(path).name.lower()
+    return next((ending for ending in _FORMATS if name.endswith(ending) and name != ending), None)
+
+
+def _table_name(text: str) -> str:
+    """The name of a table that is made of files: of what they are called, what a schema can hold.
+
+    >>> _table_name("visits"), _table_name("visits.2024 (1)"), _table_name('a "b"'), _table_name("..")
+    ('visits', 'visits_2024 (1)', 'a _b', 'table')
+    """
+    return re.sub(r'[".\s]', lambda match: " " if match[0] == " " else "_", text).strip(" _") or "table"
+
+
 def _single_file_group(path: Path) -> _FileGroup:
-    if path.suffix.lower() not in _FORMATS:
+    ending = _ending(path)
+    if ending is None:
         raise InterfaceError(
             f'"{printable_text(path.name)}" is no source that a schema can be drafted from',
             hint="Name .duckdb, .parquet or .csv files, a folder of them, or postgresql://…",
         )
-    return _FileGroup(path.stem, glob.escape(str(path)), str(path), path.suffix.lower()[1:])
+    name = _table_name(path.name[: -len(ending)])
+    return _FileGroup(name, glob.escape(str(path)), str(path), _FORMATS[ending])
 
 
 def _glob_group(source: str) -> _FileGroup:
     matches = sorted(path for path in glob.glob(os.path.abspath(source), recursive=True) if os.path.isfile(path))
     if not matches:
         raise OperationalError(f'no file matches "{printable_text(source, 200)}"')
-    endings = {Path(path).suffix.lower() for path in matches}
-    if len(endings) > 1 or not endings <= set(_FORMATS):
+    endings = {_ending(path) for path in matches}
+    ending = endings.pop()
+    if endings or ending is None:
         raise InterfaceError(
             f'"{printable_text(source, 200)}" matches files that are not one table',
             hint="End the pattern in .parquet or .csv: a pattern is one table.",
         )
     fixed = re.split(r"[*?\[{]", Path(source).name)[0].rstrip("_-. ")
     return _FileGroup(
-        fixed or Path(os.path.abspath(source)).parent.name, os.path.abspath(source), matches[0], endings.pop()[1:]
+        _table_name(fixed or Path(os.path.abspath(source)).parent.name),
+        os.path.abspath(source),
+        matches[0],
+        _FORMATS[ending],
     )
 
 
 def _folder_groups(folder: Path) -> Iterator[_FileGroup]:
     """Each file is a table, and each folder in it whose files are of one kind."""
     groups = list(_scan_folder(folder))
-    if not any(group.why is None for group in groups):
+    if not any(group.why is None for group in groups) and not _folder_databases(str(folder)):
         raise OperationalError(
             f'the folder "{printable_text(str(folder), 200)}" holds no .parquet or .csv files',
             hint="Name the folder that holds them, or a DuckDB file.",
@@ -247,26 +284,36 @@ def _scan_folder(folder: Path) -> Iterator[_FileGroup]:
     for path in sorted(folder.iterdir()):
         if path.name.startswith((".", "_")) or path.name.endswith(".snapshots"):
             continue
-        if path.is_file() and path.suffix.lower() in _FORMATS:
+        if path.is_file() and _ending(path) is not None:
             yield _single_file_group(path)
         elif path.is_dir():
-            endings = {file.suffix.lower() for file in path.iterdir() if file.is_file()} & set(_FORMATS)
+            endings = {ending for file in path.iterdir() if file.is_file() and (ending := _ending(file)) is not None}
             if len(endings) == 1:
                 ending = endings.pop()
-                first = min(str(file) for file in path.iterdir() if file.suffix.lower() == ending)
-                yield _FileGroup(path.name, os.path.join(glob.escape(str(path)), f"*{ending}"), first, ending[1:])
-        elif path.is_file() and path.suffix.lower() in (".json", ".tsv", ".xlsx", ".duckdb", ".ddb"):
+                first = min(str(file) for file in path.iterdir() if _ending(file) == ending)
+                pattern = os.path.join(glob.escape(str(path)), f"*{ending}")
+                yield _FileGroup(_table_name(path.name), pattern, first, _FORMATS[ending])
+        elif path.is_file() and path.suffix.lower() in (".json", ".xlsx"):
             why = f'the file "{path.name}": only .parquet and .csv files of a folder are drafted'
             yield _FileGroup(path.stem, "", str(path), "", why)
 
 
 def _read_files(groups: Sequence[_FileGroup], header: bool | None) -> IntrospectedSource:
-    tables = []
+    """One that cannot be served is left out with its reason; where it is the only one, that is an error."""
+    tables, left_out = [], []
     with DuckDBAdmin(MEMORY_URL) as owner:
         for group in groups:
-            files = Files((group.pattern,), group.format)
-            if group.format == "parquet":
-                tables.append(introspect_parquet(owner, group.name, files, group.first))
-            else:
-                tables.append(introspect_csv(owner, group.name, files, group.first, header))
-    return IntrospectedSource(tuple(tables))
+            try:
+                tables.append(_read_group(owner, group, header))
+            except Error as error:
+                if len(groups) == 1:
+                    raise
+                left_out.append(f"{error.message}. {error.hint or ''}".strip())
+    return IntrospectedSource(tuple(tables), tuple(left_out))
+
+
+def _read_group(owner: DuckDBAdmin, group: _FileGroup, header: bool | None) -> IntrospectedTable:
+    files = Files((group.pattern,), group.format)
+    if group.format == "parquet":
+        return introspect_parquet(owner, group.name, files, group.first)
+    return introspect_csv(owner, group.name, files, group.first, header)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpsql.owner.draft.relationships import split_words
 from dpsql.owner.introspect.statistics import ColumnFacts
 from dpsql.schema.literals import fits_type
 from dpsql.schema.model import EPOCH
@@ -21,18 +22,56 @@ MAX_VALUES = 24
 """A list that people still read."""
 MIN_UNITS = 20
 """Units that have a value which is proposed for a list: a rarer one could be someone's own."""
+REPEATED = 1.2
+"""Rows for each value of an id: with more, it is no key of the rows. The number of values is a sketch."""
+MAX_INTEGERS = 6
+"""Whole numbers that are codes or answers, such as 0 and 1; of more, they are more likely quantities."""
 MIN_STEPS = 5
 """A proposed range has so many rounding steps or more."""
 
 
 @dataclass(frozen=True)
 class ColumnProposal:
-    """For one column; what there is nothing to say about is empty. `left_out` counts values too rare to be listed."""
+    """For one column; what there is nothing to say about is empty. `left_out` counts values too rare to be listed,
+    `type` is that of the texts in the column."""
 
     bounds: tuple[str, str] | None = None
     values: tuple[str, ...] = ()
     left_out: int = 0
     max_length: int | None = None
+    type: Type | None = None
+
+
+_CALENDAR_RANGES = (
+    ({"quarter"}, (1, 4)),
+    ({"month"}, (1, 12)),
+    ({"week"}, (1, 53)),
+    ({"weekday", "dow"}, (0, 7)),
+    ({"day"}, (1, 31)),
+    ({"hour"}, (0, 23)),
+    ({"minute", "second"}, (0, 59)),
+)
+"""Parts of calendars and clocks: where there is one of them, all are usual."""
+_USUAL_RANGES = (
+    ({"year"}, (1900, 2030)),
+    *_CALENDAR_RANGES,
+    ({"age", "years"}, (0, 120)),
+    ({"percent", "pct", "percentage"}, (0, 100)),
+    ({"latitude", "lat"}, (-90, 90)),
+    ({"longitude", "lon", "lng"}, (-180, 180)),
+)
+"""Ranges that everyone knows without the data, by a word of the column's name."""
+_YEARS = 1800, 2200
+"""Whole numbers of a column called year within these are years, and not what has lasted so many."""
+
+
+def usual_range(name: str) -> tuple[int, int] | None:
+    """
+    >>> usual_range("birth_year"), usual_range("arr_delay")
+    ((1900, 2030), None)
+    """
+    words = set(split_words(name))
+    return next((range_ for names, range_ in _USUAL_RANGES if names & words), None)
 
 
 def step_below(width: Fraction) -> Fraction:
@@ -70,18 +109,35 @@ def round_outward(low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
     return below, above if above > below else below + step
 
 
-def propose_bounds(facts: ColumnFacts, type_: Type) -> tuple[str, str] | None:
+def propose_bounds(facts: ColumnFacts, type_: Type, name: str = "") -> tuple[str, str] | None:
+    """By the values, but for the parts of calendars and other quantities that have a usual range by their `name`."""
     if facts.low is None or facts.high is None:
         return None
     if type_.is_time:
         return _propose_time_bounds(facts.low, facts.high, type_)
-    low, high = round_outward(Fraction(facts.low), Fraction(facts.high))
+    low, high = _calendar_bounds(facts.low, facts.high, type_, name) or round_outward(
+        Fraction(facts.low), Fraction(facts.high)
+    )
+    usual = usual_range(name)
+    if usual is not None and usual[0] <= facts.low and facts.high <= usual[1]:
+        low, high = max(low, Fraction(usual[0])), min(high, Fraction(usual[1]))
     if type_.is_integer:
         smallest, largest = integer_range(type_)
         low, high = Fraction(max(smallest, math.floor(low))), Fraction(min(largest, math.ceil(high)))
     if not (fits_type(low, type_) and fits_type(high, type_)):
         return None
     return _format_number(low), _format_number(high)
+
+
+def _calendar_bounds(low: float, high: float, type_: Type, name: str) -> tuple[Fraction, Fraction] | None:
+    """Whole decades of years, and all months, days or hours that there are."""
+    words = set(split_words(name))
+    if not type_.is_integer:
+        return None
+    if "year" in words and _YEARS[0] <= low and high <= _YEARS[1]:
+        return Fraction(math.floor(low / 10) * 10), Fraction(math.floor(high / 10) * 10 + 10)
+    parts = ((least, largest) for names, (least, largest) in _CALENDAR_RANGES if names & words)
+    return next(((Fraction(a), Fraction(b)) for a, b in parts if a <= low and high <= b), None)
 
 
 def _format_number(number: Fraction) -> str:
@@ -107,6 +163,43 @@ def _propose_time_bounds(low: float, high: float, type_: Type) -> tuple[str, str
 
 def _to_timestamp(value: float, type_: Type) -> dt.datetime:
     return EPOCH + (dt.timedelta(days=value) if type_.kind is Kind.DATE else dt.timedelta(microseconds=value))
+
+
+@dataclass(frozen=True)
+class RepeatedColumn:
+    """A column whose values stand in several rows each: it may name the unit. The number of values is a sketch."""
+
+    table: str
+    column: str
+    distinct: int
+    rows: int
+    is_text: bool
+
+    @classmethod
+    def of(cls, table: str, column: str, type_: Type, facts: ColumnFacts) -> RepeatedColumn | None:
+        """None where the values hardly repeat, or name nobody: parts of calendars, and numbers below 0."""
+        can_name = type_.kind in (Kind.TEXT, Kind.UUID) or (type_.is_integer and (facts.least or 0) >= 0)
+        repeats = facts.distinct >= MIN_UNITS and facts.fit > REPEATED * facts.distinct
+        if not can_name or not repeats or usual_range(column) is not None:
+            return None
+        return cls(table, column, facts.distinct, facts.fit, not type_.is_number)
+
+    def __str__(self) -> str:
+        return f"about {_round_near(self.distinct):,} values of {self.column} in about {_round_near(self.rows):,} rows"
+
+
+def rank_repeated_columns(columns: Sequence[RepeatedColumn]) -> tuple[RepeatedColumn, ...]:
+    """Texts first, and those of most values."""
+    return tuple(sorted(columns, key=lambda column: (not column.is_text, -column.distinct, column.table)))
+
+
+def _round_near(number: int) -> int:
+    """
+    >>> [_round_near(number) for number in (7, 38, 2972, 73421)]
+    [7, 38, 3000, 73000]
+    """
+    step: int = 10 ** max(0, len(str(number)) - 2)
+    return round(number / step) * step
 
 
 def propose_length(facts: ColumnFacts) -> int | None:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dpsql.engines.duckdb import duckdb_type_name, quote_identifier, quote_literal, render_source
-from dpsql.engines.duckdb_admin import sanitized_sql, text_files_sql
-from dpsql.schema.model import EPOCH, Column, Files, ForeignUnit, OwnUnit, Schema, Source, Table
-from dpsql.types import Kind, Type
+from dpsql.engines.duckdb_admin import sanitized_sql
+from dpsql.engines.text_files import text_files_sql
+from dpsql.schema.model import EPOCH, Column, Files, ForeignUnit, OwnUnit, Schema, Source, Table, unit_columns_of
+from dpsql.types import DATE, TIMESTAMP, TIMESTAMPTZ, Kind, Type
 
 RunQuery = Callable[[str], list[tuple[object, ...]]]
 
@@ -79,7 +80,7 @@ def add_field_counts(
     updated = dict(facts)
     for start in range(0, len(columns), COLUMNS_PER_SCAN):
         part = [column for column in columns[start : start + COLUMNS_PER_SCAN] if column.type.kind is not Kind.TEXT]
-        expressions = [figure for column in part for figure in _field_counts_sql(column)]
+        expressions = [figure for column in part for figure in _field_counts_sql(column, files)]
         if not expressions:
             continue
         (row,) = ask(f"SELECT {', '.join(expressions)} FROM {text_files_sql(files, columns)}")
@@ -94,12 +95,13 @@ def add_field_counts(
     return updated
 
 
-def _field_counts_sql(column: Column) -> tuple[str, str, str]:
+def _field_counts_sql(column: Column, files: Files) -> tuple[str, str, str]:
     field = f"trim({quote_identifier(column.name)})"
-    commas = (
-        f"count_if(regexp_full_match({field}, {quote_literal(COMMA_NUMBER_PATTERN)}))" if column.type.is_number else "0"
-    )
-    dates = f"count_if(regexp_full_match({field}, {quote_literal(DAY_FIRST_PATTERN)}))" if column.type.is_time else "0"
+    commas = dates = "0"
+    if column.type.is_number and not files.decimal:
+        commas = f"count_if(regexp_full_match({field}, {quote_literal(COMMA_NUMBER_PATTERN)}))"
+    if column.type.is_time and not column.format:
+        dates = f"count_if(regexp_full_match({field}, {quote_literal(DAY_FIRST_PATTERN)}))"
     return f"count_if({field} <> '')", commas, dates
 
 
@@ -228,6 +230,27 @@ def find_common_values(
     return common, len(rows) - len(common)
 
 
+def find_time_of_texts(ask: RunQuery, source: Source, column: Column) -> Type | None:
+    """The type of which all texts of a column are, written as ISO 8601 says; None where one is not."""
+    text = f"trim({quote_identifier(column.name)})"
+    patterns = [f"count_if(regexp_full_match({text}, {quote_literal(pattern)}))" for pattern, _ in _ISO_TIMES]
+    casts = [f"count(TRY_CAST({text} AS {duckdb_type_name(type_)}))" for _, type_ in _ISO_TIMES]
+    ((present, *counts),) = ask(f"SELECT count({text}), {', '.join([*patterns, *casts])} FROM {render_source(source)}")
+    for (_, type_), matching, cast in zip(_ISO_TIMES, counts[: len(patterns)], counts[len(patterns) :], strict=True):
+        if present == matching == cast and present:
+            return type_
+    return None
+
+
+_ISO_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_ISO_CLOCK = r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
+_ISO_TIMES = (
+    (_ISO_DAY, DATE),
+    (_ISO_DAY + _ISO_CLOCK, TIMESTAMP),
+    (_ISO_DAY + _ISO_CLOCK + "(Z|[+-][0-9]{2}(:?[0-9]{2})?)", TIMESTAMPTZ),
+)
+
+
 # --- units -----------------------------------------------------------------------------------------------------------
 
 
@@ -239,24 +262,33 @@ def owned_rows_sql(schema: Schema, table: Table, relations: Mapping[str, Source]
     field_list = "".join(f", {sql} AS {quote_identifier(name)}" for name, sql in fields.items())
     if not isinstance(table.unit, OwnUnit | ForeignUnit):
         return f"SELECT 0{field_list} FROM {render_source(relations[table.name])}"
-    sql = f"SELECT {_id_sql(table, table.unit.column)} AS uid{field_list} FROM {render_source(relations[table.name])}"
+    links = ", ".join(_links_sql(table))
+    sql = f"SELECT {links}{field_list} FROM {render_source(relations[table.name])}"
     for hop in _joined_hops(schema, table):
         target = schema.table(hop.table)
-        assert target is not None and isinstance(target.unit, OwnUnit | ForeignUnit)
+        assert target is not None
+        keys = [f"{_id_sql(target, key)} AS k{at}" for at, key in enumerate(hop.keys)]
         referenced_sql = (
-            f"SELECT {_id_sql(target, hop.key)} AS arrived, {_id_sql(target, target.unit.column)} AS nearer"
-            f" FROM {render_source(relations[target.name])}"
+            f"SELECT {', '.join((*keys, *_links_sql(target)))} FROM {render_source(relations[target.name])}"
         )
+        on = " AND ".join(f"here.u{at} = there.k{at}" for at in range(len(keys)))
         sql = (
-            f"SELECT nearer AS uid, here.* EXCLUDE (uid) FROM ({sql}) here"
-            f" LEFT JOIN ({referenced_sql}) there ON here.uid = there.arrived"
+            f"SELECT there.* EXCLUDE ({', '.join(f'k{at}' for at in range(len(keys)))}), "
+            f"here.* EXCLUDE ({', '.join(f'u{at}' for at in range(len(keys)))}) FROM ({sql}) here"
+            f" LEFT JOIN ({referenced_sql}) there ON {on}"
         )
-    return sql
+    return f"SELECT u0 AS uid, * EXCLUDE (u0) FROM ({sql})"
+
+
+def _links_sql(table: Table) -> list[str]:
+    """What says whose a row is, as u0, u1, …: the unit's id, or a reference."""
+    return [f"{_id_sql(table, column)} AS u{at}" for at, column in enumerate(unit_columns_of(table))]
 
 
 def _joined_hops(schema: Schema, table: Table) -> list[ForeignUnit]:
     """The hops that need a join: a reference to the unit's own column has its id already."""
-    return [hop for hop in schema.find_unit_path(table) if f"{hop.table}.{hop.key}" != schema.privacy.unit]
+    owner, _, column = schema.privacy.unit.partition(".")
+    return [hop for hop in schema.find_unit_path(table) if hop.table != owner or hop.keys != (column,)]
 
 
 def _id_sql(table: Table, name: str) -> str:
@@ -296,11 +328,15 @@ def count_orphans(ask: RunQuery, schema: Schema, table: Table, relations: Mappin
     assert isinstance(hop, ForeignUnit)
     target = schema.table(hop.table)
     assert target is not None
-    referencing_sql = f"SELECT {_id_sql(table, hop.column)} AS k FROM {render_source(relations[table.name])}"
-    referenced_sql = f"SELECT {_id_sql(target, hop.key)} AS k FROM {render_source(relations[target.name])}"
+    names = [f"k{at}" for at in range(len(hop.pairs))]
+    referencing, referenced = (
+        ", ".join(f"{_id_sql(of, column)} AS {name}" for name, column in zip(names, columns, strict=True))
+        for of, columns in ((table, hop.columns), (target, hop.keys))
+    )
     ((count,),) = ask(
-        f"SELECT count(*) FROM ({referencing_sql}) here ANTI JOIN ({referenced_sql}) there USING (k)"
-        " WHERE k IS NOT NULL"
+        f"SELECT count(*) FROM (SELECT {referencing} FROM {render_source(relations[table.name])}) here"
+        f" ANTI JOIN (SELECT {referenced} FROM {render_source(relations[target.name])}) there"
+        f" USING ({', '.join(names)}) WHERE {' AND '.join(f'{name} IS NOT NULL' for name in names)}"
     )
     return _to_integer(count)
 

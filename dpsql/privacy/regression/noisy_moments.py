@@ -73,6 +73,10 @@ class NoisyMoments:
     def loss(self) -> Loss:
         return noise_loss(self.noise, moments_sensitivity(self.design, self.mass, self.shift))
 
+    @property
+    def noise_sizes(self) -> tuple[float, ...]:
+        return (standard_error(self.noise) / ((1 << 2 * FEATURE_BITS - self.shift) * self.mass.norm),)
+
     def perform(self, tally: WeightedRows, sampler: Sampler) -> tuple[Cells, ...]:
         sums = sum_moments(self, tally)
         return (np.array(sums, np.int64) + draw_noise(self.noise, len(sums), sampler),)

@@ -120,6 +120,10 @@ class ObjectivePerturbation:
         approximation_loss = noise_loss(self.noise, approximation_sensitivity(self.design, self.scale))
         return self.ridge.count_loss(self.mass) + self.ideal_loss + approximation_loss
 
+    @property
+    def noise_sizes(self) -> tuple[float, ...]:
+        return (float(self.scale),)
+
     def perform(self, tally: WeightedRows, sampler: Sampler) -> tuple[Cells, ...]:
         noisy_count = self.ridge.count_rows(int(tally.weights.sum()), self.mass, sampler)
         ridge = self.ridge.ridge_at(noisy_count, self.mass)
@@ -229,8 +233,23 @@ def calibrate_objective_by_epsilon(
 
 
 def calibrate_objective_by_rho(
-    design: FeatureDesign, axes: Axes, mass: UnitMass, strength: Fraction, rows: int | None, rho: Fraction
+    design: FeatureDesign,
+    axes: Axes,
+    mass: UnitMass,
+    strength: Fraction,
+    rows: int | None,
+    rho: Fraction,
+    max_epsilon: Fraction | None = None,
 ) -> ObjectivePerturbation:
-    """As good as a pure epsilon with epsilon^2/2 <= rho: the slope's noise has no better bound here."""
-    epsilon = round_down(Fraction(isqrt(int(2 * rho * LOSS_DENOMINATOR * LOSS_DENOMINATOR)), LOSS_DENOMINATOR))
+    """As good as pure epsilons whose squares sum to 2 rho: the slope's noise has no better bound here.
+
+    Privacy: the count, the ideal minimiser and what covers the solver's error lose parts p of epsilon, and rhos of at
+    most (p epsilon)^2/2 (Bun, Steinke 2016), which add up.
+    """
+    count = Fraction(0) if rows is not None else COUNT_SHARE
+    parts = (count, (1 - count) * (1 - APPROXIMATION_SHARE), (1 - count) * APPROXIMATION_SHARE)
+    square = 2 * rho / sum((part**2 for part in parts), Fraction(0))
+    epsilon = round_down(Fraction(isqrt(int(square * LOSS_DENOMINATOR * LOSS_DENOMINATOR)), LOSS_DENOMINATOR))
+    if max_epsilon is not None:
+        epsilon = min(epsilon, max_epsilon)
     return calibrate_objective_by_epsilon(design, axes, mass, strength, rows, epsilon)

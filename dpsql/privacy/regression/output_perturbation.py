@@ -95,6 +95,10 @@ class OutputPerturbation:
             self.noise, minimizer_sensitivity(self.design, self.mass, self.steps)
         )
 
+    @property
+    def noise_sizes(self) -> tuple[float, ...]:
+        return (standard_error(self.noise) * self.mass.whole / (self.steps * self.mass.norm),)
+
     def perform(self, tally: WeightedRows, sampler: Sampler) -> tuple[Cells, ...]:
         noisy_count = self.ridge.count_rows(int(tally.weights.sum()), self.mass, sampler)
         ridge = self.ridge.ridge_at(noisy_count, self.mass)

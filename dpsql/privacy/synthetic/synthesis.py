@@ -132,6 +132,11 @@ class Synthesis:
             losses += [furthest_loss(self.choosing, self.mass)] * self.rounds
         return sum_losses(losses)
 
+    @property
+    def noise_sizes(self) -> tuple[float, ...]:
+        looks = (self.total, self.ones, self.pairs)
+        return tuple(standard_error(look) / self.mass.norm for look in looks if look is not None)
+
     def explain_lines(self) -> tuple[str, ...]:
         """The method, and the noise of each look in rows."""
         row_weight = self.mass.whole
@@ -293,12 +298,12 @@ class Synthesis:
         return result
 
     def _error_columns(self, marginal_errors: Sequence[MarginalError], total_weight: float) -> list[Cells]:
-        parts = np.array([*(MEASURED if one.measured else FITTED for one in marginal_errors), TOTAL], np.int64)
-        errors = [-1.0 if one.error is None else one.error / self.mass.whole for one in marginal_errors]
+        parts = np.array([*(MEASURED if error.measured else FITTED for error in marginal_errors), TOTAL], np.int64)
+        errors = [-1.0 if e.error is None else e.error / self.mass.whole for e in marginal_errors]
         errors.append(total_weight / self.mass.whole)
         values = np.rint(np.array(errors) / float(FIGURE_GRID)).astype(np.int64)
-        marginals = [*(one.marginal for one in marginal_errors), ()]
-        codes = [np.array([0 if axis in one else -1 for one in marginals]) for axis in range(len(self.sizes))]
+        marginals = [*(error.marginal for error in marginal_errors), ()]
+        codes = [np.array([0 if axis in marginal else -1 for marginal in marginals]) for axis in range(len(self.sizes))]
         return [parts, values, *codes, *(np.zeros_like(parts) for widths in self.widths if widths)]
 
 

@@ -47,7 +47,7 @@ class CreateRequest:
 
 @dataclass(frozen=True)
 class CreatedArtifact:
-    """What was bought: a release, how it is read (`definition`, JSON with the statement), and what is told of it."""
+    """What was bought: a release, how it is read (`definition`, JSON with the statement), and what is shown of it."""
 
     release: int
     definition: Mapping[str, Any]

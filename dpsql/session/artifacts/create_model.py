@@ -9,13 +9,16 @@ it too, since the moments tell them.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from dpsql.amounts import format_rounded_up
 from dpsql.base.option_names import LINEAR_METHODS, LOGISTIC_METHODS, MODEL_OPTIONS, list_option_names
-from dpsql.compiler.calibrate.calibrate import LossShare, NoiseKind
+from dpsql.compiler.calibrate.calibrate import LossShare, NoiseKind, may_lose_epsilon
 from dpsql.compiler.compiled import Compiled
+from dpsql.compiler.norm_steps import KnownNorms
 from dpsql.compiler.parse.create_commands import MODEL
 from dpsql.compiler.parse.googlesql import Option
 from dpsql.compiler.plan.steps import Axis
@@ -35,7 +38,9 @@ from dpsql.session.artifacts.base import CreatedArtifact, CreateRequest
 from dpsql.session.artifacts.model import ModelRecord, design_of, is_scale, load_model, model_to_record
 from dpsql.session.artifacts.synthetic_table import axes_to_json
 from dpsql.session.explain import Explanation
+from dpsql.session.pilot import with_undecided_histograms
 from dpsql.session.postprocess.sandbox import OutputColumn
+from dpsql.session.query import NO_NORMS
 from dpsql.session.result import StatementResult, build_rows_result
 from dpsql.types import DOUBLE, TEXT
 
@@ -43,6 +48,8 @@ OUTPUT, OBJECTIVE, MOMENTS = "output", "objective", "moments"
 MODEL_COLUMNS = (("term", TEXT), ("coefficient", DOUBLE), ("stderr", DOUBLE))
 DEFAULT_BINS = 1024
 """Steps of a number between its bounds: fine beside any noise, and few enough for a tuple to be one of many rows."""
+DEFAULT_STRENGTH = Fraction(1, 100)
+"""The lambda of logistic models."""
 MAX_COEFFICIENTS = 256
 """Coefficients of a model."""
 _MODEL_OPTIONS = list_option_names(MODEL_OPTIONS)
@@ -66,12 +73,15 @@ class ModelBuilder:
         return build_rows_result(MODEL_COLUMNS, [], "CREATE MODEL").columns
 
     def compile_release(self, request: CreateRequest) -> Compiled:
-        settings, model_options = _read_settings(request)
-        return _compile_model(request, model_options, settings).compiled
+        settings, model_options = _settle_settings(request)
+        return _compile_with_paid_norms(request, model_options, settings)
 
     def create_artifact(self, request: CreateRequest) -> CreatedArtifact:
-        settings, model_options = _read_settings(request)
-        studied = _compile_model(request, model_options, settings)
+        settings, model_options = _settle_settings(request)
+        norms = request.queries.buy_norms(
+            lambda known: _compile_model(request, model_options, settings, known).compiled
+        )
+        studied = _compile_model(request, model_options, settings, norms.known)
         bought = request.queries.charge_releases(studied.compiled)
         definition = {
             "statement": request.statement,
@@ -83,34 +93,69 @@ class ModelBuilder:
         stored = CreatedObject(MODEL, request.command.name, number, json.dumps(definition), now)
         answer = self.show(stored, release_to_bytes(bought.releases[0]))
         charged_answer = replace(
-            answer, loss=bought.loss, receipts=bought.receipts, settings=settings, notices=_model_notices(studied)
+            answer,
+            loss=bought.loss,
+            receipts=bought.receipts,
+            settings=settings,
+            notices=_model_notices(studied, model_options),
         )
-        return CreatedArtifact(number, definition, charged_answer)
+        return CreatedArtifact(number, definition, norms.combine(charged_answer))
 
     def explain(self, request: CreateRequest) -> Explanation:
         settings, model_options = _read_settings(request)
         outputs = [(name, str(type_)) for name, type_ in MODEL_COLUMNS]
         return request.queries.explain_compiled(
-            settings, lambda other_settings: _compile_model(request, model_options, other_settings).compiled, outputs
+            settings,
+            lambda other_settings: _compile_with_paid_norms(request, model_options, other_settings),
+            outputs,
         )
 
     def show(self, stored: CreatedObject, body: bytes) -> StatementResult:
         model = load_model(stored, body)
         terms = [model.intercept, *model.terms]
-        return build_rows_result(MODEL_COLUMNS, [(term.name, term.coefficient, term.error) for term in terms], "SHOW")
+        return build_rows_result(
+            MODEL_COLUMNS, [(term.name, *round_term(term.coefficient, term.error)) for term in terms], "SHOW"
+        )
 
     def to_record(self, stored: CreatedObject, body: bytes) -> ModelRecord:
         return model_to_record(load_model(stored, body), json.loads(stored.definition))
 
 
-def _model_notices(studied: CompiledStudy) -> tuple[str, ...]:
+def round_term(coefficient: float, error: float) -> tuple[float, float]:
+    """Three digits of the standard error, and those of the coefficient that it leaves. The stored model keeps all.
+
+    >>> round_term(-4.019718762098461, 1.1432785462070676), round_term(12345.678, 0.0)
+    ((-4.02, 1.14), (12345.678, 0.0))
+    """
+    if not (math.isfinite(coefficient) and math.isfinite(error) and error > 0):
+        return coefficient, error
+    digits = 2 - math.floor(math.log10(error))
+    return round(coefficient, digits), round(error, digits)
+
+
+def _model_notices(studied: CompiledStudy, model_options: ModelOptions) -> tuple[str, ...]:
     notices = studied.compiled.notices
     if studied.study.kind == MOMENTS:
         return notices
-    return (*notices, "stderr is that of the noise; how much other rows would have given is not in it")
+    strength = format_rounded_up(model_options.strength or DEFAULT_STRENGTH)
+    return (
+        *notices,
+        f"lambda = {strength} draws the coefficients toward 0; by how much is not in stderr",
+        "stderr is that of the noise; how much other rows would have given is not in it",
+    )
 
 
 # --- options ---------------------------------------------------------------------------------------------------------
+
+
+def _settle_settings(request: CreateRequest) -> tuple[Settings, ModelOptions]:
+    """The same with the kind of noise that is chosen, where it is left open."""
+    settings, model_options = _read_settings(request)
+
+    def compile_with(other_settings: Settings) -> Compiled:
+        return _compile_with_paid_norms(request, model_options, other_settings)
+
+    return request.queries.settle_noise(settings, compile_with), model_options
 
 
 def _read_settings(request: CreateRequest) -> tuple[Settings, ModelOptions]:
@@ -138,7 +183,17 @@ def _read_model_options(model_options: Mapping[str, Option], linear: bool) -> Mo
 # --- the study -------------------------------------------------------------------------------------------------------
 
 
-def _compile_model(request: CreateRequest, model_options: ModelOptions, settings: Settings) -> CompiledStudy:
+def _compile_with_paid_norms(request: CreateRequest, model_options: ModelOptions, settings: Settings) -> Compiled:
+    """The model's release, with the histogram that would be bought first. Free."""
+    norms = request.queries.find_paid_norms(
+        lambda known: _compile_model(request, model_options, settings, known).compiled
+    )
+    return with_undecided_histograms(_compile_model(request, model_options, settings, norms.known).compiled)
+
+
+def _compile_model(
+    request: CreateRequest, model_options: ModelOptions, settings: Settings, norms: KnownNorms = NO_NORMS
+) -> CompiledStudy:
     namespace, context, command = request.queries.namespace, request.queries.context, request.command
     rows = namespace.with_refresh(
         lambda: compile_weighted_rows(
@@ -155,7 +210,7 @@ def _compile_model(request: CreateRequest, model_options: ModelOptions, settings
         designing = _ModelStudyFactory(
             model_options, command.family == LINEAR, dict(zip(rows.names, rows.spans, strict=True))
         )
-        return compile_study(rows, ColumnCoding(model_options.bins, {}, nulls=False), designing)
+        return compile_study(rows, ColumnCoding(model_options.bins, {}, nulls=False), designing, norms)
     except Error as error:
         error.statement = request.sql
         raise
@@ -209,12 +264,12 @@ class _ModelStudyFactory:
                 hint="Aggregate per unit in FROM first (GROUP BY the unit), or use method = 'output'.",
                 span=self.options.option_spans.get("method"),
             )
-        strength = self.options.strength or Fraction(1, 100)
+        strength = self.options.strength or DEFAULT_STRENGTH
         if method == OBJECTIVE:
-            if gaussian:
+            if gaussian and not may_lose_epsilon(share):
                 # It is pure, and with a large delta its epsilon could be more than was asked for.
-                rho = min(share.rho, share.epsilon**2 / 2)
-                return calibrate_objective_by_rho(design, ranges, mass, strength, self.options.rows, rho)
+                limits = share.rho, share.epsilon
+                return calibrate_objective_by_rho(design, ranges, mass, strength, self.options.rows, *limits)
             return calibrate_objective_by_epsilon(design, ranges, mass, strength, self.options.rows, share.epsilon)
         if gaussian:
             return calibrate_output_by_rho(design, ranges, mass, strength, self.options.rows, share.rho)

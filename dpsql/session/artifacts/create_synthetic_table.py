@@ -10,8 +10,10 @@ released, and be covered by the budget.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -19,6 +21,7 @@ from dpsql.base.option_names import SYNTHETIC_TABLE_OPTIONS, list_option_choices
 from dpsql.compiler.bind.outputs import UNNAMED_COLUMN
 from dpsql.compiler.calibrate.calibrate import LossShare, NoiseKind
 from dpsql.compiler.compiled import Compiled
+from dpsql.compiler.norm_steps import KnownNorms
 from dpsql.compiler.plan.steps import Axis
 from dpsql.compiler.rewrite.weighted_rows import MAX_VALUES, ColumnCoding
 from dpsql.compiler.settings import Settings
@@ -50,7 +53,7 @@ from dpsql.session.artifacts.synthetic_table import BinSampler, axes_to_json, bu
 from dpsql.session.explain import Explanation
 from dpsql.session.pilot import with_undecided_histograms
 from dpsql.session.postprocess.sandbox import OutputColumn
-from dpsql.session.query import QueryExecutor
+from dpsql.session.query import NO_NORMS, QueryExecutor
 from dpsql.session.result import StatementResult, build_rows_result
 from dpsql.types import BOOLEAN, DOUBLE, TEXT, Kind
 
@@ -111,21 +114,21 @@ class SyntheticTableBuilder:
         return tuple(OutputColumn(name, type_, str(type_)) for name, type_ in _COLUMNS)
 
     def compile_release(self, request: CreateRequest) -> Compiled:
-        chosen = read_table_options(request)
-        rows = _compile_rows(request, chosen.settings)
-        return _compile_draft(
-            rows, chosen, dict.fromkeys(_undeclared_columns(rows), _DUMMY_VALUES), guessed=True
-        ).studied.compiled
+        chosen, rows = _read_and_settle(request)
+        return _compile_with_paid_norms(request, rows, chosen)
 
     def create_artifact(self, request: CreateRequest) -> CreatedArtifact:
-        chosen = read_table_options(request)
-        rows = _compile_rows(request, chosen.settings)
+        chosen, rows = _read_and_settle(request)
         unknown = _undeclared_columns(rows)
         undeclared = [UndeclaredValues(request, chosen.settings, name, len(unknown)) for name in unknown]
-        draft, released = self._check_draft(request, rows, chosen, undeclared)
+        released = self._check_draft(request, rows, chosen, undeclared)
         if unknown and not released:
             released = [values.release_values() for values in undeclared]
-            draft = _compile_draft(rows, chosen, _list_values(unknown, released))
+        listed = _list_values(unknown, released)
+        norms = request.queries.buy_norms(
+            lambda known: _compile_draft(rows, chosen, listed, norms=known).studied.compiled
+        )
+        draft = _compile_draft(rows, chosen, listed, norms=norms.known)
         bought = request.queries.charge_releases(draft.studied.compiled)
         (release,), (number,) = bought.releases.values(), bought.numbers
         answer = report_marginals(release, draft.studied.axes, request.command.name)
@@ -139,12 +142,12 @@ class SyntheticTableBuilder:
         receipts = (*(receipt for _, answered in released for receipt in answered.receipts), *bought.receipts)
         loss = sum_losses([*(answered.loss for _, answered in released), bought.loss])
         answer = replace(answer, loss=loss, settings=chosen.settings, receipts=receipts, notices=notices)
-        return CreatedArtifact(number, draft.to_definition(request.statement), answer)
+        return CreatedArtifact(number, draft.to_definition(request.statement), norms.combine(answer))
 
     def _check_draft(
         self, request: CreateRequest, rows: StudyRows, chosen: SyntheticTableOptions, undeclared: list[UndeclaredValues]
-    ) -> tuple[SyntheticTableDraft, list[ReleasedValues]]:
-        """The table as far as it is known, and its values where they were paid for before. Nothing is charged.
+    ) -> list[ReleasedValues]:
+        """Look at the table as far as it is known; its values where they were paid for before. Nothing is charged.
 
         A mistake, a table that might be too large and a budget that is too small show here.
         """
@@ -152,27 +155,19 @@ class SyntheticTableBuilder:
         parts = [values.compile_release() for values in undeclared]
         stored = all(queries.is_stored(part) for part in parts)
         released = [values.release_values() for values in undeclared] if stored else []
-        if stored:
-            draft = _compile_draft(rows, chosen, _list_values(unknown, released))
-        else:
-            draft = _compile_draft(rows, chosen, dict.fromkeys(unknown, _DUMMY_VALUES), guessed=True)
+        listed = _list_values(unknown, released) if stored else dict.fromkeys(unknown, _DUMMY_VALUES)
+        study = _compile_with_paid_norms(request, rows, chosen, listed, guessed=not stored)
         if unknown:
-            queries.require_covered([*parts, draft.studied.compiled], request.sql, chosen.settings)
-        return draft, released
+            queries.require_covered([*parts, study], request.sql, chosen.settings)
+        return released
 
     def explain(self, request: CreateRequest) -> Explanation:
         chosen = read_table_options(request)
         rows = _compile_rows(request, chosen.settings)
         unknown = _undeclared_columns(rows)
 
-        def compile_with(settings: Settings) -> Compiled:
-            listed = dict.fromkeys(unknown, _DUMMY_VALUES)
-            study = _compile_draft(replace(rows, settings=settings), chosen, listed, guessed=True).studied.compiled
-            values = [UndeclaredValues(request, settings, name, len(unknown)).compile_release() for name in unknown]
-            steps = [step for part in (*values, study) for step in part.steps]
-            return replace(study, steps=tuple(steps), settings=settings)
-
         outputs = [(name, str(type_)) for name, type_ in _COLUMNS]
+        compile_with = partial(_compile_whole, request, rows, chosen)
         explained = request.queries.explain_compiled(chosen.settings, compile_with, outputs)
         if not unknown:
             return explained
@@ -203,6 +198,33 @@ def read_table_options(request: CreateRequest) -> SyntheticTableOptions:
         base.read_integer(own_options.get("rows"), 1, MAX_ROWS) or DEFAULT_ROWS,
         create_options.settings,
     )
+
+
+def _read_and_settle(request: CreateRequest) -> tuple[SyntheticTableOptions, StudyRows]:
+    """What is asked for, with the kind of noise that is chosen where it is left open."""
+    chosen = read_table_options(request)
+    rows = _compile_rows(request, chosen.settings)
+    settings = request.queries.settle_noise(chosen.settings, partial(_compile_whole, request, rows, chosen))
+    return replace(chosen, settings=settings), replace(rows, settings=settings)
+
+
+def _compile_whole(
+    request: CreateRequest, rows: StudyRows, chosen: SyntheticTableOptions, settings: Settings
+) -> Compiled:
+    """All releases of the statement, as far as they are known. Free."""
+    named = replace(settings, noise=settings.chosen_noise)  # in all of its parts
+    unknown = _undeclared_columns(rows)
+    undeclared = [UndeclaredValues(request, named, name, len(unknown)) for name in unknown]
+    parts = [values.compile_release() for values in undeclared]
+    listed: ListedValues | None = None
+    if parts and all(map(request.queries.is_stored, parts)):
+        with suppress(DataError):  # no value has enough units: the statement itself says so
+            listed = _list_values(unknown, [values.release_values() for values in undeclared])
+    study = _compile_with_paid_norms(
+        request, replace(rows, settings=named), chosen, listed, guessed=bool(unknown) and listed is None
+    )
+    steps = [step for part in (*parts, study) for step in part.steps]
+    return replace(study, steps=tuple(steps), settings=settings)
 
 
 def _compile_rows(request: CreateRequest, settings: Settings) -> StudyRows:
@@ -290,6 +312,8 @@ def _norm_notices(draft: SyntheticTableDraft) -> list[str]:
     mass = draft.studied.study.mass
     if mass.one_row:
         return []
+    if draft.studied.compiled.steps[0].norms:  # how many rows, and what that takes away, is said already
+        return ["rows that were scaled down are not in expected_error"]
     return [f"a unit counts like at most {mass.norm // mass.whole} rows; what that takes away is not in expected_error"]
 
 
@@ -301,8 +325,30 @@ def _method_notices(unknown: tuple[str, ...], chosen: SyntheticTableOptions, dra
     return [f"made by {study.method.value}: with the values that were released there are too many cells for mwem"]
 
 
+def _compile_with_paid_norms(
+    request: CreateRequest,
+    rows: StudyRows,
+    chosen: SyntheticTableOptions,
+    listed: ListedValues | None = None,
+    *,
+    guessed: bool = True,
+) -> Compiled:
+    """The table's release, with the histogram that would be bought first. Free."""
+    values = dict.fromkeys(_undeclared_columns(rows), _DUMMY_VALUES) if listed is None else listed
+
+    def compile_with(known: KnownNorms) -> Compiled:
+        return _compile_draft(rows, chosen, values, guessed=guessed, norms=known).studied.compiled
+
+    return with_undecided_histograms(compile_with(request.queries.find_paid_norms(compile_with).known))
+
+
 def _compile_draft(
-    rows: StudyRows, chosen: SyntheticTableOptions, listed: ListedValues, *, guessed: bool = False
+    rows: StudyRows,
+    chosen: SyntheticTableOptions,
+    listed: ListedValues,
+    *,
+    guessed: bool = False,
+    norms: KnownNorms = NO_NORMS,
 ) -> SyntheticTableDraft:
     """`listed` are the columns whose values are released first, with these; their price is not the study's.
 
@@ -325,7 +371,7 @@ def _compile_draft(
             raise InvalidParameter("gaussian noise needs a delta above 0", hint="SET delta = 1e-9.")
         return calibrate_synthesis_by_rho(synthesis_request, share.rho)
 
-    studied = compile_study(rows, ColumnCoding(chosen.bins, listed, nulls=True), design_synthesis)
+    studied = compile_study(rows, ColumnCoding(chosen.bins, listed, nulls=True), design_synthesis, norms)
     return SyntheticTableDraft(studied, tuple(samplers))
 
 
@@ -360,7 +406,7 @@ def report_marginals(release: Release, axes: tuple[Axis, ...], name: str) -> Sta
         if parts[index] in (ROW, TOTAL):
             continue
         named = [axis.name for axis, code in zip(axes, codes, strict=True) if code[index] == 0]
-        error = float(values[index] * FIGURE_GRID) if values[index] >= 0 else None
+        error = float(f"{float(values[index] * FIGURE_GRID):.3g}") if values[index] >= 0 else None
         kind = "one-way" if len(named) == 1 else "two-way"
         rows.append((", ".join(named), kind, bool(parts[index] == MEASURED), error))
     count = int((parts == ROW).sum())

@@ -114,7 +114,8 @@ def _build_terms(features: Sequence[Axis], fit: FittedModel, factor: float) -> l
 
 def _axis_range(axis: Axis) -> tuple[float, float]:
     if axis.bins is not None:
-        return float(axis.bins.lower * axis.bins.grid), float(axis.bins.upper * axis.bins.grid)
+        bins = axis.bins
+        return float(bins.origin + bins.lower * bins.grid), float(bins.origin + bins.upper * bins.grid)
     numbers = _as_numbers(axis.values or ())
     if not numbers:
         raise IntegrityError("the definition of a model is damaged")

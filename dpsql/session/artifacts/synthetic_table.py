@@ -72,6 +72,7 @@ def build_bin_sampler(axis: Axis, bounds: tuple[Fraction, Fraction], declared: F
     bins = axis.bins
     if bins is None:
         return None
+    bounds = bounds[0] - bins.origin, bounds[1] - bins.origin
     step = declared or _natural_step(bins.type) or bins.grid / STEPS_PER_BIN
     step *= max(1, ((bounds[1] - bounds[0]) / (step * MAX_STEPS)).__ceil__())
     borders = [(2 * code + 1) * bins.grid / 2 for code in range(bins.lower, bins.upper)]
@@ -174,6 +175,8 @@ def _axis_to_json(axis: Axis) -> dict[str, Any]:
     if axis.bins is not None:
         bins = axis.bins
         part["bins"] = {"lower": bins.lower, "upper": bins.upper, "grid": str(bins.grid), "discrete": bins.discrete}
+        if bins.origin:
+            part["bins"]["origin"] = str(bins.origin)
     return part
 
 
@@ -191,7 +194,8 @@ def _axis_from_json(part: dict[str, Any]) -> Axis:
         values = tuple(loads(value) for value in part["values"])
     if "bins" in part:
         bin_part = part["bins"]
-        bins = Bins(bin_part["lower"], bin_part["upper"], Fraction(bin_part["grid"]), type_, bin_part["discrete"])
+        grid, origin = Fraction(bin_part["grid"]), Fraction(bin_part.get("origin", 0))
+        bins = Bins(bin_part["lower"], bin_part["upper"], grid, type_, bin_part["discrete"], origin)
     return Axis(part["name"], type_, values, bins, part["null"])
 
 

@@ -129,7 +129,7 @@ def _file_stamp(folder: Path, path: str) -> list[object]:
     try:
         status = os.stat(path)
     except OSError:
-        raise StaleData(f'the file "{path}" is gone', hint=_REGISTER_HINT) from None
+        raise StaleData(f'the file "{Path(path).name}" is gone', hint=_REGISTER_HINT) from None
     relative = os.path.relpath(path, folder) if Path(path).is_relative_to(folder) else path
     return [relative, status.st_size, status.st_mtime_ns]
 
@@ -139,7 +139,8 @@ def _schema_claims(schema: Schema, table: Table) -> dict[str, object]:
 
     Bounds matter where they may make two keys one, and in public tables, whose sanitised values are remembered.
     """
-    keys = {name for key in table.unique for name in key}
+    determining = [column.name for column in table.columns if column.determines_unit]
+    keys = {name for key in table.unique for name in key}.union(determining)
     if table.public:
         keys |= {column.name for column in table.columns}
     match table.source:
@@ -147,7 +148,15 @@ def _schema_claims(schema: Schema, table: Table) -> dict[str, object]:
             source: list[object] = list(name)
         case Files() as files:
             source = [files.format, files.header, files.delimiter, files.quote, files.null]
+            names = ("escape", "encoding", "skip", "decimal")  # versions of before keep their claims
+            source += [[name, value] for name in names if (value := getattr(files, name))]
+            source += [["format", column.name, column.format] for column in table.columns if column.format]
+    determined: dict[str, object] = {}
+    if determining:
+        path = schema.find_unit_path(table)
+        determined = {"determines": determining, "path": [[hop.table, *map(list, hop.pairs)] for hop in path]}
     return {
+        **determined,
         "source": source,
         "columns": [[column.name, str(column.type)] for column in table.columns],
         "ids": sorted(schema.find_id_columns(table)),

@@ -7,9 +7,10 @@ statements scan the table with, so that both sanitise alike; and they are part o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import combinations
 from typing import Any
 
-from dpsql.compiler.plan.relations import ScanColumn
+from dpsql.compiler.plan.relations import PublicScan, ScanColumn
 from dpsql.compiler.render.expressions import quote_identifier
 from dpsql.compiler.render.relations import render_rows
 from dpsql.compiler.rewrite.scan_tables import make_public_scan
@@ -35,7 +36,36 @@ def find_facts(table: Table, source: Source, physical: Mapping[str, Type | None]
     rows = render_rows(scan)
     ((count,),) = ask(f"SELECT COUNT(*) FROM ({rows})")
     values_by_column = {column.name: _distinct_values(column, rows, ask) for column in scan.columns}
-    return PublicFacts(int(count), {name: values for name, values in values_by_column.items() if values is not None})
+    values = {name: distinct for name, distinct in values_by_column.items() if distinct is not None}
+    return PublicFacts(int(count), values, _find_unique_keys(scan, rows, int(count), ask))
+
+
+MAX_KEYED_ROWS = 1_000_000
+"""Of larger tables only declared keys are known: each pair of columns is a pass over the rows."""
+
+MAX_KEY_CANDIDATES = 8
+"""Columns of which pairs are looked at, the first ones of a type that keys have."""
+
+_KEY_KINDS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.TEXT, Kind.DATE, Kind.UUID, Kind.DECIMAL)
+
+
+def _find_unique_keys(scan: PublicScan, rows: str, count: int, ask: RunQuery) -> tuple[tuple[str, ...], ...]:
+    """Single columns and pairs that no two rows share, of what statements read; rows with NULL in them have no key."""
+    names = [column.name for column in scan.columns if column.domain.type.kind in _KEY_KINDS]
+    if not 1 < count <= MAX_KEYED_ROWS:
+        return ()
+    single = [name for name in names if _is_unique((name,), rows, ask)]
+    rest = [name for name in names if name not in single][:MAX_KEY_CANDIDATES]
+    pairs = [pair for pair in combinations(rest, 2) if _is_unique(pair, rows, ask)]
+    return (*((name,) for name in single), *pairs)
+
+
+def _is_unique(key: tuple[str, ...], rows: str, ask: RunQuery) -> bool:
+    columns = [quote_identifier(name) for name in key]
+    present = " AND ".join(f"{column} IS NOT NULL" for column in columns)
+    grouped = f"SELECT 1 FROM ({rows}) WHERE {present} GROUP BY {', '.join(columns)} HAVING COUNT(*) > 1"
+    ((shared,),) = ask(f"SELECT EXISTS ({grouped})")
+    return not shared
 
 
 def _distinct_values(column: ScanColumn, rows: str, ask: RunQuery) -> tuple[Scalar | None, ...] | None:
@@ -58,6 +88,7 @@ def write_facts(facts: Mapping[str, PublicFacts]) -> dict[str, object]:
         table: {
             "rows": table_facts.rows,
             "values": {c: [_format_value(v) for v in vs] for c, vs in table_facts.values.items()},
+            "unique": [list(key) for key in table_facts.unique],
         }
         for table, table_facts in facts.items()
     }
@@ -73,7 +104,8 @@ def _read_table(written: Mapping[str, Any], table: Table) -> PublicFacts:
     values = {
         name: tuple(_parse_value(text, types[name]) for text in texts) for name, texts in written["values"].items()
     }
-    return PublicFacts(int(written["rows"]), values)
+    # Versions that were registered before have none.
+    return PublicFacts(int(written["rows"]), values, tuple(tuple(key) for key in written.get("unique", ())))
 
 
 def _format_value(value: Scalar | None) -> str | None:

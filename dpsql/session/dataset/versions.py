@@ -22,6 +22,11 @@ from datetime import datetime
 from pathlib import Path
 
 from dpsql.base.private_files import make_private_folder, require_private
+from dpsql.compiler.plan.expressions import UID
+from dpsql.compiler.plan.relations import Field
+from dpsql.compiler.plan.relations import Table as PlanTable
+from dpsql.compiler.render.relations import render_rows
+from dpsql.compiler.rewrite.scan_tables import scan_table
 from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.engines.duckdb_admin import DuckDBAdmin
 from dpsql.errors import InternalError, OperationalError, StaleData
@@ -167,6 +172,8 @@ def _check_tables(schema: Schema, relations: Mapping[str, Source]) -> dict[str, 
     """The checks of SOUNDNESS 1.3 and 3, on all tables; the physical types of declared columns, and public values."""
     with DuckDBAdmin(schema.engine) as owner:
         physical = {table.name: check_table(owner, schema, table, relations[table.name]) for table in schema.tables}
+        parsed = {table: _parse_types(types) for table, types in physical.items()}
+        _check_determining_columns(Resolved(schema, 0, relations, parsed, ""), owner)
         public = {
             table.name: find_facts(table, relations[table.name], _parse_types(physical[table.name]), owner.query_rows)
             for table in schema.tables
@@ -194,6 +201,28 @@ def check_table(owner: DuckDBAdmin, schema: Schema, table: Table, source: Source
             )
     return physical
 
+
+def _check_determining_columns(resolved: Resolved, owner: DuckDBAdmin) -> None:
+    """Each declared claim that rows which share a value belong to one unit, on the rows that statements see."""
+    for table in resolved.schema.tables:
+        for column in table.columns:
+            if not column.determines_unit:
+                continue
+            fields = ((column.name, Field(VALUE_COLUMN, column.type)),)
+            rows = render_rows(scan_table(PlanTable(table.name, fields, None), resolved))
+            ((shared,),) = owner.query_rows(
+                f"SELECT EXISTS (SELECT 1 FROM ({rows}) WHERE {VALUE_COLUMN} IS NOT NULL GROUP BY {VALUE_COLUMN} "
+                f"HAVING MIN({UID}) <> MAX({UID}))"
+            )
+            if shared:
+                raise OperationalError(
+                    f'"{column.name}" of "{table.name}" is declared to determine the unit but does not',
+                    detail="Rows of two units share a value of it.",
+                    hint="Remove determines_unit, or mend the data.",
+                )
+
+
+VALUE_COLUMN = "shared_value"
 
 _READABLE_TYPES = re.compile(
     r"(U?TINYINT|U?SMALLINT|U?INTEGER|U?BIGINT|U?HUGEINT|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|VARCHAR|BLOB|DATE|TIME"

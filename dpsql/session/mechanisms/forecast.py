@@ -22,7 +22,8 @@ class MechanismAnswer:
 
 @dataclass(frozen=True)
 class MechanismReply:
-    """What a program is told of a question, exactly; `before` it, what those were answered that were left meanwhile."""
+    """The exact answer to a question, for a program; `before` it, answers to questions that were left meanwhile. Named
+    as `ASK (FORMAT JSON)` writes it."""
 
     told: MechanismAnswer
     before: tuple[MechanismAnswer, ...]
@@ -37,6 +38,7 @@ class Forecast(TextRepr):
     `reach` from the threshold, and all numbers that are given are within `answer_error`. The last two, and what is
     charged to a holdout that is described by its noise, are None while the sensitivity is not known. `paid`: its first
     question was asked, and nothing is charged any more. `refused`: the account's own budget does not cover it.
+    `chooses_rows`: the first question buys a histogram of units, which chooses how many rows a unit counts for.
     """
 
     epsilon: Fraction | None
@@ -49,6 +51,7 @@ class Forecast(TextRepr):
     answer_error: float | None = None
     paid: bool = False
     refused: bool = False
+    chooses_rows: bool = False
 
     def __str__(self) -> str:
         if self.epsilon is None or self.rho is None or self.sensitivity is None or self.reach is None:
@@ -56,6 +59,13 @@ class Forecast(TextRepr):
                 "" if self.epsilon is None else f"charged up front: epsilon {format_rounded_up(self.epsilon)}\n"
             )
             missing = "loss and error follow" if self.epsilon is None else "the error follows"
+            if self.chooses_rows:
+                part = "some epsilon more" if self.epsilon is None else "a part of it"
+                return (
+                    f"{charge_line}{part} buys a histogram of units first, which chooses how many rows one unit counts "
+                    f"for; {missing} from that.\nTo choose yourself, for free: declare the sensitivity, or "
+                    "SET contributions.rows"
+                )
             return f"{charge_line}{missing} from the sensitivity: declare it, or name the first question"
         times = "time" if self.answers == 1 else "times"
         lines = [

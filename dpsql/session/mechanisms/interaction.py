@@ -9,6 +9,11 @@ connection and its process, with its role and its data version, and where an ans
 stands and is never redeemed (SOUNDNESS 7). What was left by a cancel is waited for before the next question, so that
 answers come in turn; and the same question again gets the answer that is stored.
 
+Where nobody declared how many rows a unit may count for, the sensitivity decides it: a unit counts for so many rows of
+a question as keep to it. If nothing says what the sensitivity is, a histogram of units by their rows in the first
+question chooses the rows, and so the sensitivity (`compiler/row_caps.py`): a release of its own, for a part of epsilon,
+charged and stored before the mechanism is.
+
 It holds no transcript: what it answered is in the ledger, and memory does not grow with questions.
 """
 
@@ -23,10 +28,14 @@ from fractions import Fraction
 
 from dpsql.amounts import NO_CHARGE, Charge, format_rounded_up
 from dpsql.base.cancellation import StatementHandle
-from dpsql.compiler.calibrate.calibrate import NoiseKind
+from dpsql.compiler.calibrate.calibrate import LossNeed, NoiseKind, split_loss
 from dpsql.compiler.compile import Compiled, MeasureSource
+from dpsql.compiler.norm_steps import KnownNorms
 from dpsql.compiler.parse.parameters import Parameter, to_literals
 from dpsql.compiler.plan.estimators import Linear
+from dpsql.compiler.rewrite.automatic_norms import MAX_AUTOMATIC_CAP
+from dpsql.compiler.row_caps import RowCap, choose_row_cap, rows_of_question
+from dpsql.compiler.settings import Settings
 from dpsql.errors import (
     AccessDenied,
     BudgetExceeded,
@@ -41,10 +50,11 @@ from dpsql.errors import (
 from dpsql.ledger.base import Entitlement, Receipt, ReleaseRequest
 from dpsql.privacy.audit_record import write_sparse_vector_record
 from dpsql.privacy.filters import cost_of
-from dpsql.privacy.loss import NO_LOSS, Loss, LossTooSmall
+from dpsql.privacy.loss import NO_LOSS, Loss, LossTooSmall, sum_losses
 from dpsql.privacy.sparse_vector import SparseVector, SparseVectorState, ThresholdQuery, threshold_answer_from_bytes
 from dpsql.session.dataset.runs import InteractiveJob
 from dpsql.session.mechanisms.forecast import Forecast, MechanismAnswer, MechanismReply, format_fraction
+from dpsql.session.pilot import NormPurchase
 from dpsql.session.query import QueryExecutor
 
 # The one number that a question to an interactive mechanism asks for, read off the compiled statement.
@@ -53,7 +63,7 @@ SINGLE_NUMBER_HINT = "For example: SELECT COUNT(*) FROM visits WHERE ward = 'sur
 
 # What post-processing is where it gives a measure out as it is, with or without its error bars.
 _UNCHANGED_MEASURE = re.compile(
-    r'SELECT (\w+)\."(\w+)" AS "(?:[^"]|"")*"(?:, \1\."\2_(?:stderr|low|high)" AS "_error\d")* FROM \1'
+    r'SELECT (\w+)\."(\w+)" AS "(?:[^"]|"")*"(?:, \1\."\2_(?:stderr|low|high|clipped)" AS "_error\d")* FROM \1'
 )
 
 BoundStatement = tuple[str, tuple[Parameter, ...]]
@@ -101,6 +111,13 @@ def not_single_number_error(sql: str) -> Unsupported:
     return error
 
 
+def _require_single_number(compiled: Compiled, settings: Settings) -> MeasuredQuestion:
+    question = measure_question(compiled) if compiled.settings == settings else None
+    if question is None:
+        raise not_single_number_error(compiled.statement)
+    return question
+
+
 MAX_UNDELIVERED, MAX_QUESTION_CHARACTERS = 16, 2_000
 """Answers to canceled questions that are kept for a later delivery; and characters of a question that are kept."""
 RESTART_HINT = "Begin a new one, which is charged anew."
@@ -108,7 +125,8 @@ RESTART_HINT = "Begin a new one, which is charged anew."
 
 @dataclass(frozen=True)
 class MechanismTerms:
-    """What the analyst asks for; `spec` makes the mechanism of it, once the sensitivity of a value is known.
+    """What the analyst asks for; `spec` makes the mechanism of it, once the sensitivity of a value is known, with the
+    part of epsilon that the choice of rows has left.
 
     Values are statements' divided by `divisor`, a public number. `declared` is a statement's sensitivity.
     """
@@ -116,11 +134,24 @@ class MechanismTerms:
     kind: str
     name: str
     answers: int
-    spec: Callable[[Fraction], SparseVector]
+    spec: Callable[[Fraction, Fraction], SparseVector]
     text: str
     divisor: Fraction = Fraction(1)
     declared: Fraction | None = None
     epsilon: Fraction | None = None  # where it is known before the sensitivity
+
+
+@dataclass(frozen=True)
+class _FittedQuestion:
+    """A question and the mechanism for it; None while nobody knows how many rows a unit counts for."""
+
+    question: MeasuredQuestion | None
+    spec: SparseVector | None
+    cap: RowCap | None = None  # where a histogram of units chooses the rows
+
+
+NormSource = Callable[[Callable[[KnownNorms], Compiled]], NormPurchase]
+"""Buys the histograms that a statement needs, or finds those that are paid for."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +183,8 @@ class Interaction:
             statement, epsilon=Fraction(1), delta=Fraction(0), noise=NoiseKind.LAPLACE, max_error=None,
             max_relative_error=None,
         )  # fmt: skip
+        self.cap_notices: tuple[str, ...] = ()  # of the rows that were chosen for its questions
+        self._norm_loss = NO_LOSS
         self._above = 0
         self._undelivered: deque[MechanismAnswer] = deque(maxlen=MAX_UNDELIVERED)
         self._spec: SparseVector | None = None
@@ -167,8 +200,8 @@ class Interaction:
 
     @property
     def loss(self) -> Loss:
-        """The loss of all that it may answer, once it is charged."""
-        return NO_LOSS if self._spec is None else self._spec.loss
+        """The loss of all that it may answer, once it is charged, and of the histogram that chose its rows."""
+        return NO_LOSS if self._spec is None else sum_losses([self._norm_loss, self._spec.loss])
 
     def end(self, why: str) -> None:
         """Nothing is answered any more, and the noise is gone; a question that is under way is stored all the same."""
@@ -190,9 +223,10 @@ class Interaction:
         if questions < 1 or not 0 < confidence < 1:
             raise InvalidParameter("questions must be at least 1, and confidence between 0 and 1")
         terms, miss = self.terms, 1 - confidence
-        spec = self._spec_for(queries, statement, min_sensitivity)
+        fitted = self._fit_question(queries, statement, min_sensitivity, queries.find_paid_norms)
+        spec, chooses = fitted.spec, fitted.cap is not None and fitted.cap.undecided
         if spec is None:
-            return Forecast(terms.epsilon, None, terms.answers, None, questions, confidence)
+            return Forecast(terms.epsilon, None, terms.answers, None, questions, confidence, chooses_rows=chooses)
         loss, paid = spec.loss, self._entitlement is not None
         ledger = queries.context.dataset.ledger
         refused = not paid and not ledger.get_balance(queries.context.account).admits(cost_of(loss))
@@ -201,40 +235,90 @@ class Interaction:
             spec.accuracy_margin(questions, miss), spec.answer_error(miss), paid, refused,
         )  # fmt: skip
 
-    def _spec_for(
-        self, queries: QueryExecutor, statement: BoundStatement | None, min_sensitivity: Fraction | None = None
-    ) -> SparseVector | None:
-        """The mechanism as it is fixed, or would be by this question, for at least `min_sensitivity`."""
-        if self._spec is not None:
-            return self._spec
-        if self.terms.declared is not None:
-            return self._build_spec(self.terms.declared)
+    def _fit_question(
+        self,
+        queries: QueryExecutor,
+        statement: BoundStatement | None,
+        min_sensitivity: Fraction | None,
+        norms: NormSource,
+    ) -> _FittedQuestion:
+        """The question, and the mechanism as it is fixed, or would be by it, for at least `min_sensitivity`."""
+        declared = self.terms.declared
+        spec = self._spec if self._spec is not None or declared is None else self._build_spec(declared)
         if statement is None:
-            return None
-        return self._build_spec(
-            max(self._measure_question(queries, statement).sensitivity, min_sensitivity or Fraction(0))
-        )
+            return _FittedQuestion(None, spec)
+        limit = min_sensitivity if spec is None else spec.sensitivity * self.terms.divisor
+        fitted = self._measure_question(queries, statement, limit, norms)
+        if spec is None and fitted.question is not None:
+            left = Fraction(1) if fitted.cap is None else 1 - fitted.cap.spent
+            spec = self._build_spec(max(fitted.question.sensitivity, min_sensitivity or Fraction(0)), left)
+        return replace(fitted, spec=spec)
 
-    def _build_spec(self, sensitivity: Fraction) -> SparseVector:
+    def _build_spec(self, sensitivity: Fraction, left: Fraction = Fraction(1)) -> SparseVector:
         try:
-            return self.terms.spec(sensitivity / self.terms.divisor)
+            return self.terms.spec(sensitivity / self.terms.divisor, left)
         except LossTooSmall:
             raise InvalidParameter(
                 "epsilon is too small, or sigma too large, for this mechanism", hint="Ask for less noise."
             ) from None
 
-    def _measure_question(self, queries: QueryExecutor, statement: BoundStatement) -> MeasuredQuestion:
-        sql, parameters = statement
-        compiled = queries.compile_statement(sql, parameters, settings=self._settings)
+    def _measure_question(
+        self, queries: QueryExecutor, statement: BoundStatement, limit: Fraction | None, norms: NormSource
+    ) -> _FittedQuestion:
+        """The question, in which a unit counts for the rows that are declared, that `limit` allows, or that a histogram
+        chooses."""
+        compiled = queries.compile_statement(*statement, settings=self._settings)
+        if not compiled.undecided:
+            return _FittedQuestion(_require_single_number(compiled, self._settings), None)
+        per_row = self._measure_with_rows(queries, statement, 1)
+        if limit is not None:
+            rows = min(MAX_AUTOMATIC_CAP, max(1, limit // per_row.sensitivity))
+            question = self._measure_with_rows(queries, statement, rows)
+            while question.sensitivity > limit and rows > 1:  # its cells may be coarser with more rows
+                rows = max(1, min(rows - 1, int(rows * limit / question.sensitivity)))
+                question = self._measure_with_rows(queries, statement, rows)
+            return _FittedQuestion(question, None)
+        cap = self._choose_cap(queries, statement, norms)
+        if cap.undecided or cap.rows is None:
+            return _FittedQuestion(None, None, cap)
+        return _FittedQuestion(self._measure_with_rows(queries, statement, cap.rows), None, cap)
+
+    def _measure_with_rows(self, queries: QueryExecutor, statement: BoundStatement, rows: int) -> MeasuredQuestion:
+        settings = replace(self._settings, rows=rows)
+        compiled = queries.compile_statement(*statement, settings=settings)
         if compiled.undecided:
-            raise UnboundedContribution(
-                "a mechanism needs a declared cap: no norm is chosen for one question of many",
-                hint="SET contributions.rows to the rows that one unit may count for, before the mechanism is made.",
+            error = UnboundedContribution(
+                "one row moves this number by any amount: its values have no bounds",
+                hint="Declare bounds for the column in the schema, or write SUM(CLIP(x, 0, 100)) with bounds of your "
+                "own.",
             )
-        question = measure_question(compiled) if compiled.settings == self._settings else None
-        if question is None:
-            raise not_single_number_error(sql)
-        return question
+            error.statement = statement[0]
+            raise error
+        return _require_single_number(compiled, settings)
+
+    def _choose_cap(self, queries: QueryExecutor, statement: BoundStatement, norms: NormSource) -> RowCap:
+        """The rows that a unit counts for, by a histogram which `norms` buys or finds.
+
+        Privacy: it is charged by itself, and what is left of epsilon is the same whether or not it is stored already.
+        """
+        epsilon = self.terms.epsilon or queries.context.settings.statement.epsilon
+        (share,) = split_loss(NoiseKind.LAPLACE, epsilon, Fraction(0), (LossNeed.EPSILON,))
+        compiled = queries.compile_statement(*statement, settings=replace(self._settings, epsilon=epsilon))
+        rows = rows_of_question(compiled)
+        if rows is None:
+            raise not_single_number_error(statement[0])
+
+        def choose(known: KnownNorms) -> RowCap:
+            return choose_row_cap("_q1", rows, share, epsilon, Fraction(0), queries.context.dataset.resolved, known)
+
+        def compile_with(known: KnownNorms) -> Compiled:
+            """The question beside its histogram, of the loss that the mechanism will have: both must be covered."""
+            cap, (step,) = choose(known), compiled.steps
+            return replace(compiled, steps=(replace(step, undecided=cap.undecided),), norm_steps=cap.steps)
+
+        bought = norms(compile_with)
+        self._norm_loss = sum_losses([self._norm_loss, bought.loss])
+        return choose(bought.known)
 
     # --- asking ------------------------------------------------------------------------------------------------------
 
@@ -254,9 +338,11 @@ class Interaction:
         answer = self._recall_answer(queries, question_id)
         if answer is None:
             self._require_open()
-            question = self._measure_question(queries, statement)
-            spec = self._spec_for(queries, statement, min_sensitivity)
-            assert spec is not None
+            fitted = self._fit_question(queries, statement, min_sensitivity, queries.buy_norms)
+            question, spec = fitted.question, fitted.spec
+            assert question is not None and spec is not None
+            if fitted.cap is not None:
+                self.cap_notices = fitted.cap.notices
             if question.sensitivity / self.terms.divisor > spec.sensitivity:
                 raise self._too_sensitive_error(question, spec, sql)
             self._charge_mechanism(queries, spec)

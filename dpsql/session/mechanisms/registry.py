@@ -61,8 +61,8 @@ def declare_threshold(
     require_positive(epsilon=epsilon, sensitivity=sensitivity)
     times = _require_count("answers", answers)
 
-    def spec(value_sensitivity: Fraction) -> SparseVector:
-        return calibrate_above_threshold(threshold, value_sensitivity, epsilon, times)
+    def spec(value_sensitivity: Fraction, left: Fraction) -> SparseVector:
+        return calibrate_above_threshold(threshold, value_sensitivity, epsilon * left, times)
 
     text = f"above_threshold({format_fraction(threshold)}, epsilon => {format_fraction(epsilon)}, answers => {times}"
     terms = MechanismTerms(THRESHOLD, "above_threshold", times, spec, text, declared=sensitivity, epsilon=epsilon)
@@ -88,11 +88,11 @@ def declare_holdout(
     require_positive(threshold=threshold, sigma=sigma, epsilon=epsilon, sensitivity=sensitivity)
     overfits, rows = _require_count("budget", budget), _require_count("n", n, 10**15)
 
-    def spec(value_sensitivity: Fraction) -> SparseVector:
+    def spec(value_sensitivity: Fraction, left: Fraction) -> SparseVector:
         if sigma is not None:
             return thresholdout_from_sigma(threshold, value_sensitivity, sigma, overfits)
         assert epsilon is not None
-        return calibrate_thresholdout(threshold, value_sensitivity, epsilon, overfits)
+        return calibrate_thresholdout(threshold, value_sensitivity, epsilon * left, overfits)
 
     noise = (
         f"epsilon => {format_fraction(epsilon)}"
@@ -237,8 +237,13 @@ class MechanismRegistry:
             )
         answer = self._build_answer(command, reply, mean)
         receipts = () if mechanism.receipt is None else (mechanism.receipt,)
-        return replace(answer, receipts=receipts, notices=() if command.json else tuple(_pending_notices(reply)),
-                       loss=answer.loss if begun else mechanism.loss)  # fmt: skip
+        notices = () if begun else mechanism.cap_notices
+        return replace(
+            answer,
+            receipts=receipts,
+            notices=() if command.json else (*_pending_notices(reply), *notices),
+            loss=answer.loss if begun else mechanism.loss,
+        )
 
     def _build_answer(self, command: SubmitQuery, reply: MechanismReply, mean: Fraction | None) -> StatementResult:
         if command.json:

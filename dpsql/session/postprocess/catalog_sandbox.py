@@ -14,9 +14,9 @@ from typing import Protocol
 import duckdb
 
 from dpsql.compiler.catalog import oids
-from dpsql.compiler.catalog.builtin import CatalogRow, find_relation, load_relations, load_rows
+from dpsql.compiler.catalog.builtin import find_relation, load_relations, load_rows
 from dpsql.compiler.catalog.macros import MACROS
-from dpsql.compiler.catalog.tables import is_session_relation, rows_of_schema
+from dpsql.compiler.catalog.tables import CatalogRow, is_session_relation, rows_of_schema
 from dpsql.engines.duckdb import (
     has_intervals,
     intervals_from_parts,
@@ -233,8 +233,8 @@ def _fill_database(connection: duckdb.DuckDBPyConnection, schema: Schema) -> Non
         if not is_session_relation(catalog_relation):
             name = (
                 catalog_relation.name
-                if catalog_relation.place == "pg_catalog"
-                else f"{catalog_relation.place}.{catalog_relation.name}"
+                if catalog_relation.namespace == "pg_catalog"
+                else f"{catalog_relation.namespace}.{catalog_relation.name}"
             )
             columns = [
                 (attribute.name, oids.duckdb_type_of(attribute.type)) for attribute in catalog_relation.attributes

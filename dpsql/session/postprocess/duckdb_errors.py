@@ -16,7 +16,8 @@ _COLUMN = re.compile(
 )
 _USING = re.compile(r'^Column "(.+?)" does not exist on (left|right) side of join')
 _NATURAL = re.compile(r"^No columns found to join on in NATURAL JOIN")
-_TABLE = re.compile(r'Referenced table "(.+?)" not found|Table with name (.+?) does not exist')
+_TABLE = re.compile(r"Table with name (.+?) does not exist")
+_QUALIFIER = re.compile(r'Referenced table "(.+?)" not found')
 _FUNCTION = re.compile(r"Function with name (.+?) does not exist")
 _CANDIDATES = re.compile(r"Candidate (?:bindings|tables): *:? *(.+)")
 _SQLSTATES = (
@@ -32,17 +33,28 @@ _CALL = re.compile(
     r"No function matches the given name and argument types '(.+?)\((.*)\)'"
     r'|Could not choose a best candidate function for the function call "(.+?)\((.*)\)"'
 )
-_TYPE = re.compile(r"Type with name (.+?) does not exist")
+_TYPE = re.compile(r'Type with name "?(.+?)"? (?:does not exist|is not in the catalog)')
+_IN_EXTENSION = re.compile(r'Function with name "?(.+?)"? is not in the catalog')
+_CAST = re.compile(r"Unimplemented type for cast \((.+) -> (.+?)\)")
+_DECIMAL_OVERFLOW = re.compile(r"Could not cast value .* to DECIMAL\((\d+),(\d+)\)")
+_BINARY_TEXT = re.compile(r"string -> (blob|bit) conversion|Cannot cast empty string to (BIT)")
+_EXPRESSION = re.compile(
+    r"^(missing [])]|invalid (?:escape sequence|character class|perl operator|repetition size)|bad repetition operator"
+    r"|no argument for repetition|unexpected \)|trailing \\)"
+)
 _TEXT = re.compile(r"""Could not convert string ['"](?P<text>.*)['"] to (?P<type>[\w(),]+)""", re.DOTALL)
 _DATETIME_FIELD = re.compile(
     r'(?:invalid )?(?P<type>date|timestamp|time) field (?P<what>format|value out of range): "(?P<text>.*?)"'
 )
+_UNREADABLE_TIME = re.compile(r'Could not parse string "(.*)" according to format', re.DOTALL)
 _UNIT = re.compile(r'extract specifier "(.+?)" not recognized')
 _OUT_OF_RANGE = re.compile(r"out of range for the destination type (\w+)|^Overflow in \w+ of (\w+)")
 _POSTGRES_TYPES = {
     "INT8": "smallint", "INT16": "smallint", "INT32": "integer", "INT64": "bigint", "BOOL": "boolean",
     "INTEGER_LITERAL": "integer", "STRING_LITERAL": "unknown", "VARCHAR": "text", "DOUBLE": "double precision",
     "FLOAT": "real", "TIMESTAMP": "timestamp without time zone", "HUGEINT": "numeric", '"NULL"': "unknown",
+    "BOOLEAN": "boolean", "INTEGER": "integer", "BIGINT": "bigint", "SMALLINT": "smallint", "BLOB": "bytea",
+    "TIMESTAMP WITH TIME ZONE": "timestamp with time zone", "TIME": "time without time zone",
 }  # fmt: skip
 
 
@@ -73,8 +85,10 @@ def _unknown_name_error(message: str, detail: str | None) -> Error | None:
         hint = "Write ON or USING, or CROSS JOIN for every pair of rows."
         return UnknownColumn("the two sides of NATURAL JOIN have no column in common", hint=hint)
     if match := _TABLE.search(message):
-        return UnknownTable(f'table "{match[1] or match[2]}" does not exist', hint=hint)
-    if match := _FUNCTION.search(message):
+        return UnknownTable(f'relation "{match[1]}" does not exist', hint=hint)
+    if match := _QUALIFIER.search(message):
+        return UnknownTable(f'missing FROM-clause entry for table "{match[1]}"', hint=hint)
+    if match := _FUNCTION.search(message) or _IN_EXTENSION.search(message):
         return UnknownFunction(f'function "{match[1]}" does not exist')
     return None
 
@@ -97,8 +111,8 @@ def _other_error(kind: str, message: str, detail: str | None) -> Error:
             return DataError(text, detail=detail, sqlstate=state)
         case "InvalidInputException" if "More than one row" in message:
             return DataError(text, sqlstate="21000")
-        case "InvalidInputException" if "Could not parse string" in message:
-            return DataError(text, detail=detail, sqlstate="22007")
+        case _ if _EXPRESSION.search(message):
+            return DataError(f"invalid regular expression: {message}", sqlstate="2201B")
         case _:
             return DataError(text, detail=detail)
 
@@ -127,23 +141,39 @@ _OPERATORS = {"~~": "LIKE", "!~~": "NOT LIKE", "~~*": "ILIKE", "!~~*": "NOT ILIK
 
 
 def _invalid_value_error(message: str) -> Error | None:
-    """A text that is no value of a type, or a number that does not fit it."""
-    detail = f"{message}."
+    """A text that is no value of a type, or a number that does not fit it: what the engine adds is in its own words."""
+    if match := _CAST.search(message):
+        before, after = postgres_type_name(match[1]), postgres_type_name(match[2])
+        return ProgrammingError(f"cannot cast type {before} to {after}", sqlstate="42846")
+    if match := _DECIMAL_OVERFLOW.search(message):
+        whole = int(match[1]) - int(match[2])
+        detail = (
+            f"A field with precision {match[1]}, scale {match[2]} must round to an absolute value less than 10^{whole}."
+        )
+        return DataError("numeric field overflow", detail=detail, sqlstate="22003")
+    if message.startswith("Malformed JSON"):
+        return DataError("invalid input syntax for type json", sqlstate="22P02")
+    if match := _BINARY_TEXT.search(message):
+        name = "bytea" if match[1] == "blob" else "bit"
+        return DataError(f"invalid input syntax for type {name}", sqlstate="22P02")
+    if match := _UNREADABLE_TIME.search(message):
+        hint = "Write a format that the text has."
+        return DataError(f'the text "{match[1]}" is not of the format that it is read by', hint=hint, sqlstate="22007")
     if match := _TEXT.search(message):
         type_ = postgres_type_name(match["type"])
         if type_ in _INTEGER_TYPES and re.fullmatch(r"\s*[+-]?\d+\s*", match["text"]):
             return DataError(f'value "{match["text"]}" is out of range for type {type_}', sqlstate="22003")
         state = "22007" if type_ == "interval" else "22P02"
-        return DataError(f'invalid input syntax for type {type_}: "{match["text"]}"', detail=detail, sqlstate=state)
+        return DataError(f'invalid input syntax for type {type_}: "{match["text"]}"', sqlstate=state)
     if match := _DATETIME_FIELD.search(message):
         if match["what"] == "format" or not re.search(r"\d", match["text"]):
             words = f'invalid input syntax for type {match["type"]}: "{match["text"]}"'
-            return DataError(words, detail=detail, sqlstate="22007")
-        return DataError(f'date/time field value out of range: "{match["text"]}"', detail=detail, sqlstate="22008")
+            return DataError(words, sqlstate="22007")
+        return DataError(f'date/time field value out of range: "{match["text"]}"', sqlstate="22008")
     if match := _UNIT.search(message):
         return DataError(f'unit "{match[1].lower()}" not recognized', sqlstate="22023")
     if match := _OUT_OF_RANGE.search(message):
-        return DataError(f"{postgres_type_name(match[1] or match[2])} out of range", detail=detail, sqlstate="22003")
+        return DataError(f"{postgres_type_name(match[1] or match[2])} out of range", sqlstate="22003")
     return None
 
 

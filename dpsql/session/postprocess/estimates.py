@@ -1,14 +1,14 @@
 """From a release's noisy cells to answers and their errors: post-processing, so nothing here costs anything.
 
 Sums are worked out in exact rationals, all else in doubles. Errors come from noise scales and released values only
-(SOUNDNESS 11), to first order. What clipping took away is in the intervals of sums whose norms were chosen from a
-histogram; where norms were declared it is not known, and not in them.
+(SOUNDNESS 11), to first order. What clipping may have moved is in the intervals, and beside them, where norms were
+chosen from a histogram; where norms were declared it is not known, and not in them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, assert_never
@@ -16,9 +16,11 @@ from typing import Any, assert_never
 import numpy as np
 import numpy.typing as npt
 
+from dpsql.compiler.clipping import ScaledCells
 from dpsql.compiler.plan.estimators import (
     BetaPosterior,
     BlockMean,
+    BySet,
     Debiased,
     DebiasedMean,
     Evidence,
@@ -34,9 +36,9 @@ from dpsql.compiler.plan.measures import PairFunction
 from dpsql.errors import InternalError
 from dpsql.privacy.exact import Row
 from dpsql.privacy.noise import interval_factor
-from dpsql.privacy.norm_choice import ChosenNorm
 from dpsql.privacy.release import Release
 from dpsql.schema.model import Randomized
+from dpsql.session.postprocess.clipping import ClippingReach, clipping_reach
 from dpsql.session.postprocess.latent_sums import Floats
 from dpsql.session.postprocess.noisy_cells import Dual, NoisyCells, noisy_cells_of
 from dpsql.session.postprocess.posteriors import infer_posterior, posterior_column
@@ -119,12 +121,27 @@ _DECIMAL_CONTEXT = Context(prec=60)
 
 @dataclass(frozen=True)
 class Estimates:
-    """One measure in every group: the answer, its standard error and a 95 % interval; None where there is no answer."""
+    """One measure in every group: the answer, its standard error and a 95 % interval; None where there is no answer.
+
+    For what was scaled down the truth may lie within `clip_half` of `clip_mid` from the answer, so at most `clipped`
+    from it, which the interval has in it; None where that is not known, and not in it.
+    """
 
     values: EstimateValues
     stderr: EstimateValues
     low: EstimateValues
     high: EstimateValues
+    clip_half: EstimateValues | None = None
+    clip_mid: EstimateValues | None = None
+    clipped: EstimateValues | None = None
+
+    def column(self, kind: str) -> EstimateValues:
+        """One of the fields, by its name; of what is not known None for every group."""
+        found: EstimateValues | None = getattr(self, kind)
+        return [None] * len(self.values) if found is None else found
+
+
+_FIELDS = ("values", "stderr", "low", "high", "clip_half", "clip_mid", "clipped")
 
 
 @dataclass(frozen=True)
@@ -142,9 +159,38 @@ def estimate_measure(
     release: Release,
     columns: tuple[str, ...],
     nonnegative: bool = False,
-    norms: Sequence[tuple[str, ChosenNorm]] = (),
+    scaled: ScaledCells | None = None,
 ) -> Estimates:
-    """`norms` are those that units were scaled to, by the cells that they are for: bars of sums include it."""
+    """`scaled` says which cells were scaled down, and what is known of it; None where they hold all that there is."""
+    if isinstance(recipe, BySet):
+        return _estimate_by_set(recipe, release, columns, nonnegative, scaled)
+    found = _estimate(recipe, release, columns, nonnegative)
+    reach = clipping_reach(recipe, noisy_cells_of(release, columns), scaled or ScaledCells())
+    return found if reach is None else _widen_intervals(found, reach, recipe)
+
+
+def _widen_intervals(found: Estimates, reach: ClippingReach, recipe: Recipe) -> Estimates:
+    """The ends moved by what was scaled down; those of a mean stay within its bounds."""
+    lower, upper = (float(recipe.lower), float(recipe.upper)) if isinstance(recipe, Mean) else (-np.inf, np.inf)
+    ends = zip(found.low, found.high, reach.below.tolist(), reach.above.tolist(), strict=True)
+    moved = [
+        (None, None) if low is None else (max(low - below, lower), min(high + above, upper))
+        for low, high, below, above in ends
+    ]
+    answered = np.array([low is not None for low in found.low], np.bool_)
+    return replace(
+        found,
+        low=[low for low, _ in moved],
+        high=[high for _, high in moved],
+        clip_half=_mask_to_none(reach.half, answered),
+        clip_mid=_mask_to_none(reach.middle, answered),
+        clipped=_mask_to_none(np.maximum(reach.below, reach.above), answered),
+    )
+
+
+def _estimate(recipe: Recipe, release: Release, columns: tuple[str, ...], nonnegative: bool) -> Estimates:
+    """Answers with the error that noise alone gives them, of one grouping set."""
+    assert not isinstance(recipe, BySet)
     cells = noisy_cells_of(release, columns)
     if isinstance(recipe, Evidence):
         return _estimate_evidence(recipe, cells)
@@ -166,23 +212,36 @@ def estimate_measure(
         if nonnegative:
             clipped = np.maximum(answer.dual.value, 0.0)
             low, high = _interval_around(clipped, half)
-        down, up = _clipping_shifts(recipe, cells, dict(norms))
-        low, high = low - down, high + up
         return Estimates(typed, answer.dual.stderr(cells.noise).tolist(), low.tolist(), high.tolist())
     bounded = (np.clip(bound, answer.lower, answer.upper) for bound in (low, high))
     return Estimates(*(_mask_to_none(c, answer.has_value)
                        for c in (answer.dual.value, answer.dual.stderr(cells.noise), *bounded)))  # fmt: skip
 
 
-def _clipping_shifts(recipe: Linear, cells: NoisyCells, norms: Mapping[str, ChosenNorm]) -> tuple[Floats, Floats]:
-    """By how much the ends of intervals move for what was scaled down: from the histogram of units, and the answers."""
-    down, up = np.zeros(len(cells.release.keys)), np.zeros(len(cells.release.keys))
-    for cell, coefficient in recipe.terms:
-        if cell in norms:
-            less, more = norms[cell].group_shifts(cells.to_dual(((cell, Fraction(1)),)).value)
-            less, more = (less, more) if coefficient > 0 else (more, less)
-            down, up = down + less * abs(float(coefficient)), up + more * abs(float(coefficient))
-    return down, up
+def _estimate_by_set(
+    recipe: BySet,
+    release: Release,
+    columns: tuple[str, ...],
+    nonnegative: bool,
+    scaled: ScaledCells | None,
+) -> Estimates:
+    """Each grouping set from its own groups alone: in the cells of other sets they have nothing but noise."""
+    nothing: EstimateValues = [None] * len(release.keys)
+    merged = Estimates(*(list(nothing) for _ in _FIELDS))
+    for number, of_set in enumerate(recipe.recipes):
+        places, part = _groups_of_set(release, number)
+        own = estimate_measure(of_set, part, columns, nonnegative, scaled)
+        for field in _FIELDS:
+            whole = merged.column(field)
+            for place, value in zip(places, own.column(field), strict=True):
+                whole[place] = value
+    return merged
+
+
+def _groups_of_set(release: Release, number: int) -> tuple[list[int], Release]:
+    places = [place for place, key in enumerate(release.keys) if key[-1] == number]
+    keys = tuple(release.keys[place] for place in places)
+    return places, Release(keys, tuple(cells[places] for cells in release.cells), release.spec)
 
 
 def _interval_around(value: Floats, half: Floats) -> tuple[Floats, Floats]:
@@ -197,6 +256,17 @@ def estimate_covariance(
 ) -> list[float | None]:
     """How the noise moves two answers together, in every group; None where one of them has no answer or no error."""
     groups = len(release.keys)
+    if isinstance(first_estimator, BySet) or isinstance(second_estimator, BySet):
+        covariances: list[float | None] = [None] * groups
+        for number in sorted({key[-1] for key in release.keys}):
+            first_of_set, second_of_set = (
+                r.recipes[number] if isinstance(r, BySet) else r for r in (first_estimator, second_estimator)
+            )
+            places, part = _groups_of_set(release, number)
+            values = estimate_covariance(first_of_set, second_of_set, part, columns)
+            for place, value in zip(places, values, strict=True):
+                covariances[place] = value
+        return covariances
     without = Evidence | BetaPosterior | NormalPosterior
     if isinstance(first_estimator, without) or isinstance(second_estimator, without):
         return [None] * groups
@@ -211,6 +281,54 @@ def estimate_covariance(
     cells = noisy_cells_of(release, columns)
     first, second = _evaluate_estimator(first_estimator, cells), _evaluate_estimator(second_estimator, cells)
     return _mask_to_none(first.dual.covariance_with(second.dual, cells.noise), first.has_value & second.has_value)
+
+
+@dataclass(frozen=True)
+class NoisyCounts:
+    """Counts of groups, the standard errors that noise gives them, and half of a 95 % interval in these."""
+
+    values: Floats
+    stderr: Floats
+    factors: Floats
+
+    def at(self, places: npt.NDArray[np.intp]) -> NoisyCounts:
+        return NoisyCounts(self.values[places], self.stderr[places], self.factors[places])
+
+    def exceed_half_width(self, series: Sequence[Row]) -> Mask:
+        """Of each group, whether the counts of all groups of its series together are above half of the width of the
+        sum's 95 % interval. Their noises are independent."""
+        numbers: dict[Row, int] = {}
+        of = np.array([numbers.setdefault(row, len(numbers)) for row in series], np.intp)
+        totals = np.bincount(of, self.values, len(numbers))
+        variances = np.bincount(of, self.stderr**2, len(numbers))
+        factors = np.zeros(len(numbers))
+        np.maximum.at(factors, of, self.factors)
+        seen: Mask = (totals > factors * np.sqrt(variances))[of]
+        return seen
+
+
+def estimate_counts(recipe: object, release: Release, columns: tuple[str, ...]) -> NoisyCounts:
+    """A count in every group with the error of its noise alone: what clipping takes away makes no group emptier."""
+    match recipe:
+        case Linear(terms):
+            cells = noisy_cells_of(release, columns)
+            dual = cells.to_dual(terms)
+            widest = np.full(len(dual.value), cells.widest_factor(dual))
+            return NoisyCounts(dual.value, dual.stderr(cells.noise), widest)
+        case BySet():
+            values, stderr, factors = (np.zeros(len(release.keys)) for _ in range(3))
+            for number, of_set in enumerate(recipe.recipes):
+                places, part = _groups_of_set(release, number)
+                own = estimate_counts(of_set, part, columns)
+                values[places], stderr[places], factors[places] = own.values, own.stderr, own.factors
+            return NoisyCounts(values, stderr, factors)
+        case Debiased(Linear(terms)):
+            cells = noisy_cells_of(release, columns)
+            found = _estimate_debiased(recipe, cells, nonnegative=False)
+            widest = np.full(len(found.values), cells.widest_factor(cells.to_dual(terms)))
+            return NoisyCounts(np.array(found.values, np.float64), np.array(found.stderr, np.float64), widest)
+        case _:
+            raise InternalError("groups are judged by counts")
 
 
 def widest_interval_factor(release: Release) -> float:

@@ -36,7 +36,6 @@ _SETTINGS: tuple[Setting, ...] = (
     ("default_collation", ""),
     ("default_order", "ASC"),
     ("default_null_order", "NULLS_LAST"),
-    ("TimeZone", "UTC"),
     ("Calendar", "gregorian"),
     ("preserve_insertion_order", True),
 )
@@ -53,6 +52,7 @@ class LockedDatabases(Generic[Key]):
     fill: Callable[[duckdb.DuckDBPyConnection, Key], None]
     translate_error: Callable[[duckdb.Error], Error]
     timeout_error: Callable[[float], Error]
+    time_zone: Callable[[Key], str] = lambda _: "UTC"
     instances: OrderedDict[tuple[int, Key], duckdb.DuckDBPyConnection] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -79,6 +79,9 @@ class LockedDatabases(Generic[Key]):
         finally:
             cursor.close()
 
+    def settings_of(self, key: Key) -> tuple[Setting, ...]:
+        return (*self.settings, *_SETTINGS, ("TimeZone", self.time_zone(key)))
+
     def get_instance(self, key: Key) -> duckdb.DuckDBPyConnection:
         """The locked instance. A forked child makes its own: DuckDB's threads do not survive a fork."""
         own = os.getpid(), key
@@ -86,7 +89,7 @@ class LockedDatabases(Generic[Key]):
             if own not in self.instances:
                 connection = duckdb.connect(":memory:")
                 self.fill(connection, key)
-                lock_configuration(connection, (*self.settings, *_SETTINGS))
+                lock_configuration(connection, self.settings_of(key))
                 self.instances[own] = connection
                 while len(self.instances) > MAX_DATABASES:
                     self.instances.popitem(last=False)

@@ -7,10 +7,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from itertools import compress
 from typing import Any, assert_never
 
 import numpy as np
 
+from dpsql.compiler.clipping import find_scaled_cells
 from dpsql.compiler.compile import (
     Compiled,
     CountedValues,
@@ -29,6 +31,7 @@ from dpsql.engines.duckdb import duckdb_type_name
 from dpsql.privacy.exact import Row
 from dpsql.privacy.release import Release
 from dpsql.schema.model import EPOCH
+from dpsql.session.postprocess.empty_groups import find_seen_groups
 from dpsql.session.postprocess.estimates import Estimates, estimate_covariance, estimate_measure, widest_interval_factor
 from dpsql.session.postprocess.posteriors import (
     MeanPosterior,
@@ -106,7 +109,9 @@ def _build_released_table(
 ) -> ReleasedTable:
     names, groups = _resolve_groups(table, steps, releases)
     if not table.columns:
-        return ReleasedTable(table.name, _ROW_NUMBER_COLUMN, [list(range(len(groups)))])
+        seen = find_seen_groups(table, names, groups, steps, releases)
+        rows = len(groups) if seen is None else int(seen.sum())
+        return ReleasedTable(table.name, _ROW_NUMBER_COLUMN, [list(range(rows))])
     estimates_by_measure: dict[int, Estimates] = {}
     posterior_cache: PosteriorCache = {}
 
@@ -129,8 +134,10 @@ def _build_released_table(
             values.append([max(widest_interval_factor(releases[step]) for step in table.steps)] * len(groups))
         else:
             measure = estimates_of(column.place)
-            parts = {"value": measure.values, "stderr": measure.stderr, "low": measure.low, "high": measure.high}
-            values.append(parts[column.kind])
+            values.append(measure.values if column.kind == "value" else measure.column(column.kind))
+    seen = find_seen_groups(table, names, groups, steps, releases)
+    if seen is not None:
+        values = [list(compress(column_values, seen.tolist())) for column_values in values]
     return ReleasedTable(table.name, _table_columns(table), values)
 
 
@@ -183,7 +190,7 @@ def _estimate_answer(
             values = release.cells[0].tolist() if counts else answers
         case _:
             recipe: Recipe = answer.recipe
-            return estimate_measure(recipe, release, step.calibrated.columns, nonnegative, step.norms)
+            return estimate_measure(recipe, release, step.calibrated.columns, nonnegative, find_scaled_cells(step))
     nothing: ColumnValues = [None] * len(values)
     return Estimates(values, nothing, nothing, nothing)
 

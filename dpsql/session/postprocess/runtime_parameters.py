@@ -17,13 +17,15 @@ from sys import float_info
 from typing import Any
 from uuid import UUID
 
+import numpy as np
+
 from dpsql.compiler.plan.steps import MAX_PARAMETER_LENGTH, Hole, Shape
 from dpsql.errors import DataError, LimitExceeded
 from dpsql.privacy.release_spec import scalar_from_json, scalar_to_json
 from dpsql.schema.model import Domain
 from dpsql.session.postprocess import sandbox
 from dpsql.session.postprocess.sandbox import SandboxTable
-from dpsql.types import Kind, Type, integer_range
+from dpsql.types import REAL, Kind, Type, integer_range
 
 ParameterValues = dict[str, Any]
 
@@ -31,13 +33,15 @@ MAX_REAL = 3.4028234e38
 _WIDE_CONTEXT = Context(prec=80)
 
 
-def bind_runtime_parameters(holes: Sequence[Hole], tables: Sequence[SandboxTable], timeout: float) -> ParameterValues:
+def bind_runtime_parameters(
+    holes: Sequence[Hole], tables: Sequence[SandboxTable], timeout: float, time_zone: str = "UTC"
+) -> ParameterValues:
     """The values of all holes of one release, from the tables that earlier steps gave."""
-    return {hole.name: _bind_parameter(hole, tables, timeout) for hole in holes}
+    return {hole.name: _bind_parameter(hole, tables, timeout, time_zone) for hole in holes}
 
 
-def _bind_parameter(hole: Hole, tables: Sequence[SandboxTable], timeout: float) -> Any:
-    rows = sandbox.run_query(hole.sql, tables, timeout).rows
+def _bind_parameter(hole: Hole, tables: Sequence[SandboxTable], timeout: float, time_zone: str) -> Any:
+    rows = sandbox.run_query(hole.sql, tables, timeout, time_zone).rows
     if len(rows) > hole.most:
         if hole.shape is Shape.VALUE:
             raise DataError("a sub-select that stands for one value gave more than one row", sqlstate="21000")
@@ -126,8 +130,19 @@ def _require_type(value: Any, kind: type) -> Any:
 def _fit_to_domain(value: Any, domain: Domain) -> Any:
     converted = fit_to_type(value, domain.type)
     if isinstance(converted, int | float | Decimal) and not isinstance(converted, bool) and domain.is_bounded:
-        return _clip_to_bounds(converted, *domain.bounds)
-    return converted
+        converted = _clip_to_bounds(converted, *domain.bounds)
+    return _round_to_real(float(converted), domain) if domain.type == REAL and converted is not None else converted
+
+
+def _round_to_real(number: float, domain: Domain) -> float | None:
+    """As the engine holds it.
+
+    Privacy: two doubles that are one real are one key, so one row of them is bound, too.
+    """
+    real = np.float32(number)
+    if domain.is_bounded and not domain.bounds[0] <= Fraction(float(real)) <= domain.bounds[1]:
+        real = np.nextafter(real, np.float32(-math.inf if Fraction(float(real)) > domain.bounds[1] else math.inf))
+    return float(real) if np.isfinite(real) else None
 
 
 def _clip_to_bounds(value: int | float | Decimal, lower: Fraction, upper: Fraction) -> int | float | Decimal:

@@ -19,6 +19,7 @@ in parentheses, DuckDB 2.0 forgets the inner WITH.) So a release must not be nam
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,13 +30,13 @@ import numpy as np
 
 from dpsql.base.intervals import format_interval_words
 from dpsql.engines.duckdb import (
-    column_types_of,
     duckdb_type_name,
     has_intervals,
     intervals_from_parts,
     quote_identifier,
     rows_to_utc,
     select_interval_parts,
+    select_utc_times,
 )
 from dpsql.errors import Error, InternalError, LimitExceeded, OperationalError
 from dpsql.privacy.exact import Row
@@ -184,7 +185,9 @@ class QueryRows:
 class SandboxExecutor(Protocol):
     """Where statements are post-processed instead of here: `worker_pool.py`, for a server."""
 
-    def run_query(self, sql: str, tables: Sequence[SandboxTable], timeout: float) -> QueryRows: ...
+    def run_query(
+        self, sql: str, tables: Sequence[SandboxTable], timeout: float, time_zone: str = "UTC"
+    ) -> QueryRows: ...
     def describe_query(self, sql: str, tables: Sequence[SandboxTable]) -> tuple[OutputColumn, ...]: ...
 
 
@@ -197,9 +200,16 @@ def set_executor(executor: SandboxExecutor | None) -> None:
     _executor = executor
 
 
-def run_query(sql: str, tables: Sequence[SandboxTable], timeout: float) -> QueryRows:
-    """Run one SELECT over releases; at most `timeout` seconds and MAX_ROWS rows."""
-    return run_in_process(sql, tables, timeout) if _executor is None else _executor.run_query(sql, tables, timeout)
+def run_query(sql: str, tables: Sequence[SandboxTable], timeout: float, time_zone: str = "UTC") -> QueryRows:
+    """Run one SELECT over releases; at most `timeout` seconds and MAX_ROWS rows. `time_zone` is an engine's name of
+    one: local times in the statement are those of its clocks."""
+    run = run_in_process if _executor is None else _executor.run_query
+    try:
+        return run(sql, tables, timeout, time_zone)
+    except OperationalError as error:
+        if tables and error.sqlstate in ("53200", "57014"):
+            error.hint = "Ask for less at a time; the releases are paid for, and asking again is free."
+        raise
 
 
 def describe_query(sql: str, tables: Sequence[SandboxTable]) -> tuple[OutputColumn, ...]:
@@ -207,21 +217,29 @@ def describe_query(sql: str, tables: Sequence[SandboxTable]) -> tuple[OutputColu
     return describe_in_process(sql, tables) if _executor is None else _executor.describe_query(sql, tables)
 
 
-def run_in_process(sql: str, tables: Sequence[SandboxTable], timeout: float) -> QueryRows:
+def run_in_process(sql: str, tables: Sequence[SandboxTable], timeout: float, time_zone: str = "UTC") -> QueryRows:
     text, parameters = (
         _prepend_releases(sql, tables),
         [parameter for table in tables for parameter in _table_parameters(table)],
     )
-    with _DATABASE.open_cursor(None, timeout) as cursor:
+    with _DATABASE.open_cursor(time_zone, timeout) as cursor:
         for table in tables:
             if isinstance(table, ArrayTable):
                 cursor.register(table.view_name, dict(table.raw_arrays))
-        result = cursor.execute(_DATABASE.require_single_select(text), parameters or None)
-        columns = tuple(output_column_of(str(name), str(type_)) for name, type_, *_ in result.description or ())
+        statement = _DATABASE.require_single_select(text)
+        columns: tuple[OutputColumn, ...] | None = None
+        if time_zone != "UTC":
+            described = cursor.execute(f"DESCRIBE {text}", parameters or None).fetchall()
+            columns = tuple(output_column_of(name, type_name) for name, type_name, *_ in described)
+            text = select_utc_times(text, [column.spelling for column in columns])
+            statement = _DATABASE.require_single_select(text)
+        result = cursor.execute(statement, parameters or None)
+        if columns is None:
+            columns = tuple(output_column_of(str(name), str(type_)) for name, type_, *_ in result.description or ())
         rows = result.fetchmany(MAX_ROWS + 1)
         if len(rows) > MAX_ROWS:
             raise LimitExceeded(f"the answer has more than {MAX_ROWS:,} rows", hint="Add a LIMIT.")
-        types = column_types_of(result)
+        types = [column.spelling for column in columns]
         if has_intervals(types):
             parts = cursor.execute(
                 _DATABASE.require_single_select(select_interval_parts(text, types)), parameters or None
@@ -234,9 +252,47 @@ def describe_in_process(sql: str, tables: Sequence[SandboxTable]) -> tuple[Outpu
     tables = [ReleasedTable(table.name, table.columns, [[] for _ in table.columns]) for table in tables]
     text = _prepend_releases(sql, tables)
     _DATABASE.require_single_select(text)
-    with _DATABASE.open_cursor(None, timeout=10) as cursor:
+    with _DATABASE.open_cursor("UTC", timeout=10) as cursor:
         described = cursor.execute(f"DESCRIBE {text}", [[] for table in tables for _ in table.columns] or None)
         return tuple(output_column_of(name, type_) for name, type_, *_ in described.fetchall())
+
+
+def without_overflow(result: QueryRows) -> QueryRows:
+    """NULL in the place of infinities and NaN, which arithmetic on doubles gives where there is no number."""
+    places = [index for index, column in enumerate(result.columns) if _has_doubles(column)]
+    if not places:
+        return result
+    rows = result.rows
+    for index in places:
+        if any(_is_overflow(row[index]) for row in rows):
+            rows = [(*row[:index], _finite_or_null(row[index]), *row[index + 1 :]) for row in rows]
+    return QueryRows(result.columns, rows)
+
+
+def _has_doubles(column: OutputColumn) -> bool:
+    return any(word in column.spelling for word in ("DOUBLE", "FLOAT"))
+
+
+def _is_overflow(value: Any) -> bool:
+    match value:
+        case float():
+            return not math.isfinite(value)
+        case list() | tuple():
+            return any(map(_is_overflow, value))
+        case dict():
+            return any(map(_is_overflow, value.values()))
+        case _:
+            return False
+
+
+def _finite_or_null(value: Any) -> Any:
+    match value:
+        case list():
+            return [_finite_or_null(item) for item in value]
+        case dict():
+            return {key: _finite_or_null(item) for key, item in value.items()}
+        case _:
+            return None if _is_overflow(value) else value
 
 
 def output_column_of(name: str, type_name: str) -> OutputColumn:
@@ -280,7 +336,7 @@ def _table_parameters(table: SandboxTable) -> list[list[Any]]:
 def _timeout_error(timeout: float) -> Error:
     return OperationalError(
         f"post-processing took longer than {timeout:g} s",
-        hint="Ask for less at a time; the releases are paid for, and asking again is free.",
+        hint="Ask for less at a time.",
         sqlstate="57014",
     )
 
@@ -291,17 +347,19 @@ def _translate_error(error: duckdb.Error) -> Error:
     return translate_duckdb_error(type(error).__name__, str(error))
 
 
-_DATABASE: LockedDatabases[None] = LockedDatabases(
+_DATABASE: LockedDatabases[str] = LockedDatabases(
     "sandbox",
     settings=(
         ("memory_limit", MEMORY_LIMIT),
         ("threads", 1),  # else rows without ORDER BY come in an order that the scheduler decides; it is no slower
-        ("error_on_division_by_zero", False),  # noisy counts are 0 now and then: a ratio is NULL there, not an error
-        ("ieee_floating_point_ops", True),
+        # Noisy counts are 0 now and then: a ratio is NULL there, neither an error nor an infinity.
+        ("error_on_division_by_zero", False),
+        ("ieee_floating_point_ops", False),
         ("integer_division", False),
     ),
     fill=lambda connection, _: None,
     translate_error=_translate_error,
     timeout_error=_timeout_error,
+    time_zone=lambda zone: zone,
 )
-"""That of the process: its one instance holds nothing."""
+"""Those of the process, one for each time zone: an instance holds nothing."""

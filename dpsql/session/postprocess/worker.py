@@ -63,8 +63,8 @@ def _handle_request(request: bytes, schemas: dict[int, Schema]) -> bytes:
 
 def _execute_request(request: tuple[Any, ...], schemas: dict[int, Schema]) -> object:
     match request:
-        case ("run", sql, tables, timeout):
-            result = sandbox.run_in_process(sql, tables, timeout)
+        case ("run", sql, tables, timeout, time_zone):
+            result = sandbox.run_in_process(sql, tables, timeout, time_zone)
             return [(column.name, column.spelling) for column in result.columns], result.rows
         case ("describe", sql, tables, _):
             return [(column.name, column.spelling) for column in sandbox.describe_in_process(sql, tables)]

@@ -70,8 +70,8 @@ class WorkerPool:
         self._schemas: dict[Schema, int] = {}
         self._closed = False
 
-    def run_query(self, sql: str, tables: Sequence[SandboxTable], timeout: float) -> QueryRows:
-        columns, rows = self._submit_request(("run", sql, list(tables), timeout), timeout)
+    def run_query(self, sql: str, tables: Sequence[SandboxTable], timeout: float, time_zone: str = "UTC") -> QueryRows:
+        columns, rows = self._submit_request(("run", sql, list(tables), timeout, time_zone), timeout)
         return QueryRows(tuple(output_column_of(name, type_name) for name, type_name in columns), rows)
 
     def describe_query(self, sql: str, tables: Sequence[SandboxTable]) -> tuple[OutputColumn, ...]:
@@ -307,7 +307,7 @@ def _rebuild_error(name: str, message: str, detail: str | None, hint: str | None
 def _out_of_memory_error() -> Error:
     return OperationalError(
         "post-processing needs more memory than it may have",
-        hint="Ask for less at a time; the releases are paid for, and asking again is free.",
+        hint="Ask for less at a time.",
         sqlstate="53200",
     )
 
@@ -315,6 +315,6 @@ def _out_of_memory_error() -> Error:
 def _timeout_error(seconds: float) -> Error:
     return OperationalError(
         f"post-processing took longer than {seconds:g} s",
-        hint="Ask for less at a time; the releases are paid for, and asking again is free.",
+        hint="Ask for less at a time.",
         sqlstate="57014",
     )

@@ -225,6 +225,11 @@ class ExpressionGenerator:
             case 4 if generated.public_tables:
                 public_table = choices.choice(generated.public_tables)
                 codes = ExpressionGenerator(choices, generated, columns_in_scope(public_table, "z"))
+                if choices.draw_bool(0.4):  # of the group that a row names
+                    compared = f"{codes.random_text(0)} = {self.random_text(0)}"
+                    figure = choices.choice(("COUNT(*)", f"AVG({codes.random_bounded()})"))
+                    subquery = f"SELECT {figure} FROM {quote_name(public_table.name)} AS z WHERE {compared}"
+                    return f"{self.random_number(0)} > ({subquery})"
                 listed = f"SELECT {codes.random_text(0)} FROM {quote_name(public_table.name)} AS z"
                 return f"{self.random_text(0)} {choices.choice(('', 'NOT '))}IN ({listed})"
             case 5 if self._unit is not None and column is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dpsql.schema.model import Domain, ForeignUnit
@@ -170,11 +171,11 @@ class FromClauseGenerator:
         for stored in self._generated.private_tables:
             hop = stored.table.unit
             if isinstance(hop, ForeignUnit):
-                column, key = quote_name(hop.column), quote_name(hop.key)
+                pairs = [(quote_name(column), quote_name(key)) for column, key in hop.pairs]
                 if hop.table == target.name:  # from the far table to this one
-                    conditions += _equate_columns(left, column, right, key)
+                    conditions += _equate_all(left, right, pairs)
                 elif stored.name == target.name:
-                    conditions += _equate_columns(left, key, right, column)
+                    conditions += _equate_all(left, right, [(key, column) for column, key in pairs])
         return conditions
 
     def random_public_join(self, depth: int) -> FromClause:
@@ -219,8 +220,13 @@ class FromClauseGenerator:
         return FromClause(f"{left.sql} {kind} {sql} ON {on}", left.names + names, left.units)
 
 
-def _equate_columns(left: FromClause, left_name: str, right: FromClause, right_name: str) -> list[str]:
-    """Columns of these names, of either side, where both have one."""
+def _equate_all(left: FromClause, right: FromClause, pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """Columns of these names, of either side, where both have all of them."""
+    equalities = [_equate_columns(left, left_name, right, right_name) for left_name, right_name in pairs]
+    return [] if None in equalities else [" AND ".join(text for text in equalities if text is not None)]
+
+
+def _equate_columns(left: FromClause, left_name: str, right: FromClause, right_name: str) -> str | None:
     columns = [next((n.sql for n in side.names if n.sql.endswith(f".{name}")), None)
              for side, name in ((left, left_name), (right, right_name))]  # fmt: skip
-    return [] if None in columns else [f"{columns[0]} = {columns[1]}"]
+    return None if None in columns else f"{columns[0]} = {columns[1]}"

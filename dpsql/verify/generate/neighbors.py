@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dpsql.schema.model import ForeignUnit, Neighbors, OwnUnit, RowUnit
+from dpsql.schema.model import ForeignUnit, Neighbors, OwnUnit, RowUnit, unit_columns_of
 from dpsql.types import TEXT
 from dpsql.verify.generate.choices import ChoiceStream
 from dpsql.verify.generate.columns import NULL, StoredColumn, quote_literal, serial_literal
@@ -167,29 +167,29 @@ def _link_values(
     number: int,
     count: int,
     choices: ChoiceStream,
-) -> list[str]:
+) -> list[RowLiterals]:
     """What leads each row to its unit: the unit's own id, or the key of one of its rows in the table referred to."""
     unit = stored.table.unit
     assert isinstance(unit, OwnUnit | ForeignUnit)
     unit_column = stored.column_named(unit.column)
     if isinstance(unit, OwnUnit) or generated.unit_column(stored) is not None:
-        return [serial_literal(unit_column.declared, unit_column.physical, number)] * count
+        return [(serial_literal(unit_column.declared, unit_column.physical, number),)] * count
     target = generated.table_named(unit.table)
-    index = [column.name for column in target.columns].index(unit.key)
-    keys = [row[index] for row in rows_by_table[unit.table] if row[index] != NULL]
+    indexes = [[column.name for column in target.columns].index(key) for key in unit.keys]
+    keys = [tuple(row[index] for index in indexes) for row in rows_by_table[unit.table]]
+    keys = [key for key in keys if NULL not in key]
     if stored.once:
         return choices.sample(keys, count)
     return [choices.choice(keys) for _ in range(count)] if keys else []
 
 
 def _build_row(
-    stored: StoredTable, values: _RandomValues | _ExtremeValues, link: str | None, number: int
+    stored: StoredTable, values: _RandomValues | _ExtremeValues, link: RowLiterals | None, number: int
 ) -> RowLiterals:
-    unit = stored.table.unit
-    linked = unit.column if isinstance(unit, OwnUnit | ForeignUnit) else None
+    linked = {} if link is None else dict(zip(unit_columns_of(stored.table), link, strict=True))
     drawn = values.next_row()
     return tuple(
-        link if column.name == linked and link is not None
+        linked[column.name] if column.name in linked
         else serial_literal(column.declared, column.physical, number) if column.name in stored.serials
         else drawn[index]
         for index, column in enumerate(stored.columns)
@@ -241,12 +241,15 @@ def _stray_rows(generated: GeneratedSchema, choices: ChoiceStream) -> TableRows:
     for stored in generated.private_tables:
         unit = stored.table.unit
         if isinstance(unit, OwnUnit | ForeignUnit):
-            unit_column, values = stored.column_named(unit.column), _RandomValues(choices, stored, True)
-            links = [NULL, NULL, _overlong_id(unit_column)]
+            columns = [stored.column_named(name) for name in unit_columns_of(stored.table)]
+            values, nothing = _RandomValues(choices, stored, True), (NULL,) * len(columns)
+            links = [nothing, nothing, tuple(map(_overlong_id, columns))]
             if generated.unit_column(stored) is None:  # a key that no row has
-                links.append(serial_literal(unit_column.declared, unit_column.physical, 999 * MAX_UNITS + _STRAY_UNIT))
+                absent = 999 * MAX_UNITS + _STRAY_UNIT
+                links.append(tuple(serial_literal(column.declared, column.physical, absent) for column in columns))
+                links += [(*links[-1][:at], NULL, *links[-1][at + 1 :]) for at in range(len(columns))]
             if stored.once:
-                links = [NULL, NULL]
+                links = [nothing, nothing]
             rows_by_table[stored.name] = tuple(
                 _build_row(stored, values, link, index * MAX_UNITS + _STRAY_UNIT) for index, link in enumerate(links)
             )

@@ -17,6 +17,8 @@ AGGREGATES = (
     "COUNT(*)", "SUM({n})", "AVG({n})", "COUNT({n})", "COUNT(*), SUM({n})", "COUNT(*), AVG({n})", "VAR_POP({n})",
     "STDDEV({n}), COUNT(*)", "CORR({n}, {m})", "COVAR_POP({n}, {n})", "SUM(DISTINCT {n})", "COUNT(DISTINCT {t})",
     "BOOL_OR({n} > 0)", "MEDIAN({n})", "MAX({n})",
+    "SUM({n}), SUM({n} + 3), AVG(2 * {n})", "SUM({n} - 7), SUM(1 - {n}), COUNT(*)", "SUM({n}), SUM(-2 * {n})",
+    "VAR_POP({n}), VAR_POP({n} - 5)", "STDDEV({n} / {m}), COUNT(*)", "VAR_POP({n} / {m}), AVG({n} / {m})",
     "BETA_POSTERIOR({n} > 0)", "NORMAL_POSTERIOR({n})", "DIRICHLET_POSTERIOR({t})",
 )  # fmt: skip
 
@@ -266,7 +268,7 @@ BOUNDS_PER_GROUP = "contribution_bounds_per_group"
 def random_query(generated: GeneratedSchema, choices: ChoiceStream) -> str:
     # Few schemas have one row for each unit, whose number is public, and declared answers; the rest are refused.
     alone = generated.schema.privacy.neighbors is Neighbors.CHANGE_ONE and len(generated.private_tables) == 1
-    if alone and choices.draw_bool(0.4 if _can_randomize(generated.private_tables[0]) else 0.02):
+    if alone and choices.draw_bool(0.5 if _can_randomize(generated.private_tables[0]) else 0.02):
         return _randomized_response_query(generated, choices)
     return (
         _QueryGenerator(generated, choices).generate_query()

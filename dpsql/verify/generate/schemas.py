@@ -25,6 +25,7 @@ from dpsql.schema.model import (
     Table,
     Unit,
     boolean_domain,
+    unit_columns_of,
 )
 from dpsql.types import BIGINT, DATE, DOUBLE, HUGEINT, INTEGER, SMALLINT, TEXT, TIMESTAMP, Type, decimal_type
 from dpsql.verify.generate.choices import ChoiceStream
@@ -33,7 +34,7 @@ from dpsql.verify.generate.columns import StoredColumn, store_column
 AMPLE_BUDGET = Budget(Fraction(10**6), Fraction(9, 10))
 """Of the ledger that trials pay to: what is tried is what an answer gives away, not when the budget is at its end."""
 
-SCHEMA_SHAPES = ("own", "unique", "one hop", "two hops", "row")
+SCHEMA_SHAPES = ("own", "unique", "one hop", "two hops", "composite", "row")
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class GeneratedSchema:
         match stored.table.unit:
             case OwnUnit(column):
                 return column
-            case ForeignUnit(column, target, key):
+            case ForeignUnit(column, target, key, ()):
                 return column if self.table_named(target).table.unit == OwnUnit(key) else None
             case _:
                 return None
@@ -113,10 +114,10 @@ def _sort_parents_first(schema: Schema) -> list[Table]:
 def _store_table(schema: Schema, table: Table, choices: ChoiceStream) -> StoredTable:
     ids = schema.find_id_columns(table)
     columns = tuple(store_column(column, choices, column.name in ids) for column in table.columns)
-    link = table.unit.column if isinstance(table.unit, OwnUnit | ForeignUnit) else None
+    links = unit_columns_of(table)
     serials, single = set[str](), False
     for key in table.unique:
-        free = [name for name in key if name != link]
+        free = [name for name in key if name not in links]
         if free:
             serials.add(free[0])
         else:
@@ -166,8 +167,10 @@ def _random_private_tables(choices: ChoiceStream, shape: str, uid: Column) -> li
         case "unique":
             return [_random_table("people", OwnUnit("uid"), (uid,), ("uid",), choices)]
         case _:
-            tables = [_random_table("people", OwnUnit("uid"), (uid,), ("uid",), choices),
-                     _random_table("visits", visits, (vid, uid), ("vid",), choices)]  # fmt: skip
+            people = _random_table("people", OwnUnit("uid"), (uid,), ("uid",), choices)
+            if shape == "composite":
+                return [people, *_random_sales(choices, uid)]
+            tables = [people, _random_table("visits", visits, (vid, uid), ("vid",), choices)]
             if shape == "two hops":
                 tables.append(_random_table("tests", ForeignUnit("vid", "visits", "vid"), (vid,), (), choices))
             return tables
@@ -178,6 +181,15 @@ def _random_table(
 ) -> Table:
     columns = (*ids, *_random_columns(choices, name[0]))
     return Table(name, EngineTable((name,)), unit, tuple((key,) for key in unique), columns)
+
+
+def _random_sales(choices: ChoiceStream, uid: Column) -> list[Table]:
+    """Lines of sales, known by two columns together, and what was returned of them."""
+    keys = (Column("sale", Domain(BIGINT)), Column("line", Domain(BIGINT)))
+    sales = _random_table("sales", ForeignUnit("uid", "people", "uid"), (*keys, uid), (), choices)
+    returned = ForeignUnit("line", "sales", "line", (("sale", "sale"),))
+    unique = (("sale", "line"), ("line", "sale"))[choices.draw_below(2)]
+    return [replace(sales, unique=(unique,)), _random_table("returns", returned, keys, (), choices)]
 
 
 def _random_code_table(choices: ChoiceStream) -> Table:

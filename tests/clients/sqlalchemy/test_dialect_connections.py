@@ -90,7 +90,7 @@ ODD = ["SET epsilon = 3", "SET delta = 0", "SET noise = laplace", "SET nonnegati
 @pytest.mark.parametrize("options", [{"pool_size": 1, "max_overflow": 0}, {"poolclass": StaticPool},
                                      {"pool_size": 1, "pool_reset_on_return": None}], ids=str)  # fmt: skip
 @pytest.mark.parametrize("end", ["return", "commit", "error"])
-def test_no_setting_comes_to_the_next_who_has_the_connection(
+def test_no_setting_comes_to_the_next_user_of_the_connection(
     engines: Callable[..., Engine], options: dict[str, Any], end: str
 ) -> None:
     engine = engines("?user=ana&epsilon=0.5", **options)
@@ -155,7 +155,7 @@ def test_a_connection_stays_its_users(engine: Engine, command: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["user", "account", "sampler", "noise_seed", "dpsql_user"])
-def test_no_option_of_a_statement_changes_who_asks(engine: Engine, name: str) -> None:
+def test_no_option_of_a_statement_changes_the_user(engine: Engine, name: str) -> None:
     with engine.connect() as connection:
         statement = text("SELECT COUNT(*) FROM patients").execution_options(**{name: "bi"})
         try:
@@ -279,7 +279,7 @@ def test_the_folder_is_not_read_beside_the_schema(clinic: Path) -> None:
     assert "cardiology" not in str(caught.value)
 
 
-def test_a_connection_that_is_to_end_is_not_asked_again() -> None:
+def test_a_connection_that_is_to_end_gets_no_further_statement() -> None:
     """SQLAlchemy says so where no one may wait for it, as when it is collected in an event loop."""
 
     class Gone:

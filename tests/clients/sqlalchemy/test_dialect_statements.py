@@ -203,7 +203,7 @@ def test_a_failing_statement_leaves_no_setting_behind(engine: Engine) -> None:
         assert connection.execute(text("SHOW epsilon")).scalar() == "0.1"
 
 
-def test_an_aim_of_the_session_is_not_asked_of_a_statement_with_an_epsilon(engine: Engine) -> None:
+def test_an_error_target_of_the_session_does_not_apply_to_a_statement_with_an_epsilon(engine: Engine) -> None:
     with engine.connect() as connection:
         connection.execute(text("SET max_error = 5"))
         answer = connection.execute(text("SELECT COUNT(*) FROM patients").execution_options(epsilon=0.2))

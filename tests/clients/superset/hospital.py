@@ -50,6 +50,8 @@ class Hospital:
 def served_hospital() -> Iterator[Hospital]:
     with tempfile.TemporaryDirectory(prefix="dpsql-hospital-") as folder:
         schema = make_hospital(Path(folder))
+        text = schema.read_text(encoding="utf-8")  # one charge for each question
+        schema.write_text(text.replace("contributions: auto ", "contributions: {rows: 6, groups: 4} "), "utf-8")
         text = schema.read_text()
         for before, after in CHANGES.items():
             assert before in text

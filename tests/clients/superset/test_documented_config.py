@@ -42,7 +42,7 @@ def test_a_name_is_one_role_whatever_it_is(config: ModuleType, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", [None, ""])
-def test_nobody_is_not_the_service_account(config: ModuleType, name: str | None) -> None:
+def test_an_empty_user_is_not_the_service_account(config: ModuleType, name: str | None) -> None:
     uri = package("sqlalchemy").engine.make_url("postgresql://superset:word@localhost:5433/hospital")
     with pytest.raises(PermissionError):
         config.DB_CONNECTION_MUTATOR(uri, {}, name, None, None)

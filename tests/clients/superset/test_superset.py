@@ -233,7 +233,7 @@ def test_an_estimate_is_free(ana: User, database: int, hospital: Hospital) -> No
     assert hospital.charges("ana") == before
 
 
-def test_a_shared_database_charges_who_is_logged_in(
+def test_a_shared_database_charges_the_logged_in_user(
     ana: User, bob: User, shared_dataset: int, hospital: Hospital
 ) -> None:
     """Also where Superset has the answer of another in its own cache."""
@@ -246,19 +246,19 @@ def test_a_shared_database_charges_who_is_logged_in(
 
 
 @pytest.mark.parametrize("way", ["SET ROLE ana", "SET ROLE NONE", "RESET ROLE", "SET SESSION AUTHORIZATION ana"])
-def test_nobody_leaves_her_role_in_sql_lab(bob: User, shared: int, hospital: Hospital, way: str) -> None:
+def test_no_user_leaves_their_role_in_sql_lab(bob: User, shared: int, hospital: Hospital, way: str) -> None:
     before = hospital.charges("ana"), hospital.charges("superset")
     with pytest.raises(Refused) if way != "RESET ROLE" else nullcontext():
         in_lab(bob, shared, f"{way}; SELECT COUNT(*) AS n FROM visits WHERE nights = 7")
     assert (hospital.charges("ana"), hospital.charges("superset")) == before
 
 
-def test_who_is_no_analyst_gets_nothing(eve: User, shared_dataset: int) -> None:
+def test_a_user_who_is_no_analyst_gets_nothing(eve: User, shared_dataset: int) -> None:
     with pytest.raises(Refused, match="permission denied to set role"):
         chart_data(eve, PATIENTS, shared_dataset)
 
 
-def test_who_registers_need_have_no_budget(admin: User, shared: int, shared_dataset: int) -> None:
+def test_registering_needs_no_budget(admin: User, shared: int, shared_dataset: int) -> None:
     """An administrator sees the catalog, and that is all."""
     assert "public" in admin.get(f"/api/v1/database/{shared}/schemas/")["result"]
     with pytest.raises(Refused, match="budget"):

@@ -239,17 +239,28 @@ def canceled_by(connection: dpsql.Connection, sql: str, when: Callable[[], objec
 
 @pytest.fixture
 def paid(slow: Server, ana: dpsql.Connection) -> Iterator[Callable[[], bool]]:
-    """Whether the next statement was charged; asked on another connection."""
+    """Whether the next statement was charged, after its histogram of units; asked on another connection."""
     before = ana.budget().charges
     with dpsql.connect(slow.dsn("ana")) as other:
-        yield lambda: other.budget().charges > before
+        yield lambda: other.budget().charges == before + 2
 
 
 def test_a_cancel_leaves_the_statement_which_stays_paid(ana: dpsql.Connection, paid: Callable[[], bool]) -> None:
     before = ana.budget().charges
-    assert canceled_by(ana, COUNT.format(3), paid).charge
+    canceled = canceled_by(ana, COUNT.format(3), paid)
+    assert canceled.charge and "asking again waits for it, and is free" in (canceled.hint or "")
     again = ana.sql(COUNT.format(3))
-    assert not again.loss and ana.budget().charges == before + 1
+    assert not again.loss and ana.budget().charges == before + 2
+
+
+def test_a_cancel_while_norms_are_bought_leaves_the_question_uncharged(slow: Server, ana: dpsql.Connection) -> None:
+    before = ana.budget().charges
+    with dpsql.connect(slow.dsn("ana")) as other:
+        canceled = canceled_by(ana, COUNT.format(2), lambda: other.budget().charges > before)
+    assert canceled.charge and "asking again is charged for the question alone" in (canceled.hint or "")
+    assert ana.budget().charges == before + 1
+    assert ana.sql(COUNT.format(2)).loss and ana.budget().charges == before + 2
+    assert not ana.sql(COUNT.format(2)).loss
 
 
 def test_ctrl_c_leaves_the_statement_and_the_connection_goes_on(
@@ -293,7 +304,7 @@ def test_a_statement_timeout(ana: dpsql.Connection) -> None:
 
 def test_progress_is_reported_while_releases_come(ana: dpsql.Connection) -> None:
     seen: set[tuple[int, int]] = set()
-    asking = threading.Thread(target=ana.sql, args=(TWO.format(7),))
+    asking = threading.Thread(target=ana.sql, args=(TWO.format(0),))
     asking.start()
     while asking.is_alive():
         seen.add(ana.progress())
@@ -330,8 +341,8 @@ def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
         connection = dpsql.connect(server.dsn("ana"), epsilon=0.5)
         other = dpsql.connect(server.dsn("ana"))
         killing = threading.Thread(
-            target=lambda: (until(lambda: other.budget().charges), server.stop(signal.SIGKILL))
-        )  # charged, and not answered yet
+            target=lambda: (until(lambda: other.budget().charges == 2), server.stop(signal.SIGKILL))
+        )  # the histogram of units, then the question: charged, and not answered yet
         killing.start()
         with pytest.raises(dpsql.OperationalError, match="lost") as caught:
             connection.sql(COUNT.format(1))
@@ -343,13 +354,13 @@ def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
         server.start()
         with dpsql.connect(server.dsn("ana"), epsilon=0.5) as again:
             charges = again.budget().charges
-            assert charges == 1 and not again.sql(COUNT.format(1)).loss
+            assert charges == 2 and not again.sql(COUNT.format(1)).loss
             assert again.budget().charges == charges
         connection.close()
         other.close()
 
 
-def test_a_server_that_shuts_down_tells_who_waits_for_nothing() -> None:
+def test_a_server_that_shuts_down_ends_idle_connections() -> None:
     with serving() as server:
         connection = dpsql.connect(server.dsn("ana"))
         assert server.stop() == 0

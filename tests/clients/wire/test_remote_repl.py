@@ -65,7 +65,7 @@ def ask(terminal: Terminal, text: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["postgresql", "dpsql"])
-def test_the_password_is_asked_for_without_echo(opened: Open, tmp_path: Path, scheme: str) -> None:
+def test_the_password_is_typed_without_echo(opened: Open, tmp_path: Path, scheme: str) -> None:
     terminal = opened(scheme=scheme)
     terminal.wait_for(r"Password for ana at 127\.0\.0\.1:\d+:")
     ask(terminal, USERS["ana"])
@@ -86,7 +86,7 @@ def test_a_wrong_password_ends_it(opened: Open) -> None:
     assert terminal.ended() == 1 and "wrong" not in terminal.everything.replace("wrong password", "")
 
 
-def test_a_question_with_its_price_beneath_and_what_is_left(opened: Open) -> None:
+def test_a_statement_shows_its_price_in_the_status_line_and_what_is_left(opened: Open) -> None:
     terminal = prompted(opened, "--epsilon", "0.25")
     terminal.wait_for("left of ana's budget: ")
     terminal.type("SELECT COUNT(*) FROM patients;")
@@ -114,20 +114,25 @@ def test_completion_knows_the_servers_tables(opened: Open) -> None:
     terminal.wait_for("visits  private table")
 
 
-def test_a_statement_of_two_releases_tells_how_many_are_there(opened: Open) -> None:
+def test_a_statement_of_two_releases_shows_how_many_are_done(opened: Open) -> None:
     terminal = prompted(opened, "--epsilon", "0.1")
     ask(terminal, "SELECT (SELECT COUNT(*) FROM patients WHERE sex = 'f'), (SELECT COUNT(*) FROM visits) AS v;")
     terminal.wait_for("1 of 2 releases")
     terminal.wait_for("charged: epsilon")
 
 
-def test_ctrl_c_leaves_a_statement_and_asking_again_is_free(opened: Open) -> None:
+def test_ctrl_c_leaves_a_statement_and_a_repeat_is_free(opened: Open) -> None:
     terminal = prompted(opened, "--epsilon", "0.1")
     count = "SELECT COUNT(*) FROM visits WHERE nights > 2;"
     ask(terminal, count)
     terminal.wait_for(UNDER_WAY)
     terminal.press("ctrl-c")
     terminal.wait_for("canceling statement due to user request")
+    terminal.wait_for("asking again is charged for the question alone")  # the histogram of units was under way
+    terminal.wait_for(r"charged: epsilon .*; it is not charged again")
+    terminal.wait_for_prompt("^hospital=>$")
+    ask(terminal, count)
+    terminal.wait_for(r"charged: epsilon ≤ 0\.1 at delta 1e-7 \(rho [0-9.]+\)$")
     terminal.wait_for_prompt("^hospital=>$")
     ask(terminal, count)
     terminal.wait_for("charged: nothing")

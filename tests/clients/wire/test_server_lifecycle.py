@@ -40,6 +40,7 @@ def hospital(tmp_path_factory: pytest.TempPathFactory) -> Path:
     schema = make_hospital(tmp_path_factory.mktemp("hospital"))
     text = schema.read_text().replace("{epsilon: 8, delta: 1e-6}", "{epsilon: 1000, delta: 1e-3}")
     text = text.replace("{epsilon: 4, delta: 5e-7}", "{epsilon: 100, delta: 1e-4}")
+    text = text.replace("contributions: auto ", "contributions: {rows: 6, groups: 4} ")  # one run for each question
     schema.write_text(f"{text}\nlimits: {{min_latency: {LATENCY}}}\n")
     return schema
 
@@ -106,7 +107,7 @@ def exchange(server: Server, user: str, database: str, password: str = "wrong") 
         return [offer.data, str(len(fields["s"])).encode(), fields["i"].encode()], refused.value.fields
 
 
-def test_nobody_learns_who_there_is(quick: Server) -> None:
+def test_user_names_are_not_revealed_before_login(quick: Server) -> None:
     """The same bytes but for the name, the nonce and the salt."""
     known, error = exchange(quick, "ana", "hospital")
     assert error["C"] == "28P01" and error["M"] == 'password authentication failed for user "ana"'
@@ -129,7 +130,7 @@ def test_a_strangers_salt_stays_as_an_analysts_does(quick: Server) -> None:
     assert {user: salt(user) for user in before} == before
 
 
-def test_failures_slow_down_and_end_in_a_refusal_for_who_goes_on() -> None:
+def test_repeated_login_failures_slow_down_and_end_in_a_refusal() -> None:
     with serving() as server:
         started = time.monotonic()
         for _ in range(FREE_FAILURES + 3):
@@ -144,7 +145,7 @@ def test_failures_slow_down_and_end_in_a_refusal_for_who_goes_on() -> None:
         assert told.count("28000") > 10 and "28P01" in told
 
 
-def test_settings_at_login_are_told_of_after_it(quick: Server) -> None:
+def test_wrong_settings_at_login_are_reported_after_authentication(quick: Server) -> None:
     for wrong, state in (({"options": "-c epsilon=lots"}, "22023"), ({"epsilon": "-1"}, "22023"),
                          ({"options": "--nothing=1"}, "42704"), ({"options": "epsilon=1"}, "42601"),
                          ({"replication": "true"}, "0A000")):  # fmt: skip
@@ -158,7 +159,7 @@ def test_settings_at_login_are_told_of_after_it(quick: Server) -> None:
             pass
 
 
-def test_who_has_no_password_cannot_log_in() -> None:
+def test_a_user_without_a_password_cannot_log_in() -> None:
     with serving(passwords={"bob": "b"}) as server:
         for password in ("", "b", "ana"):
             with pytest.raises(psycopg.OperationalError, match="password"):
@@ -192,7 +193,7 @@ def test_three_hundred_idle_and_sixty_four_active(slow: Server) -> None:
             one.close()
 
 
-def test_an_account_that_asks_much_does_not_stall_another(hospital: Path) -> None:
+def test_an_account_with_many_statements_does_not_stall_another(hospital: Path) -> None:
     """Of four threads, ana's statements take two: hers last six times LATENCY; bob's have a thread at once."""
     with serving(hospital, options=("--threads", "4")) as server:
         hogs = [entered(server, "ana") for _ in range(12)]
@@ -275,7 +276,7 @@ def test_a_statement_that_waits_for_its_turn_is_canceled_uncharged(hospital: Pat
         assert states(second.ask("SELECT 1")) == []
 
 
-def test_who_leaves_while_a_statement_runs_frees_its_thread(hospital: Path) -> None:
+def test_a_client_that_leaves_while_a_statement_runs_frees_its_thread(hospital: Path) -> None:
     with serving(hospital, options=("--threads", "1")) as server:
         with entered(server) as gone:
             charged(server, gone, FRESH.format("6 AND cost < 90"))
@@ -315,7 +316,7 @@ def test_health_and_metrics(slow: Server) -> None:
     assert got(slow.metrics + "/nothing")[0] == 404
 
 
-def test_budgets_are_told_to_who_has_the_owners_token(slow: Server, tmp_path: Path) -> None:
+def test_budgets_are_shown_with_the_owners_token(slow: Server, tmp_path: Path) -> None:
     assert slow.metrics is not None
     text = got(slow.metrics + "/metrics")[1]
     assert "budget" not in text and "ana" not in text and "bob" not in text
@@ -372,7 +373,7 @@ def test_the_log_has_no_word_of_statements_or_values(slow: Server) -> None:
         assert line["seconds"] % LATENCY == 0, "of time, what the grid lets be seen"
 
 
-def test_the_log_tells_who_was_charged_and_every_login_that_was_refused(hospital: Path) -> None:
+def test_the_log_has_every_charge_and_every_refused_login(hospital: Path) -> None:
     schema = hospital.parent / "acting.yaml"
     text = hospital.read_text().replace("hospital.ledger", "acting.ledger")
     bob = "bob: {budget: {epsilon: 2, delta: 1e-7}, may_act_for: [ana]}"
@@ -465,6 +466,8 @@ def test_a_second_signal_does_not_wait_and_what_was_charged_is_redeemed(hospital
             started = time.monotonic()
             server.stop()
             assert time.monotonic() - started < 10
+            last = running.reply()
+            assert isinstance(last, ErrorResponse) and (last.fields["S"], last.fields["C"]) == ("FATAL", "57P01")
         server.start()
         with psycopg.connect(server.dsn("ana", options="-c epsilon=0.01"), autocommit=True) as db:
             told: list[str] = []

@@ -15,7 +15,12 @@ import psycopg
 import pytest
 
 from dpsql.interfaces.pgwire.protocol import client_codec
-from dpsql.interfaces.pgwire.protocol.client_codec import DataRow, ErrorResponse, NegotiateProtocolVersion
+from dpsql.interfaces.pgwire.protocol.client_codec import (
+    DataRow,
+    ErrorResponse,
+    NegotiateProtocolVersion,
+    ParameterStatus,
+)
 from tests.support.raw_client import GSS_REQUEST, NONCE, SSL_REQUEST, Raw, Refused
 from tests.support.server import USERS, Server, serving
 from tests.support.wire_messages import encode_copy_fail, encode_describe, encode_query
@@ -112,7 +117,7 @@ def test_gss_is_declined_and_tls_may_follow(server: Server) -> None:
 
 
 @pytest.mark.parametrize("twice", [GSS_REQUEST + GSS_REQUEST])
-def test_asking_twice_is_refused(server: Server, twice: bytes) -> None:
+def test_requesting_encryption_twice_is_refused(server: Server, twice: bytes) -> None:
     with raw(server) as one:
         one.send(twice)
         answer = one.rest()
@@ -225,7 +230,7 @@ def test_statements_behind_an_unfinished_login_are_not_run(server: Server) -> No
         assert b"count" not in answer and b"08P01" in answer
 
 
-def test_no_password_is_asked_for_in_clear_or_by_md5(server: Server) -> None:
+def test_no_password_is_requested_in_clear_or_by_md5(server: Server) -> None:
     with raw(server) as one:
         offered = one.begin("ana", server.database)
         assert offered.code == 10 and offered.mechanisms == ("SCRAM-SHA-256",)
@@ -241,7 +246,6 @@ def test_no_password_is_asked_for_in_clear_or_by_md5(server: Server) -> None:
 @pytest.mark.parametrize(
     "data",
     [b"\0\0\0\0\4", b"?\0\0\0\4", b"Q\0\0\0\0", b"Q\0\0\0\3", b"Q\xff\xff\xff\xff", b"Q\x7f\xff\xff\xff",
-     b"Q\0\0\0\6xx", b"Q\0\0\0\6\xff\0", b"P\0\0\0\4", b"B\0\0\0\5\0", b"E\0\0\0\5\0", b"D\0\0\0\6X\0",
      b"p\0\0\0\10abcd"],
 )  # fmt: skip
 def test_a_broken_message_ends_the_connection_in_words(server: Server, data: bytes) -> None:
@@ -249,6 +253,19 @@ def test_a_broken_message_ends_the_connection_in_words(server: Server, data: byt
         one.send(data)
         assert refusal(one.rest())["C"] == "08P01"
     is_well(server)
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [(b"Q\0\0\0\6xx", "08P01"), (b"Q\0\0\0\6\xff\0", "22021"), (b"S\0\0\0\5x", "08P01"),
+     (b"P\0\0\0\4", "08P01"), (b"B\0\0\0\5\0", "08P01"), (b"E\0\0\0\5\0", "08P01"), (b"D\0\0\0\6X\0", "08P01")],
+)  # fmt: skip
+def test_after_a_message_with_wrong_content_the_session_goes_on(server: Server, data: bytes, code: str) -> None:
+    with entered(server) as one:
+        one.send(data + (client_codec.SYNC if data[:1] in b"PBED" else b""))
+        errors = [reply for reply in one.until_ready() if isinstance(reply, client_codec.ErrorResponse)]
+        assert [error.fields["C"] for error in errors] == [code]
+        assert one.states("SELECT 1") == []
 
 
 def test_a_message_that_is_too_long_is_refused_by_its_length_alone(server: Server) -> None:
@@ -271,7 +288,7 @@ def test_half_a_message_and_then_nothing(server: Server) -> None:
     is_well(server)
 
 
-def test_who_vanishes_without_a_word(server: Server) -> None:
+def test_a_client_that_vanishes(server: Server) -> None:
     """The connection is reset, with a statement on its way."""
     for sql in ("SELECT 1", ASKED):
         one = entered(server)
@@ -343,7 +360,7 @@ def test_random_messages_in_any_order_get_an_answer_or_an_end(server: Server) ->
 # --- slow and silent clients -----------------------------------------------------------------------------------------
 
 
-def test_who_does_not_read_holds_no_thread_and_little_memory(server: Server) -> None:
+def test_a_client_that_does_not_read_takes_no_thread_and_little_memory(server: Server) -> None:
     """Ten clients ask for far more than they read."""
     before = memory(server)
     sql = "SELECT repeat('x', 1000) AS x FROM generate_series(1, 20000)"
@@ -362,7 +379,7 @@ def test_who_does_not_read_holds_no_thread_and_little_memory(server: Server) -> 
         one.close()
 
 
-def test_who_sends_and_never_reads_is_not_read_from_for_ever(server: Server) -> None:
+def test_a_client_that_never_reads_is_not_read_from_for_ever(server: Server) -> None:
     """Statements without end whose answers nobody takes: what waits is bounded."""
     sql = "SELECT repeat('x', 1000) AS x FROM generate_series(1, 900)"
     with entered(server, "bob") as one:
@@ -430,19 +447,19 @@ def entered_soon(server: Server, user: str) -> Raw:
     raise AssertionError("nobody has left")
 
 
-def test_who_is_idle_too_long_is_told_so() -> None:
+def test_an_idle_connection_is_ended_with_an_error() -> None:
     with serving(options=("--idle-timeout", "1")) as server, entered(server) as one:
         assert one.states("SELECT 1") == []
         assert refusal(one.rest())["C"] == "57P05"
 
 
-def test_who_says_nothing_at_all_is_let_go(server: Server) -> None:
+def test_a_client_that_sends_nothing_is_disconnected(server: Server) -> None:
     with raw(server, 20) as one:
         started = time.monotonic()
         assert one.rest() == b"" and 5 < time.monotonic() - started < 15
 
 
-def test_a_flood_of_strangers_leaves_room_for_others(server: Server) -> None:
+def test_a_flood_of_unknown_logins_leaves_capacity_for_others(server: Server) -> None:
     """From one address, half of the places; here a second one has the rest."""
     flood = []
     try:
@@ -463,6 +480,33 @@ def test_a_flood_of_strangers_leaves_room_for_others(server: Server) -> None:
         except psycopg.OperationalError:
             time.sleep(0.2)
     raise AssertionError("the flood has not gone")
+
+
+def test_one_proxy_may_have_all_places_for_logins() -> None:
+    limits = ("--max-pending", "12", "--max-address-pending", "12")
+    with serving(options=limits) as server:
+        waiting = [socket.create_connection((server.host, server.port), 5) for _ in range(11)]
+        try:
+            is_well(server)
+            waiting.append(socket.create_connection((server.host, server.port), 5))
+            time.sleep(0.2)
+            with pytest.raises(psycopg.OperationalError, match="error response during SSL exchange"):
+                is_well(server)
+        finally:
+            for one in waiting:
+                one.close()
+
+
+def test_statements_sent_before_the_input_ended_are_answered(server: Server) -> None:
+    with entered(server) as one:
+        one.send(encode_query("SELECT count(*) FROM generate_series(1, 3000000)") + encode_query("SELECT 2"))
+        one.socket.shutdown(socket.SHUT_WR)
+        for answer in (b"3000000", b"2"):
+            replies = one.until_ready()
+            assert [reply.values for reply in replies if isinstance(reply, DataRow)] == [(answer,)]
+            assert not [reply for reply in replies if isinstance(reply, ErrorResponse)]
+        # A parameter may be reported at any time; with this one the server tries whether a client still listens.
+        assert set(one.remaining_replies()) <= {ParameterStatus("integer_datetimes", "on")}
 
 
 def test_plain_connections_are_refused_where_tls_is_required() -> None:

@@ -100,7 +100,7 @@ def test_what_it_sends_when_it_connects(tool: str, reference: Place, served: Pla
 
 
 @pytest.mark.parametrize("tool", ASKING)
-def test_what_it_asks(tool: str, reference: Place, served: Place) -> None:
+def test_its_queries_have_the_same_answers(tool: str, reference: Place, served: Place) -> None:
     with _cursor(reference) as due, _cursor(served) as got:
         names, rows = _told(due, ASKING[tool])
         seen, found = _told(got, ASKING[tool])

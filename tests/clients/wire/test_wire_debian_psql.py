@@ -26,7 +26,7 @@ def test_tls(mode: str, debian: Path, secured: Place) -> None:
     assert "     3\n" in told and "SSL connection (protocol: TLSv1.3" in told
 
 
-def test_a_server_that_nobody_vouches_for(debian: Path, secured: Place, tmp_path: Path) -> None:
+def test_a_server_with_an_untrusted_certificate(debian: Path, secured: Place, tmp_path: Path) -> None:
     stranger = make_certificate(tmp_path)
     told = psql.run(secured, "SELECT 1;", debian, PGSSLMODE="verify-full", PGSSLROOTCERT=str(stranger))
     assert "certificate verify failed" in told

@@ -47,7 +47,7 @@ def test_dpsql_is_seen_as_postgresql_is(part: str, due: dict[str, Any], got: dic
     assert differences(told, seen) == []
 
 
-def test_the_program_tells_of_no_more_than_is_compared(due: dict[str, Any]) -> None:
+def test_the_program_reports_no_more_than_is_compared(due: dict[str, Any]) -> None:
     assert {*STATEMENTS, *METADATA, *OTHER} == set(due)
 
 
@@ -68,7 +68,7 @@ def test_comments_say_what_the_schema_says(due: dict[str, Any], got: dict[str, A
     assert "privacy unit" in got["comments"][0][0][0][0]
 
 
-def test_notices_tell_the_loss(got: dict[str, Any]) -> None:
+def test_notices_report_the_loss(got: dict[str, Any]) -> None:
     told = " ".join(message for _, message in got["notices"])
     assert "charged" in told and "left" in told
 

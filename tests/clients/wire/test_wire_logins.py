@@ -36,7 +36,7 @@ def test_a_wrong_password_is_reported_in_postgresqls_words(kind: type[Client], r
 
 
 @each
-def test_a_stranger_is_told_the_same_as_who_has_a_wrong_password(kind: type[Client], served: Place) -> None:
+def test_an_unknown_user_gets_the_same_error_as_a_wrong_password(kind: type[Client], served: Place) -> None:
     known = refused(kind, served, password="wrong")
     name = f"eve_{CLIENTS.index(kind)}"
     stranger = refused(kind, replace(served, user=name), password="wrong")
@@ -54,7 +54,7 @@ def test_an_unknown_database(kind: type[Client], reference: Place, served: Place
         assert 'database "nothing" does not exist' in refused(kind, place, database="nothing")
 
 
-def test_who_has_a_wrong_password_does_not_learn_which_databases_there_are(served: Place) -> None:
+def test_a_wrong_password_does_not_show_which_databases_there_are(served: Place) -> None:
     told = refused(FIRST, served, password="wrong", database="nothing")
     assert "nothing" not in told
     assert "password authentication failed" in told
@@ -97,7 +97,7 @@ def test_tls_with_the_name_of_the_server_checked(kind: type[Client], secured: Pl
 
 
 @each
-def test_tls_is_refused_to_a_server_that_nobody_vouches_for(kind: type[Client], secured: Place, tmp_path: Path) -> None:
+def test_an_untrusted_server_certificate_is_refused(kind: type[Client], secured: Place, tmp_path: Path) -> None:
     stranger = make_certificate(tmp_path)
     told = refused(kind, replace(secured, certificate=stranger), tls="verify-full")
     assert "certificate" in told.lower()

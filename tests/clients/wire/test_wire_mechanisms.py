@@ -161,7 +161,7 @@ def test_by_psql(served: Place) -> None:
     words = ["psql", "-X", "-A", "-t"]
     run = subprocess.run(words, input=typed, env=served.environment(), capture_output=True, text=True, timeout=60)
     assert run.stdout.splitlines() == ["DECLARE THRESHOLD", "t|2", "CLOSE CURSOR ALL"]
-    assert 'table "vistis" does not exist' in run.stderr and "Perhaps you meant" in run.stderr
+    assert 'relation "vistis" does not exist' in run.stderr and "Perhaps you meant" in run.stderr
 
 
 # --- dpsql's own client ----------------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ def test_a_holdout_as_on_a_schema(remote: dpsql.Connection) -> None:
         private.ask("CASE WHEN born < DATE '1950-01-01' THEN 1 ELSE 0 END")
 
 
-def test_objects_that_are_gone_take_no_room(remote: dpsql.Connection) -> None:
+def test_objects_that_are_dropped_free_their_slots(remote: dpsql.Connection) -> None:
     for _ in range(105):  # more than a connection holds
         remote.above_threshold(1, epsilon=1)
     assert len(remote.sql("SHOW THRESHOLDS").rows) <= 2

@@ -38,7 +38,7 @@ def test_dpsql_is_seen_as_postgresql_is(part: str, due: dict[str, Any], got: dic
     assert differences(told, seen) == []
 
 
-def test_the_program_tells_of_no_more_than_is_compared(due: dict[str, Any]) -> None:
+def test_the_program_reports_no_more_than_is_compared(due: dict[str, Any]) -> None:
     assert {*SAME, "notices"} == set(due)
 
 
@@ -46,7 +46,7 @@ def test_an_error_has_a_hint(got: dict[str, Any]) -> None:
     assert "visit_id" in got["error"]["hint"]
 
 
-def test_notices_tell_the_loss(got: dict[str, Any]) -> None:
+def test_notices_report_the_loss(got: dict[str, Any]) -> None:
     assert all(severity == "NOTICE" for severity, *_ in got["notices"])
     told = " ".join(message for *_, message in got["notices"])
     assert "charged" in told and "left" in told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pexpect
@@ -22,13 +23,23 @@ multi_line = False
 
 
 @pytest.fixture
-def terminal(served: Place, tmp_path: Path) -> pexpect.spawn:
+def terminal(served: Place, tmp_path: Path) -> Iterator[pexpect.spawn]:
+    yield from open_terminal(served, tmp_path, {})
+
+
+@pytest.fixture
+def berliner(served: Place, tmp_path: Path) -> Iterator[pexpect.spawn]:
+    """As in a shell in Berlin: pgcli sets the time zone of the machine as it connects."""
+    yield from open_terminal(served, tmp_path, {"TZ": "Europe/Berlin", "PGTZ": "Europe/Berlin"})
+
+
+def open_terminal(served: Place, tmp_path: Path, more: dict[str, str]) -> Iterator[pexpect.spawn]:
     package("pgcli")
     if not PGCLI.exists():
         missing("pgcli", "make setup")
     (tmp_path / "config").write_text(CONFIG)
     environment = {**served.environment(), "HOME": str(tmp_path), "TERM": "dumb", "PROMPT_TOOLKIT_NO_CPR": "1",
-                   "LC_ALL": "C.UTF-8", "XDG_CONFIG_HOME": str(tmp_path)}  # fmt: skip
+                   "LC_ALL": "C.UTF-8", "XDG_CONFIG_HOME": str(tmp_path), **more}  # fmt: skip
     child = pexpect.spawn(str(PGCLI), ["--pgclirc", str(tmp_path / "config")], env=environment, encoding="utf-8",
                           timeout=30, dimensions=(50, 160))  # fmt: skip
     child.expect_exact("hospital>")
@@ -50,3 +61,12 @@ def test_a_session(terminal: pexpect.spawn) -> None:
     terminal.expect_exact("timestamp without time zone")
     terminal.sendline(r"\q")
     terminal.expect(pexpect.EOF)
+
+
+def test_the_time_zone_of_the_machine(berliner: pexpect.spawn) -> None:
+    berliner.sendline("SHOW TimeZone;")
+    berliner.expect_exact("Europe/Berlin")
+    berliner.sendline("SELECT TIMESTAMPTZ '2024-07-01 12:00:00+00' AS noon;")
+    berliner.expect_exact("2024-07-01 14:00:00+02")
+    berliner.sendline(r"\q")
+    berliner.expect(pexpect.EOF)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from tests.support.wire import psql
@@ -151,13 +152,13 @@ def test_commands(command: str, reference: Place, served: Place) -> None:
         (r"\timing", "Timing is on"),
     ],
 )
-def test_commands_that_tell_of_the_server_itself(command: str, shown: str, served: Place) -> None:
+def test_commands_about_the_server_itself(command: str, shown: str, served: Place) -> None:
     told = psql.run(served, command)
     assert shown in told
     assert "ERROR" not in told
 
 
-def test_notices_tell_the_loss_and_can_be_switched_off(served: Place) -> None:
+def test_notices_report_the_loss_and_can_be_switched_off(served: Place) -> None:
     asked = "SELECT count(*) FROM visits WHERE nights > 2;\n"
     told = psql.run(served, asked)
     assert "NOTICE:  charged" in told and "left" in told
@@ -175,6 +176,50 @@ def test_options_of_the_environment_and_the_address(served: Place) -> None:
     address = served.url(options="-c epsilon=0.125")
     assert "0.125" in psql.run(served, "SHOW epsilon;", None, address)
     assert "matrix" in psql.run(served, "SHOW application_name;")
+
+
+ENCODED = r"""
+\encoding
+SELECT 'größe ß' AS "größe", length('größe'), 'naïve' = 'na' || chr(239) || 've' AS same;
+SELECT * FROM "größe";
+\echo :LAST_ERROR_SQLSTATE
+SELECT $1::text AS bound \bind 'größe' \g
+COPY (SELECT 'größe') TO STDOUT;
+SELECT pg_client_encoding();
+SELECT chr(8364);
+\echo :LAST_ERROR_SQLSTATE
+SET client_encoding = 'UTF8';
+\encoding
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "codec"),
+    [("LATIN1", "latin-1"), ("WIN1252", "cp1252"), ("SQL_ASCII", "utf-8"), ("LATIN9", "iso8859-15"),
+     ("iso-8859-1", "latin-1"), ("KLINGON", "utf-8")],
+)  # fmt: skip
+def test_text_in_the_encoding_of_the_client(name: str, codec: str, reference: Place, served: Place) -> None:
+    def run(place: Place, script: str) -> str:
+        return psql.without_places(psql.run(place, script, encoding=codec, PGCLIENTENCODING=name))
+
+    due = run(reference, ENCODED)
+    got = run(served, "SET client_min_messages = warning;\n" + ENCODED).removeprefix("SET\n")
+    assert got.replace(str(served.port), "PORT") == due.replace(str(reference.port), "PORT")
+
+
+@pytest.mark.parametrize("locale", ["C", "POSIX"])
+def test_an_interactive_psql_in_a_locale_without_utf8(locale: str, served: Place) -> None:
+    """On a terminal psql asks for the encoding of its locale, which is SQL_ASCII there."""
+    environment = {**served.environment(), "LC_ALL": locale, "TERM": "dumb", "PSQL_HISTORY": "/dev/null"}
+    del environment["PGCLIENTENCODING"]
+    child = pexpect.spawn(str(psql.bundled()), ["-X", "-n"], env=environment, encoding="utf-8", timeout=30)
+    child.expect("=> ")
+    child.sendline("SHOW client_encoding;")
+    child.expect("SQL_ASCII")
+    child.sendline("SELECT 'gr\u00f6\u00dfe';")
+    child.expect("größe\r\n\\(1 row\\)")
+    child.sendline("\\q")
+    child.expect(pexpect.EOF)
 
 
 README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")

@@ -32,6 +32,13 @@ def test_aggregates_of_private_rows(driver: str, reference: Place, served: Place
 
 
 @each
+def test_tables_that_are_reflected(driver: str, reference: Place, served: Place) -> None:
+    due = sqlalchemy_programs.asked(reference, driver, sqlalchemy_programs.reflected_rows)
+    got = sqlalchemy_programs.asked(served, driver, sqlalchemy_programs.reflected_rows)
+    assert differences(due, got, noisy=True) == []
+
+
+@each
 def test_the_inspector(driver: str, reference: Place, served: Place) -> None:
     due = catalog_introspection.sqlalchemy_inspector(reference, driver)
     got = catalog_introspection.sqlalchemy_inspector(served, driver)
@@ -44,7 +51,7 @@ def test_pandas_reads_a_public_table(reference: Place, served: Place) -> None:
     assert catalog_introspection.pandas_tables(served) == catalog_introspection.pandas_tables(reference)
 
 
-def test_a_pool_that_asks_first_whether_a_connection_lives(served: Place) -> None:
+def test_a_pool_that_pings_a_connection_first(served: Place) -> None:
     def ask(connection: Any) -> Any:
         return connection.exec_driver_sql("SELECT 1").scalar()
 

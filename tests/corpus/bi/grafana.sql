@@ -8,7 +8,6 @@ WHERE admitted BETWEEN '2024-06-03T00:00:00Z' AND '2024-06-03T12:00:00Z' GROUP B
 SELECT floor(extract(epoch from admitted)/300)*300 AS "time", count(*) AS "visits" FROM visits WHERE admitted BETWEEN '2024-06-03 00:00:00' AND '2024-06-03 12:00:00' GROUP BY 1 ORDER BY 1
 
 -- case: a bucket as a timestamp
--- empty: time
 SELECT to_timestamp(floor(extract(epoch from admitted)/86400)*86400) AS "time", sum(nights) AS nights FROM visits
 WHERE admitted >= '2024-06-01T00:00:00Z' AND admitted < '2024-06-08T00:00:00Z' GROUP BY 1 ORDER BY 1
 ---- duckdb

@@ -145,7 +145,6 @@ GROUP BY
 LIMIT 10000
 
 -- case: a line by days
--- empty: admitted
 SELECT
   DATE_TRUNC('DAY', admitted) AS admitted,
   COUNT(*) AS count
@@ -169,7 +168,6 @@ GROUP BY
 LIMIT 10000
 
 -- case: a line by weeks
--- empty: admitted
 SELECT
   DATE_TRUNC('WEEK', admitted) AS admitted,
   COUNT(*) AS count
@@ -193,7 +191,6 @@ GROUP BY
 LIMIT 10000
 
 -- case: a line by quarters
--- empty: admitted
 SELECT
   DATE_TRUNC('QUARTER', admitted) AS admitted,
   COUNT(*) AS count
@@ -218,7 +215,6 @@ LIMIT 10000
 
 -- case: a line over a date
 -- order: any
--- empty: day
 SELECT
   DATE_TRUNC('WEEK', day) AS day,
   SUM(nights) AS "SUM(nights)"
@@ -246,7 +242,6 @@ ORDER BY
 LIMIT 10000
 
 -- case: a line over moments with a zone
--- empty: logged
 SELECT
   DATE_TRUNC('DAY', logged) AS logged,
   COUNT(*) AS count
@@ -270,7 +265,6 @@ GROUP BY
 LIMIT 10000
 
 -- case: a big number with a trend
--- empty: admitted
 SELECT
   DATE_TRUNC('MONTH', admitted) AS admitted,
   SUM(cost) AS "SUM(cost)"
@@ -374,7 +368,6 @@ HAVING
 LIMIT 10000
 
 -- case: a series limit by another metric
--- empty: admitted
 SELECT
   DATE_TRUNC('QUARTER', admitted) AS admitted,
   kind AS kind,
@@ -436,7 +429,6 @@ ORDER BY
 LIMIT 10000
 
 -- case: a series limit, the rest together
--- empty: kind
 SELECT
   CASE WHEN (
     NOT series_limit.kind__ IS NULL
@@ -504,7 +496,6 @@ GROUP BY
 LIMIT 10000
 
 -- case: a box plot
--- empty: admitted
 SELECT
   DATE_TRUNC('MONTH', admitted) AS admitted,
   kind AS kind,
@@ -602,7 +593,6 @@ ORDER BY
 LIMIT 10000
 
 -- case: a line of a virtual dataset
--- empty: admitted, sex
 SELECT
   DATE_TRUNC('MONTH', admitted) AS admitted,
   sex AS sex,

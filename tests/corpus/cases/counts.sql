@@ -57,7 +57,6 @@ SELECT CASE sex WHEN 'f' THEN 'female' WHEN 'm' THEN 'male' ELSE 'other' END AS 
 SELECT FLOOR(cost / 500) * 500 AS bin, COUNT(*) FROM visits WHERE cost IS NOT NULL GROUP BY 1 ORDER BY 1
 
 -- case: width_bucket
--- empty: bucket
 SELECT width_bucket(cost, 0, 5000, 10) AS bucket, COUNT(*) AS n FROM visits WHERE cost IS NOT NULL GROUP BY bucket ORDER BY bucket
 ---- duckdb
 SELECT CASE WHEN cost < 0 THEN 0 WHEN cost >= 5000 THEN 11 ELSE FLOOR(cost / 500)::INTEGER + 1 END AS bucket, COUNT(*) AS n
@@ -67,7 +66,6 @@ FROM visits WHERE cost IS NOT NULL GROUP BY bucket ORDER BY bucket
 SELECT nights / 4 AS quarter, COUNT(*) FROM visits WHERE nights < 12 GROUP BY 1 ORDER BY 1
 
 -- case: a remainder as key
--- empty: rota
 SELECT doctor_id % 3 AS rota, COUNT(*) FROM visits GROUP BY 1 ORDER BY 1
 
 -- case: a boolean expression as key
@@ -86,7 +84,6 @@ SELECT smoker, COUNT(*), AVG(risk) FROM patients GROUP BY smoker ORDER BY smoker
 SELECT rating, COUNT(*) FROM visits GROUP BY rating ORDER BY rating NULLS FIRST
 
 -- case: keys that the schema lists but no row has
--- empty: nights
 SELECT nights, COUNT(*) AS n FROM visits GROUP BY nights ORDER BY nights
 
 -- case: free text as key

@@ -26,7 +26,6 @@ SELECT f.floor, f.beds, s.nights, s.nights * 1.0 / f.beds AS per_bed FROM floors
 
 -- case: dbt: import, logical, final
 -- category: dbt
--- empty: language, visited_year
 with
 
 source_visits as (

@@ -25,7 +25,6 @@ SELECT EXTRACT(DOW FROM admitted) AS weekday, EXTRACT(HOUR FROM admitted) AS hou
 SELECT DATE_PART('isodow', admitted) AS weekday, COUNT(*) FROM visits GROUP BY 1 ORDER BY 1
 
 -- case: week numbers
--- empty: week
 SELECT EXTRACT(WEEK FROM day) AS week, COUNT(*) FROM visits WHERE day BETWEEN '2024-01-01' AND '2024-12-29' GROUP BY 1 ORDER BY 1
 
 -- case: day of the year
@@ -49,7 +48,6 @@ SELECT dayname(day) AS weekday, COUNT(*) AS n FROM visits GROUP BY dayname(day) 
 SELECT CAST(admitted AS DATE) AS day, COUNT(*) FROM visits WHERE admitted >= '2023-10-01' AND admitted < '2023-11-01' GROUP BY CAST(admitted AS DATE) ORDER BY 1
 
 -- case: a date cast by ::
--- empty: day
 SELECT admitted::date AS day, COUNT(*) FROM visits WHERE admitted::date BETWEEN '2023-03-05' AND '2023-03-12' GROUP BY admitted::date ORDER BY day
 
 -- case: the last days before a date
@@ -65,7 +63,6 @@ WHERE p.birth_date < DATE '2010-01-01' AND p.birth_date >= DATE '1934-01-01'
 GROUP BY 1 ORDER BY 1
 
 -- case: decade of birth
--- empty: decade
 SELECT EXTRACT(DECADE FROM birth_date) * 10 AS decade, COUNT(*) FROM patients WHERE birth_date < DATE '2010-01-01' GROUP BY 1 ORDER BY 1
 
 -- case: days between two dates

@@ -51,7 +51,6 @@ GROUP BY m ORDER BY m
 SELECT d, COUNT(*) AS n FROM visits v JOIN range(0, 5) AS t(d) ON v.nights = t.d GROUP BY d ORDER BY d
 
 -- case: a list beside private rows
--- empty: x
 SELECT x, COUNT(*) AS n FROM unnest(ARRAY['emergency', 'scheduled']) AS t(x) JOIN visits v ON v.kind = t.x GROUP BY x ORDER BY x
 
 -- case: MetricFlow's time spine

@@ -1,7 +1,6 @@
 -- What Grafana panels send, macros expanded.
 
 -- case: a time series by day
--- empty: time
 SELECT floor(extract(epoch from admitted)/86400)*86400 AS "time", count(*) AS value
 FROM visits
 WHERE admitted BETWEEN '2024-06-01T00:00:00Z' AND '2024-08-31T23:59:59Z'

@@ -56,7 +56,6 @@ SELECT "public"."visits"."kind" AS "kind", CAST(SUM(CASE WHEN "public"."visits".
 FROM "public"."visits" GROUP BY "public"."visits"."kind" ORDER BY "public"."visits"."kind" ASC
 
 -- case: an implicit join
--- empty: wards__via__ward__building
 SELECT "wards__via__ward"."building" AS "wards__via__ward__building", COUNT(*) AS "count"
 FROM "public"."visits" LEFT JOIN "public"."wards" AS "wards__via__ward" ON "public"."visits"."ward" = "wards__via__ward"."ward"
 GROUP BY "wards__via__ward"."building" ORDER BY "wards__via__ward"."building" ASC

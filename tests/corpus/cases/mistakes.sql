@@ -11,7 +11,7 @@ HINT:  Perhaps you meant "ward".
 -- case: a mistyped table
 SELECT count(*) FROM visit
 ---- error
-UnknownTable 42P01: table "visit" does not exist
+UnknownTable 42P01: relation "visit" does not exist
 LINE 1: SELECT count(*) FROM visit
                              ^
 HINT:  Perhaps you meant "visits".

@@ -38,7 +38,6 @@ from (select "rating" from "public"."visits" "$Table") "rows"
 
 -- case: two tables
 -- order: any
--- empty: building
 select "_"."building", "_"."a0"
 from (
   select "rows"."building" as "building", sum("rows"."nights") as "a0"
@@ -53,7 +52,6 @@ limit 1000001
 
 -- case: two tables, as the mashup engine nests them
 -- order: any
--- empty: c3
 select "rows"."t1_language" as "c3", sum(cast("rows"."t0_paid" as decimal(19,4))) as "a0"
 from (
   select "$Outer"."t0_paid" as "t0_paid", "$Inner"."t1_language" as "t1_language"

@@ -101,7 +101,6 @@ SELECT FLOOR(EXTRACT(year FROM AGE(DATE '2025-01-01', birth_date)) / 10) * 10 AS
 SELECT EXTRACT(year FROM birth_date)::int / 10 * 10 AS decade, COUNT(*) AS n FROM patients GROUP BY 1 ORDER BY 1
 
 -- case: bands of the age at admission
--- empty: band
 SELECT CASE WHEN EXTRACT(year FROM AGE(day, birth_date)) < 18 THEN 'child' WHEN EXTRACT(year FROM AGE(day, birth_date)) < 65 THEN 'adult' ELSE 'old' END AS band,
        COUNT(*) AS n FROM visits JOIN patients USING (patient_id) GROUP BY 1 ORDER BY 1
 
@@ -130,6 +129,5 @@ SELECT (extract(epoch from admitted)::bigint/3600)*3600 AS time, COUNT(*) AS n F
 WHERE admitted >= '2024-03-03' AND admitted < '2024-03-05' GROUP BY 1 ORDER BY 1
 
 -- case: buckets of six hours as moments
--- empty: time
 SELECT to_timestamp(floor(extract(epoch from admitted)/21600)*21600) AS time, COUNT(*) AS n FROM visits
 WHERE admitted >= '2024-03-03' AND admitted < '2024-03-05' GROUP BY 1 ORDER BY 1

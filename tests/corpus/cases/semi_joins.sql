@@ -77,9 +77,17 @@ SELECT COUNT(*) FROM visits v WHERE v.paid > (SELECT AVG(w.paid) FROM visits w W
 -- case: above the mean of all
 SELECT ward, COUNT(*) AS n FROM visits WHERE cost > (SELECT AVG(cost) FROM visits) GROUP BY ward ORDER BY ward
 
+-- case: IN within IN over public tables
+SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM wards WHERE floor IN (SELECT floor FROM wards WHERE beds > 20))
+
+-- case: EXISTS within IN over public tables
+SELECT COUNT(*) FROM visits WHERE ward IN (SELECT w.ward FROM wards w WHERE EXISTS (SELECT 1 FROM doctors d WHERE d.ward = w.ward))
+
 -- case: SEMI JOIN
 SELECT COUNT(*) FROM patients SEMI JOIN visits USING (patient_id)
 
 -- case: ANTI JOIN
--- empty: sex
 SELECT sex, COUNT(*) FROM patients ANTI JOIN visits USING (patient_id) GROUP BY sex ORDER BY sex NULLS LAST
+
+-- case: a union of public rows and a release, joined
+SELECT w.floor, COUNT(*) FROM visits v JOIN wards w ON v.ward = w.ward JOIN (SELECT ward AS k FROM wards UNION SELECT ward FROM visits GROUP BY ward) u ON w.ward = u.k GROUP BY w.floor ORDER BY w.floor

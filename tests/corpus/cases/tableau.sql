@@ -81,7 +81,6 @@ GROUP BY 1
 
 -- case: a relationship of two tables
 -- order: any
--- empty: building
 SELECT "wards"."building" AS "building", SUM("visits"."nights") AS "sum:nights:ok"
 FROM "public"."visits" "visits" LEFT JOIN "public"."wards" "wards" ON ("visits"."ward" = "wards"."ward") GROUP BY 1
 

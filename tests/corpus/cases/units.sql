@@ -26,15 +26,14 @@ SELECT AVG(t0.m) AS mean
 FROM visits v JOIN (SELECT MAX(m) AS m, 'emergency' AS kind FROM (SELECT ward, AVG(nights) AS m FROM visits GROUP BY ward) AS w) t0 ON t0.kind = v.kind
 
 -- case: a level of detail of a count has no bounds
-SELECT STDDEV(t0.n) AS mean FROM visits v JOIN (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) t0 ON t0.ward = v.ward
+SELECT SUM(DISTINCT t0.n) AS mean FROM visits v JOIN (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) t0 ON t0.ward = v.ward
 ---- error
-UnboundedValues 0A000: the values of STDDEV_SAMP have no bounds
-LINE 1: SELECT STDDEV(t0.n) AS mean FROM visits v JOIN (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) t0 ON t0.ward = v.ward
+UnboundedValues 0A000: the values of SUM(DISTINCT …) have no bounds
+LINE 1: SELECT SUM(DISTINCT t0.n) AS mean FROM visits v JOIN (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) t0 ON t0.ward = v.ward
                ^
-HINT:  Write STDDEV_SAMP(CLIP(t0.n, 0, 100)) with bounds of your own.
+HINT:  Write SUM(DISTINCT CLIP(t0.n, 0, 100)) with bounds of your own.
 
 -- case: what the last visit of each patient was
--- empty: last_kind
 SELECT last_kind, COUNT(*) AS n FROM (SELECT patient_id, ARG_MAX(kind, admitted) AS last_kind FROM visits GROUP BY patient_id) AS t GROUP BY last_kind ORDER BY last_kind
 ---- duckdb
 SELECT last_kind, COUNT(*) AS n
@@ -51,7 +50,6 @@ SELECT AVG(a) AS a, AVG(b) AS b
 FROM (SELECT patient_id, FIRST(nights ORDER BY admitted, visit_id) AS a, LAST(nights ORDER BY admitted, visit_id) AS b FROM visits GROUP BY patient_id) AS t
 
 -- case: the kind that each patient has most often
--- empty: k
 SELECT k, COUNT(*) AS n FROM (SELECT patient_id, MODE(kind) AS k FROM visits GROUP BY patient_id) AS t GROUP BY k ORDER BY k
 ---- duckdb
 SELECT k, COUNT(*) AS n

@@ -1,7 +1,6 @@
 -- Time zones, spans of time and buckets, as BI tools and people write them.
 
 -- case: a local day
--- empty: d
 SELECT DATE(admitted AT TIME ZONE 'UTC' AT TIME ZONE 'America/New_York') AS d, COUNT(*) AS n FROM visits GROUP BY 1 ORDER BY 1
 ---- duckdb
 SELECT CAST(admitted AT TIME ZONE 'UTC' AT TIME ZONE 'America/New_York' AS DATE) AS d, COUNT(*) AS n FROM visits GROUP BY 1 ORDER BY 1
@@ -11,11 +10,9 @@ SELECT CAST(admitted AT TIME ZONE 'UTC' AT TIME ZONE 'America/New_York' AS DATE)
 SELECT DATE_TRUNC('month', logged AT TIME ZONE 'Europe/Berlin') AS month, SUM(cost) AS cost FROM visits WHERE logged IS NOT NULL GROUP BY 1 ORDER BY 1
 
 -- case: hours of a local day
--- empty: hour
 SELECT EXTRACT(hour FROM timezone('Asia/Kolkata', logged)) AS hour, COUNT(*) AS n FROM visits WHERE logged IS NOT NULL GROUP BY 1 ORDER BY 1
 
 -- case: a month, there and back, as Metabase writes it
--- empty: month
 SELECT (DATE_TRUNC('month', (logged AT TIME ZONE 'Europe/Berlin')) AT TIME ZONE 'Europe/Berlin') AS month, COUNT(*) AS n FROM visits WHERE logged IS NOT NULL GROUP BY 1 ORDER BY 1
 
 -- case: the moment of a local time
@@ -104,7 +101,6 @@ HINT:  STDDEV(EXTRACT(epoch FROM CAST('2025-01-01' AS TIMESTAMP) - admitted)) is
 
 -- case: weeks from Sunday on, as Tableau writes them
 -- category: tableau
--- empty: twk:admitted:ok
 SELECT DATE_TRUNC('DAY', CAST("visits"."admitted" AS TIMESTAMP)) + (-EXTRACT(DOW FROM CAST("visits"."admitted" AS TIMESTAMP)) * INTERVAL '1 DAY') AS "twk:admitted:ok", SUM(1) AS "cnt:visits:ok" FROM "public"."visits" "visits" GROUP BY 1 ORDER BY 1
 
 -- case: the Sunday before each visit

@@ -82,14 +82,14 @@ Gather by k1 text, _set bigint
   - listed k1, _set, 3 groups: ('urgent', 0), ('planned', 0), (NULL, 1)
   Sum by k1, _set
     - rows: rows
-    Weigh each unit as at most 8 rows, l2 norm by k1, _set
+    Weigh each unit as at most 8 rows in each grouping set, l2 norm by k1, _set
       Filter (not (k1 is null)) or (not (_set in (0)))
         Expand to the grouping sets (k1), ()
           Project k1 = kind
             Scan visits (unit patient_id)
               - kind, text of 'urgent', 'planned'
 ---- privacy
-rows: l1 1048576, l2² 274877906944, linf 524288; grid 1/65536; gaussian 2.60926e+06; rho 0.0201871, delta 0
+rows: l1 2097152, l2² 549755813888, linf 524288; grid 1/65536; gaussian 3.69005e+06; rho 0.0201871, delta 0
 loss: rho 0.0201871, delta 0
 
 -- case: GROUPING SETS
@@ -99,14 +99,14 @@ Gather by k1 text, _set bigint
   - listed k1, _set, 3 groups: ('urgent', 0), ('planned', 0), (NULL, 1)
   Sum by k1, _set
     - rows: rows
-    Weigh each unit as at most 8 rows, l2 norm by k1, _set
+    Weigh each unit as at most 8 rows in each grouping set, l2 norm by k1, _set
       Filter (not (k1 is null)) or (not (_set in (0)))
         Expand to the grouping sets (k1), ()
           Project k1 = kind
             Scan visits (unit patient_id)
               - kind, text of 'urgent', 'planned'
 ---- privacy
-rows: l1 1048576, l2² 274877906944, linf 524288; grid 1/65536; gaussian 2.60926e+06; rho 0.0201871, delta 0
+rows: l1 2097152, l2² 549755813888, linf 524288; grid 1/65536; gaussian 3.69005e+06; rho 0.0201871, delta 0
 loss: rho 0.0201871, delta 0
 
 -- case: bounds per group
@@ -123,9 +123,9 @@ Gather by k1 text
           - ward, text
           - cost, double [0, 5000], grid 1/2
   Sum by k1
-    - c1: x1 in steps of 1/32768, 0 to 32768000, divided by 2^16
+    - c1: x1 in steps of 1/32768, 0 to 32768000, divided by 2^14
     - c2: x2 in steps of 1, 1 to 5
-    Weigh each unit as at most 8 rows, l2 norm by k1
+    Weigh each unit as at most 2 rows, l2 norm by k1
       Project k1, x1 = clip(part, 0, 1000), x2 = clip(part_2, 0, 5)
         Each by the unit, k1 = ward
           - part = sum(cost in steps of 1/2, 0 to 10000)
@@ -135,8 +135,8 @@ Gather by k1 text
             - cost, double [0, 5000], grid 1/2
 ---- privacy
 selection selection_units: weighted Gaussian threshold, at most 4 keys, scale 732182, above 4313961; rho 0.00400583, delta 9.99994e-09
-c1: l1 137438953472000, l2² 68719476736000000, linf 262144000; grid 1/32768; gaussian 2.07092e+09; rho 0.00801166, delta 0
-c2: l1 1374389534720, l2² 6871947673600, linf 2621440; grid 1/65536; gaussian 2.07092e+07; rho 0.00801166, delta 0
+c1: l1 34359738368000, l2² 68719476736000000, linf 262144000; grid 1/131072; gaussian 2.07092e+09; rho 0.00801166, delta 0
+c2: l1 85899345920, l2² 429496729600, linf 655360; grid 1/65536; gaussian 5.17731e+06; rho 0.00801166, delta 0
 loss: rho 0.0200291, delta 9.99994e-09
 
 -- case: bounds per group, in one group: a unit has one row
@@ -160,7 +160,14 @@ SELECT COUNT(*, contribution_bounds_per_group => (0, 5)), COUNT(*), COUNT(DISTIN
 Gather
   Sum
     - c1: x2 in steps of 1, 1 to 5
-    - c2: x3 in steps of 1, 1 to 8
+    Project x1 = part_3, x2 = clip(part, 0, 5), x3 = part
+      Each by the unit
+        - part = count_rows(*)
+        - part_3 = any(1.0 < cost)
+        Scan visits (unit patient_id)
+          - cost, double [0, 5000], grid 1/2
+  ClippedSum, l2 norm
+    - c2_sum = sum of x3, each unit scaled to 1
     Project x1 = part_3, x2 = clip(part, 0, 5), x3 = part
       Each by the unit
         - part = count_rows(*)
@@ -177,6 +184,6 @@ Gather
             - cost, double [0, 5000], grid 1/2
 ---- privacy
 c1: l1 5, l2² 25, linf 5; grid 1; gaussian 43.1001; rho 0.00672904, delta 0
-c2: l1 8, l2² 64, linf 8; grid 1; gaussian 68.9602; rho 0.00672904, delta 0
+c2_sum: l1 27525120, l2² 757632231014400, linf 27525120; grid 1/27525120; gaussian 2.50101e+08; rho 0.00605614, delta 0
 units1: l1 1, l2² 1, linf 1; grid 1; gaussian 8.62002; rho 0.00672904, delta 0
-loss: rho 0.0201871, delta 0
+loss: rho 0.0195142, delta 0

@@ -7,7 +7,7 @@ Aggregate by k1 = kind
   - count rows
   Table visits (unit bigint)
 ---- post
-SELECT _r1."k1" AS "kind", _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
+SELECT _r1."k1" AS "kind", _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2", _r1."m1_clipped" AS "_error3" FROM _r1
 ---- output
 kind VARCHAR
 count BIGINT
@@ -19,7 +19,7 @@ Aggregate
   - sum cost
   Table visits (unit bigint)
 ---- post
-SELECT _r1."m1" AS "sum", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
+SELECT _r1."m1" AS "sum", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2", _r1."m1_clipped" AS "_error3" FROM _r1
 ---- output
 sum DOUBLE
 
@@ -31,7 +31,7 @@ Aggregate
   Filter cost > 1.0
     Table visits (unit bigint)
 ---- post
-SELECT _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
+SELECT _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2", _r1."m1_clipped" AS "_error3" FROM _r1
 ---- output
 count BIGINT
 
@@ -42,7 +42,7 @@ Aggregate by k1 = kind
   - count rows
   Table visits (unit bigint)
 ---- post
-SELECT LOWER(_r1."k1") AS "kind", _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
+SELECT LOWER(_r1."k1") AS "kind", _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2", _r1."m1_clipped" AS "_error3" FROM _r1
 ---- output
 kind VARCHAR
 count BIGINT
@@ -54,7 +54,7 @@ Aggregate by k1 = concat(kind, '!')
   - count rows
   Table visits (unit bigint)
 ---- post
-SELECT _r1."k1" AS "k", _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
+SELECT _r1."k1" AS "k", _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2", _r1."m1_clipped" AS "_error3" FROM _r1
 ---- output
 k VARCHAR
 count BIGINT
@@ -66,7 +66,7 @@ Aggregate by k1 = date_trunc('month', at)
   - count rows
   Table visits (unit bigint)
 ---- post
-SELECT _r1."k1" AS "date_trunc", _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
+SELECT _r1."k1" AS "date_trunc", _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2", _r1."m1_clipped" AS "_error3" FROM _r1
 ---- output
 date_trunc TIMESTAMP
 count BIGINT
@@ -78,7 +78,7 @@ Aggregate by k1 = kind, k2 = ward
   - count rows
   Table visits (unit bigint)
 ---- post
-SELECT _r1."k1" AS "kind", _r1."k2" AS "ward", _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
+SELECT _r1."k1" AS "kind", _r1."k2" AS "ward", _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2", _r1."m1_clipped" AS "_error3" FROM _r1
 ---- output
 kind VARCHAR
 ward VARCHAR
@@ -91,7 +91,7 @@ Aggregate by k1 = kind
   - count rows
   Table visits (unit bigint)
 ---- post
-SELECT _r1."m1" AS "cost", _r1."k1" AS "kind", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1 ORDER BY cost DESC NULLS FIRST
+SELECT _r1."m1" AS "cost", _r1."k1" AS "kind", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2", _r1."m1_clipped" AS "_error3" FROM _r1 ORDER BY cost DESC NULLS FIRST
 ---- output
 cost BIGINT
 kind VARCHAR
@@ -103,7 +103,7 @@ Aggregate
   - sum cost
   Table visits (unit bigint)
 ---- post
-SELECT _r1."m1" AS "total", (_r1."m1") / 2 AS "half", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2", CASE WHEN CAST((_r1."m1") / 2 AS DOUBLE) IS NULL THEN NULL ELSE SQRT(ABS((CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * (CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * _r1."m1_m1_cov")) END AS "_error3", CAST((_r1."m1") / 2 AS DOUBLE) - (_r1."factor" * (CASE WHEN CAST((_r1."m1") / 2 AS DOUBLE) IS NULL THEN NULL ELSE SQRT(ABS((CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * (CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * _r1."m1_m1_cov")) END)) AS "_error4", CAST((_r1."m1") / 2 AS DOUBLE) + (_r1."factor" * (CASE WHEN CAST((_r1."m1") / 2 AS DOUBLE) IS NULL THEN NULL ELSE SQRT(ABS((CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * (CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * _r1."m1_m1_cov")) END)) AS "_error5" FROM _r1
+SELECT _r1."m1" AS "total", (_r1."m1") / 2 AS "half", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2", _r1."m1_clipped" AS "_error3", CASE WHEN CAST((_r1."m1") / 2 AS DOUBLE) IS NULL THEN NULL ELSE SQRT(ABS((CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * (CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * _r1."m1_m1_cov")) END AS "_error4", CAST((_r1."m1") / 2 AS DOUBLE) - (_r1."factor" * (CASE WHEN CAST((_r1."m1") / 2 AS DOUBLE) IS NULL THEN NULL ELSE SQRT(ABS((CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * (CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * _r1."m1_m1_cov")) END)) - COALESCE((ABS((CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE)))) * _r1."m1_clip_half") - ((CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * _r1."m1_clip_mid"), CAST(0 AS DOUBLE)) AS "_error5", CAST((_r1."m1") / 2 AS DOUBLE) + (_r1."factor" * (CASE WHEN CAST((_r1."m1") / 2 AS DOUBLE) IS NULL THEN NULL ELSE SQRT(ABS((CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * (CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * _r1."m1_m1_cov")) END)) + COALESCE((ABS((CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE)))) * _r1."m1_clip_half") + ((CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * _r1."m1_clip_mid"), CAST(0 AS DOUBLE)) AS "_error6", ((ABS((CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE)))) * _r1."m1_clip_half") + ABS(((CAST(1 AS DOUBLE) / NULLIF(CAST(2 AS DOUBLE), CAST(0 AS DOUBLE))) * _r1."m1_clip_mid"))) AS "_error7" FROM _r1
 ---- output
 total DOUBLE
 half DOUBLE
@@ -117,7 +117,7 @@ Aggregate
     Table visits (unit bigint)
     Table patients (unit bigint): patient_id as patient_id_2
 ---- post
-SELECT _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
+SELECT _r1."m1" AS "count", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2", _r1."m1_clipped" AS "_error3" FROM _r1
 ---- output
 count BIGINT
 
@@ -129,7 +129,7 @@ Aggregate by k1 = extract('year', at)
   - sum cost
   Table visits (unit bigint)
 ---- post
-SELECT _r1."m1" AS "count", _r1."m2" + 1 AS "?column?", CASE WHEN _r1."m1" > 1 THEN 1 END AS "case", _r1."k1" AS "extract", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2", CASE WHEN CAST(_r1."m2" + 1 AS DOUBLE) IS NULL THEN NULL ELSE SQRT(ABS(_r1."m2_m2_cov")) END AS "_error3", CAST(_r1."m2" + 1 AS DOUBLE) - (_r1."factor" * (CASE WHEN CAST(_r1."m2" + 1 AS DOUBLE) IS NULL THEN NULL ELSE SQRT(ABS(_r1."m2_m2_cov")) END)) AS "_error4", CAST(_r1."m2" + 1 AS DOUBLE) + (_r1."factor" * (CASE WHEN CAST(_r1."m2" + 1 AS DOUBLE) IS NULL THEN NULL ELSE SQRT(ABS(_r1."m2_m2_cov")) END)) AS "_error5" FROM _r1
+SELECT _r1."m1" AS "count", _r1."m2" + 1 AS "?column?", CASE WHEN _r1."m1" > 1 THEN 1 END AS "case", _r1."k1" AS "extract", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2", _r1."m1_clipped" AS "_error3", CASE WHEN CAST(_r1."m2" + 1 AS DOUBLE) IS NULL THEN NULL ELSE SQRT(ABS(_r1."m2_m2_cov")) END AS "_error4", CAST(_r1."m2" + 1 AS DOUBLE) - (_r1."factor" * (CASE WHEN CAST(_r1."m2" + 1 AS DOUBLE) IS NULL THEN NULL ELSE SQRT(ABS(_r1."m2_m2_cov")) END)) - COALESCE((_r1."m2_clip_half") - (_r1."m2_clip_mid"), CAST(0 AS DOUBLE)) AS "_error5", CAST(_r1."m2" + 1 AS DOUBLE) + (_r1."factor" * (CASE WHEN CAST(_r1."m2" + 1 AS DOUBLE) IS NULL THEN NULL ELSE SQRT(ABS(_r1."m2_m2_cov")) END)) + COALESCE((_r1."m2_clip_half") + (_r1."m2_clip_mid"), CAST(0 AS DOUBLE)) AS "_error6", ((_r1."m2_clip_half") + ABS((_r1."m2_clip_mid"))) AS "_error7" FROM _r1
 ---- output
 count BIGINT
 ?column? DOUBLE
@@ -143,4 +143,4 @@ Aggregate by k1 = test
   - mean value
   Table lab_tests (unit bigint)
 ---- post
-SELECT _r1."k1" AS "test", _r1."m1" AS "avg", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2" FROM _r1
+SELECT _r1."k1" AS "test", _r1."m1" AS "avg", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2", _r1."m1_clipped" AS "_error3" FROM _r1

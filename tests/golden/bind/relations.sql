@@ -103,15 +103,16 @@ Aggregate by k1 = kind_2
 SELECT AVG(n) FROM (SELECT COUNT(*) OVER (PARTITION BY patient_id) AS n FROM visits) AS t
 ---- rewritten
 Gather
-  Sum
-    - c1_above, c1_below: moments of x1 in steps of 1, 0 to 8
-    Weigh each unit as at most 8 rows, l2 norm
-      Project x1 = count_rows
-        Window count_rows = count_rows() by the unit
-          Scan visits (unit patient_id)
+  ClippedSum, l2 norm
+    - c1_count = count of x1, each unit scaled to 1
+    - c1_sum = sum of x1, each unit scaled to 1
+    Project x1 = count_rows
+      Window count_rows = count_rows() by the unit
+        Scan visits (unit patient_id)
 ---- privacy
-c1_above, c1_below: l1 4194304, l2² 17592186044416, linf 4194304; grid 1/65536; gaussian 2.08741e+07; rho 0.0201871, delta 0
-loss: rho 0.0201871, delta 0
+c1_count: l1 27525120, l2² 757632231014400, linf 27525120; grid 1/27525120; gaussian 2.04207e+08; rho 0.00908421, delta 0
+c1_sum: l1 27525120, l2² 757632231014400, linf 27525120; grid 1/27525120; gaussian 2.16594e+08; rho 0.00807485, delta 0
+loss: rho 0.0171591, delta 0
 
 -- case: a released mean has the bounds of what it is of
 SELECT SUM(t.m) FROM visits v JOIN (SELECT ward, AVG(cost) AS m FROM visits GROUP BY ward) AS t ON t.ward = v.ward

@@ -1,28 +1,28 @@
 -- What has no bound.
 
--- case: a deviation of values without bounds
-SELECT kind, STDDEV(score) AS total FROM visits GROUP BY kind
+-- case: a sum of distinct values without bounds
+SELECT kind, SUM(DISTINCT score) AS total FROM visits GROUP BY kind
 ---- error
-ERROR 0A000 (UnboundedValues):  column "visits.score" has no bounds, and STDDEV_SAMP needs some
-LINE 1: SELECT kind, STDDEV(score) AS total FROM visits GROUP BY kind
+ERROR 0A000 (UnboundedValues):  column "visits.score" has no bounds, and SUM(DISTINCT …) needs some
+LINE 1: SELECT kind, SUM(DISTINCT score) AS total FROM visits GROUP BY kind
                      ^
-HINT:  Declare them in the schema, score: {bounds: [0, 100]} under visits. Or write STDDEV_SAMP(CLIP(score, 0, 100)) with bounds of your own.
+HINT:  Declare them in the schema, score: {bounds: [0, 100]} under visits. Or write SUM(DISTINCT CLIP(score, 0, 100)) with bounds of your own.
 
--- case: a variance of a cast text
-SELECT VARIANCE(CAST(note AS integer)) FROM visits
+-- case: a sum of distinct texts that are cast
+SELECT SUM(DISTINCT CAST(note AS integer)) FROM visits
 ---- error
-ERROR 0A000 (UnboundedValues):  the values of VAR_SAMP have no bounds
-LINE 1: SELECT VARIANCE(CAST(note AS integer)) FROM visits
+ERROR 0A000 (UnboundedValues):  the values of SUM(DISTINCT …) have no bounds
+LINE 1: SELECT SUM(DISTINCT CAST(note AS integer)) FROM visits
                ^
-HINT:  Write VAR_SAMP(CLIP(CAST(note AS INT), 0, 100)) with bounds of your own.
+HINT:  Write SUM(DISTINCT CLIP(CAST(note AS INT), 0, 100)) with bounds of your own.
 
 -- case: a quotient whose divisor may be near zero
-SELECT STDDEV(cost / nights) FROM visits
+SELECT SUM(DISTINCT cost / nights) FROM visits
 ---- error
-ERROR 0A000 (UnboundedValues):  the values of STDDEV_SAMP have no bounds
-LINE 1: SELECT STDDEV(cost / nights) FROM visits
+ERROR 0A000 (UnboundedValues):  the values of SUM(DISTINCT …) have no bounds
+LINE 1: SELECT SUM(DISTINCT cost / nights) FROM visits
                ^
-HINT:  Write STDDEV_SAMP(CLIP(cost / nights, 0, 100)) with bounds of your own.
+HINT:  Write SUM(DISTINCT CLIP(cost / nights, 0, 100)) with bounds of your own.
 
 -- case: a sum of NULL
 SELECT SUM(NULL) FROM visits
@@ -33,12 +33,12 @@ LINE 1: SELECT SUM(NULL) FROM visits
 HINT:  Write SUM(CLIP(NULL, 0, 100)) with bounds of your own.
 
 -- case: one bound is not enough
-SELECT STDDEV(score) FROM visits WHERE score > 0
+SELECT SUM(DISTINCT score) FROM visits WHERE score > 0
 ---- error
-ERROR 0A000 (UnboundedValues):  column "visits.score" has no bounds, and STDDEV_SAMP needs some
-LINE 1: SELECT STDDEV(score) FROM visits WHERE score > 0
+ERROR 0A000 (UnboundedValues):  column "visits.score" has no bounds, and SUM(DISTINCT …) needs some
+LINE 1: SELECT SUM(DISTINCT score) FROM visits WHERE score > 0
                ^
-HINT:  Declare them in the schema, score: {bounds: [0, 100]} under visits. Or write STDDEV_SAMP(CLIP(score, 0, 100)) with bounds of your own.
+HINT:  Declare them in the schema, score: {bounds: [0, 100]} under visits. Or write SUM(DISTINCT CLIP(score, 0, 100)) with bounds of your own.
 
 -- case: unknown groups need a delta
 -- set: delta = 0

@@ -112,12 +112,12 @@ LINE 1: WITH t AS (DELETE FROM visits RETURNING *) SELECT COUNT(*) FROM t
                                ^
 
 -- case: columns of a table's alias
-SELECT STDDEV(a) FROM visits AS v(a)
+SELECT SUM(DISTINCT a) FROM visits AS v(a)
 ---- error
-ERROR 0A000 (UnboundedValues):  column "visits.visit_id" has no bounds, and STDDEV_SAMP needs some
-LINE 1: SELECT STDDEV(a) FROM visits AS v(a)
+ERROR 0A000 (UnboundedValues):  column "visits.visit_id" has no bounds, and SUM(DISTINCT …) needs some
+LINE 1: SELECT SUM(DISTINCT a) FROM visits AS v(a)
                ^
-HINT:  Declare them in the schema, visit_id: {bounds: [0, 100]} under visits. Or write STDDEV_SAMP(CLIP(a, 0, 100)) with bounds of your own.
+HINT:  Declare them in the schema, visit_id: {bounds: [0, 100]} under visits. Or write SUM(DISTINCT CLIP(a, 0, 100)) with bounds of your own.
 
 -- case: EXCEPT of private rows
 SELECT ward FROM visits EXCEPT SELECT sex FROM patients

@@ -76,3 +76,12 @@ SELECT COUNT(*) FROM visits a JOIN visits b USING (patient_id, current_user)
 ---- error
 ERROR 42601 (InvalidSyntax):  USING takes names of columns
 HINT:  A column of that name stands in double quotes.
+
+-- case: public rows without a private one
+SELECT w.floor, COUNT(*) FROM wards w LEFT JOIN visits v ON v.ward = w.ward WHERE v.visit_id IS NULL GROUP BY 1
+---- error
+ERROR 0A000 (Unsupported):  the answer would depend on public rows that match no private row, which are not counted
+LINE 1: SELECT w.floor, COUNT(*) FROM wards w LEFT JOIN visits v ON v.ward = w.ward WHERE v.visit_id IS NULL GROUP BY 1
+                                                        ^
+DETAIL:  They belong to no privacy unit, and a single one can match or leave many of them unmatched.
+HINT:  Write JOIN instead of LEFT JOIN to ask about matched rows. Of the others, ask how many there are: count the matched ones by COUNT(DISTINCT w.ward) of the JOIN, and subtract that from the public rows' own count.

@@ -3,7 +3,7 @@
 -- case: a table with a near name
 SELECT COUNT(*) FROM visit
 ---- error
-ERROR 42P01 (UnknownTable):  table "visit" does not exist
+ERROR 42P01 (UnknownTable):  relation "visit" does not exist
 LINE 1: SELECT COUNT(*) FROM visit
                              ^
 HINT:  Perhaps you meant "visits".
@@ -11,7 +11,7 @@ HINT:  Perhaps you meant "visits".
 -- case: a table with no near name
 SELECT COUNT(*) FROM quux
 ---- error
-ERROR 42P01 (UnknownTable):  table "quux" does not exist
+ERROR 42P01 (UnknownTable):  relation "quux" does not exist
 LINE 1: SELECT COUNT(*) FROM quux
                              ^
 HINT:  Tables: patients, visits, lab_tests, Wards.
@@ -27,7 +27,7 @@ HINT:  Write the table's name alone.
 -- case: a file is no table
 SELECT COUNT(*) FROM 'visits.parquet'
 ---- error
-ERROR 42P01 (UnknownTable):  table "visits.parquet" does not exist
+ERROR 42P01 (UnknownTable):  relation "visits.parquet" does not exist
 LINE 1: SELECT COUNT(*) FROM 'visits.parquet'
                              ^
 HINT:  Perhaps you meant "visits".

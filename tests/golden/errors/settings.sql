@@ -4,7 +4,7 @@
 SET search_path = public
 ---- error
 ERROR 42704 (InvalidParameter):  there is no setting "search_path"
-HINT:  Settings: epsilon, delta, contributions.rows, contributions.groups, noise, nonnegative, derive, max_error, max_relative_error, confidence, ranges, mechanism, proposal.
+HINT:  Settings: epsilon, delta, contributions.rows, contributions.groups, noise, nonnegative, derive, max_error, max_relative_error, confidence, ranges, mechanism, proposal, integer_division, overshoot, empty_groups.
 
 -- case: an epsilon of zero
 SET epsilon = 0
@@ -63,4 +63,15 @@ ERROR 22023 (InvalidParameter):  nonnegative must be on or off, not "maybe"
 RESET quux
 ---- error
 ERROR 42704 (InvalidParameter):  there is no setting "quux"
-HINT:  Settings: epsilon, delta, contributions.rows, contributions.groups, noise, nonnegative, derive, max_error, max_relative_error, confidence, ranges, mechanism, proposal.
+HINT:  Settings: epsilon, delta, contributions.rows, contributions.groups, noise, nonnegative, derive, max_error, max_relative_error, confidence, ranges, mechanism, proposal, integer_division, overshoot, empty_groups.
+
+-- case: no such integer division
+SET integer_division = maybe
+---- error
+ERROR 22023 (InvalidParameter):  integer_division must be refuse or allow, not "maybe"
+
+-- case: an overshoot above one
+SET overshoot = 2
+---- error
+ERROR 22023 (InvalidParameter):  overshoot must be at least 0.000001 and at most 1
+HINT:  For example: SET overshoot = 0.05

@@ -36,13 +36,13 @@ Gather
             - score, integer
 
 -- case: a column within an expression keeps its clip
-SELECT SUM(cost), SUM(cost * 2) FROM visits
+SELECT SUM(cost), SUM(cost * cost) FROM visits
 ---- rewritten
 Gather
   Sum
-    - c1: x1 in steps of 1/2048, 0 to 20480000, divided by 2^16
+    - c1: x1 in steps of 1, 0 to 25000000, divided by 2^16
     - c2: x2 in steps of 1/2, 0 to 10000, divided by 2^5
     Weigh each unit as at most 8 rows, l2 norm
-      Project x1 = cost * 2, x2 = cost
+      Project x1 = cost * cost, x2 = cost
         Scan visits (unit patient_id)
           - cost, double [0, 5000], grid 1/2

@@ -53,16 +53,16 @@ Gather by k1 text
         - ward, text
         - cost, double, grid 1/2, as stored
   Sum by k1
-    - c1: x1 in steps of 1/2, 0 to 10000, divided by 2^2
+    - c1: x1 in steps of 1/2, 0 to 10000, divided by 2^3
     Weigh each unit as at most 8 rows, l1 norm by k1
       Project k1 = ward, x1 = cost
         Scan visits (unit patient_id)
           - ward, text
           - cost, double, grid 1/2, as stored
 ---- privacy
-selection selection_units: weighted Gaussian threshold, at most 4 keys, scale 1.51118e+06, above 8868877; rho 0.000940372, delta 9.99998e-09
-c1: l1 1310720000, l2² 1717986918400000000, linf 1310720000; grid 1/32768; laplace 1.6384e+09; epsilon 0.8, rho 0.32, delta 0
-loss: rho 0.32094, delta 9.99998e-09
+selection selection_units: weighted Gaussian threshold, at most 4 keys, scale 698234, above 4115464; rho 0.00440482, delta 9.99991e-09
+c1: l1 655360000, l2² 429496729600000000, linf 655360000; grid 1/16384; laplace 1.19156e+09; epsilon 0.55, rho 0.15125, delta 0
+loss: rho 0.155655, delta 9.99991e-09
 
 -- case: a row unit
 -- schema: rows

@@ -19,10 +19,17 @@ def bundled() -> Path:
     return folder / "psql"
 
 
-def run(place: Place, script: str, program: Path | None = None, *arguments: str, **variables: str) -> str:
+def run(
+    place: Place,
+    script: str,
+    program: Path | None = None,
+    *arguments: str,
+    encoding: str = "utf-8",
+    **variables: str,
+) -> str:
     command = [str(program or bundled()), "-X", "-P", "pager=off", "-P", "null=<null>", *arguments]
-    ran = subprocess.run(command, input=script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60,
-                         env={**place.environment(), "LC_ALL": "C.UTF-8", **variables})  # fmt: skip
+    ran = subprocess.run(command, input=script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding=encoding,
+                         timeout=60, env={**place.environment(), "LC_ALL": "C.UTF-8", **variables})  # fmt: skip
     return ran.stdout
 
 

@@ -94,6 +94,35 @@ def private_rows(connection: Any) -> Any:
     return [[tuple(row) for row in connection.execute(one)] for one in statements]
 
 
+def reflected_rows(connection: Any) -> Any:
+    """Of tables as the catalog describes them: values are cast to its types, such as FLOAT(53) and TIMESTAMP."""
+    import sqlalchemy as sa
+
+    found = sa.MetaData()
+    found.reflect(connection, only=["visits", "wards"])
+    visits, wards = found.tables["visits"], found.tables["wards"]
+    count = sa.select(sa.func.count()).select_from(visits)
+
+    def by(key: Any) -> Any:
+        early = visits.c.at < dt.datetime(2024, 9, 1)
+        return sa.select(key.label("key"), sa.func.count()).where(early).group_by("key").order_by("key")
+
+    statements = (
+        count.where(visits.c.cost > 250.5),
+        count.where(visits.c.at < dt.datetime(2024, 9, 1), visits.c.paid >= Decimal("10.25")),
+        count.where(visits.c.planned == sa.true(), visits.c.nights.between(1, 4)),
+        sa.select(wards.c.ward).where(wards.c.share > 0.1, wards.c.opened > dt.date(1950, 1, 1)).order_by(wards.c.ward),
+        count.where(sa.cast(visits.c.cost, sa.Float(53)) > sa.cast(100, sa.Float(24))),
+        count.where(sa.cast(visits.c.at, sa.dialects.postgresql.TIMESTAMP(precision=0)) < dt.datetime(2024, 9, 1)),
+        count.where(sa.cast(visits.c.at, sa.dialects.postgresql.TIMESTAMP(precision=6)) < dt.datetime(2024, 9, 1)),
+        # What must be known before rows are read comes as a parameter too, which asyncpg and pg8000 describe first.
+        by(sa.func.date_trunc("month", visits.c.at)),
+        by(sa.func.to_char(visits.c.at, "YYYY-MM")),
+        sa.select(sa.func.percentile_cont(0.5).within_group(visits.c.cost)),
+    )
+    return [[tuple(row) for row in connection.execute(one)] for one in statements]
+
+
 def transactions(connection: Any) -> Any:
     import sqlalchemy as sa
 

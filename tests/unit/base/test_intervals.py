@@ -47,7 +47,7 @@ def test_compares_as_a_timedelta_whose_months_are_30_days(parts: tuple[int, int,
     assert make_interval(*parts) == dt.timedelta(days=30 * months + days, microseconds=microseconds)
 
 
-def test_what_a_timedelta_tells_is_one() -> None:
+def test_what_a_timedelta_can_hold_is_one() -> None:
     assert type(make_interval(0, 1, 5)) is type(make_interval(0, -1, -5)) is dt.timedelta
     assert (
         type(make_interval(1, 0, 0))

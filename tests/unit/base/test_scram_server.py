@@ -120,13 +120,13 @@ def test_a_proof_of_another_length_is_wrong(size: int) -> None:
         begun().finish_login(f"{without}p={base64.b64encode(given).decode()}")
 
 
-def test_a_name_that_nobody_has_is_never_let_in_even_with_a_right_proof() -> None:
+def test_an_unknown_name_never_logs_in_even_with_a_right_proof() -> None:
     one = create_challenge(SCRAM_SHA_256, f"n,,n=user,r={CLIENT}", NO_TLS, PENCIL, False, SERVER)
     with pytest.raises(WrongPassword):
         one.finish_login(FINAL)
 
 
-def test_stored_keys_of_zeros_let_nobody_in() -> None:
+def test_stored_keys_of_zeros_admit_no_login() -> None:
     made_up = Verifier(4096, SALT, bytes(32), bytes(32))
     one = create_challenge(SCRAM_SHA_256, f"n,,n=user,r={CLIENT}", NO_TLS, made_up, True, SERVER)
     with pytest.raises(WrongPassword):
@@ -149,7 +149,7 @@ def test_a_bound_login_is_to_this_certificate() -> None:
         one.finish_login(final_for(one, "pencil", b"p=tls-server-end-point,," + b"\x02" * 32))
 
 
-def test_a_client_that_could_bind_and_was_not_offered_it_tells_of_someone_between() -> None:
+def test_a_client_that_could_bind_and_was_not_offered_it_reports_a_man_in_the_middle() -> None:
     with pytest.raises(ScramMessageError, match="negotiation"):
         begun(f"y,,n=,r={CLIENT}", SCRAM_SHA_256, TLS)
     one = begun(f"y,,n=,r={CLIENT}", SCRAM_SHA_256, NO_TLS)

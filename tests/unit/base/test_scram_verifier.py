@@ -102,7 +102,7 @@ def asking(postgres: Server) -> Server:
     ["pencil", "with space", "I\u00adX", "\u2168\u00aa", "schlüssel", "\U0001f511", "quote'\"\\$%", "x" * 200,
      *RIGHT_TO_LEFT],
 )  # fmt: skip
-def test_a_real_server_lets_in_who_knows_the_password(asking: Server, password: str) -> None:
+def test_a_real_server_accepts_the_password_of_a_verifier(asking: Server, password: str) -> None:
     kept = make_verifier_text(password, b"\x00\xff" * 8)
     asking.execute(f"DROP ROLE IF EXISTS {ROLE}")
     asking.execute(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{kept}'")

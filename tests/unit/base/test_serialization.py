@@ -97,7 +97,7 @@ def test_a_released_value_comes_back_with_its_type(value):
 
 
 @pytest.mark.parametrize("wrong", [{"decimal": "x"}, {"date": 3}, {"pickle": ""}, {"a": 1, "b": 2}, {}, {"uuid": "z"}])
-def test_what_tells_another_type_is_not_read(wrong):
+def test_what_names_another_type_is_not_read(wrong):
     with pytest.raises(ValueError):
         loads(wrong)
 

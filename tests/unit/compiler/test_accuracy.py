@@ -112,7 +112,7 @@ def test_noise_of_many_steps_is_as_continuous_noise(mechanism: Mechanism) -> Non
 
 
 @given(st.sampled_from([Fraction(1, 20), Fraction(1, 100), Fraction(1, 3)]), st.integers(0, 5))
-def test_half_widths_are_missed_as_seldom_as_asked(miss: Fraction, which: int) -> None:
+def test_half_widths_are_missed_as_seldom_as_requested(miss: Fraction, which: int) -> None:
     single: NoiseTerms = ((Fraction(1, 3), Laplace(Fraction(7))),)
     fine: NoiseTerms = ((Fraction(1, 1 << 16), Gaussian(Fraction(1 << 18))),)
     noise = [single, fine, single + single, fine + fine, single + fine, fine + fine + single][which]

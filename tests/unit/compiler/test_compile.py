@@ -35,7 +35,7 @@ def test_the_time_is_passed_in(clinic: Resolved, settings: Settings) -> None:
         compile_query(sql, clinic, settings)
 
 
-def test_an_error_knows_its_statement_and_its_place(clinic: Resolved, settings: Settings) -> None:
+def test_an_error_has_its_statement_and_position(clinic: Resolved, settings: Settings) -> None:
     with pytest.raises(Error) as caught:
         compile_query("SELECT AVG(costs) FROM visits", clinic, settings)
     assert caught.value.statement == "SELECT AVG(costs) FROM visits" and caught.value.position == 12
@@ -69,12 +69,12 @@ def test_the_neighboring_relation_is_part_of_the_question(clinic: Resolved, sett
     assert len(hashes) == 2
 
 
-def test_error_bars_stand_behind_the_columns_that_were_asked(clinic: Resolved, settings: Settings) -> None:
+def test_error_bars_stand_behind_the_selected_columns(clinic: Resolved, settings: Settings) -> None:
     compiled: Compiled = compile_query(SQL, clinic, settings)
     bars = compiled.errors
     assert len(bars) == 3 and bars[0] is None and bars[1] is not None and bars[2] is not None
-    places = [place for bar in bars[1:] if bar for place in (bar.stderr, bar.low, bar.high)]
-    assert places == list(range(3, 9))
+    places = [place for bar in bars[1:] if bar for place in (bar.stderr, bar.low, bar.high, bar.clipped)]
+    assert places == list(range(3, 11))
 
 
 def test_depth_is_an_error_of_ours(clinic: Resolved, settings: Settings) -> None:
@@ -83,6 +83,6 @@ def test_depth_is_an_error_of_ours(clinic: Resolved, settings: Settings) -> None
         compile_query(nested, clinic, settings)
 
 
-def test_sql_of_the_engine_holds_nothing_that_was_not_asked(clinic: Resolved, settings: Settings) -> None:
+def test_sql_of_the_engine_computes_nothing_that_was_not_selected(clinic: Resolved, settings: Settings) -> None:
     (step,) = compile_query("SELECT COUNT(*) FROM visits", clinic, settings).steps
     assert "note" not in step.sql and "cost" not in step.sql

@@ -58,7 +58,7 @@ def test_it_ends_at_its_deadline_and_nothing_is_charged(bomb: str, session: Sess
 
 
 @pytest.mark.parametrize("bomb", ["whens", "conditions", "a list"])
-def test_it_looks_often_whether_it_is_to_end(bomb: str, session: Session) -> None:
+def test_it_checks_often_for_a_cancel(bomb: str, session: Session) -> None:
     looks = [time.thread_time()]
     resolved = session.dataset.resolved
     with cancellation.cancel_scope(lambda: looks.append(time.thread_time())), contextlib.suppress(LimitExceeded):
@@ -129,7 +129,7 @@ class TestTurns:
             thread.join(20)
         assert (most[0], within[0], turns._queues) == (2, 0, {})
 
-    def test_who_waits_may_be_told_to_end(self) -> None:
+    def test_a_waiting_statement_can_be_canceled(self) -> None:
         turns = FairSemaphore(1)
 
         def over() -> None:

@@ -94,7 +94,7 @@ def test_caps_that_the_owner_does_not_set_may_be_set() -> None:
 
 @pytest.mark.parametrize("word", ["auto", "AUTO", "'auto'", "none"])
 @pytest.mark.parametrize("name", ["contributions.rows", "contributions.groups"])
-def test_a_cap_of_her_own_goes_back_to_automatic_where_the_owner_declares_none(name: str, word: str) -> None:
+def test_a_cap_of_the_session_resets_to_automatic_where_the_owner_declares_none(name: str, word: str) -> None:
     assert show_setting(default_settings(UNCAPPED), name) == "auto"
     own = changed(name, "3", UNCAPPED)
     assert show_setting(own, name) == "3"
@@ -176,7 +176,7 @@ def test_options_that_do_not_hold_here_are_pointed_at(clinic: Resolved, name: st
     assert caught.value.span == Span(3, 7)
 
 
-def test_an_error_is_asked_for_in_one_way_at_a_time(clinic: Resolved) -> None:
+def test_an_error_target_is_set_in_one_way_at_a_time(clinic: Resolved) -> None:
     start = default_settings(clinic.schema.privacy)
     absolute = change_setting(start, clinic.schema.privacy, "max_error", "5")
     relative = change_setting(absolute, clinic.schema.privacy, "max_relative_error", "0.05")

@@ -7,13 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpsql.compiler.plan.expressions import ROW_WEIGHT
 from dpsql.compiler.plan.show import show_plan
 from dpsql.compiler.rewrite.weighted_rows import ColumnCoding
 from dpsql.compiler.settings import Settings, default_settings
 from dpsql.compiler.weighted_rows import CompiledStudy, compile_study, compile_weighted_rows
-from dpsql.errors import Error, IntegrityError, InvalidSyntax, UnboundedContribution, UnboundedValues, Unsupported
+from dpsql.errors import Error, IntegrityError, InvalidSyntax, UnboundedValues, Unsupported
 from dpsql.privacy import study_codec
 from dpsql.privacy.exact import Exact
+from dpsql.privacy.norm_choice import NormHistogram
 from dpsql.privacy.release import perturb, release_from_bytes, release_to_bytes
 from dpsql.privacy.sampling import ExactSampler
 from dpsql.privacy.weighted_rows import Axes, UnitMass
@@ -97,11 +99,39 @@ def test_what_is_no_plain_rows_of_units_is_refused(clinic: Resolved, sql: str, e
     assert caught.value.statement == sql
 
 
-def test_rows_without_a_norm_are_refused(clinic: Resolved) -> None:
-    privacy = clinic.schema.privacy
-    bare = replace(clinic, schema=replace(clinic.schema, privacy=replace(privacy, contributions=Contributions())))
-    with pytest.raises(UnboundedContribution):
-        studied("SELECT nights FROM visits", bare)
+def without_caps(clinic: Resolved, units: int | None = None) -> Resolved:
+    privacy = replace(clinic.schema.privacy, contributions=Contributions(), units=units)
+    return replace(clinic, schema=replace(clinic.schema, privacy=privacy))
+
+
+def studied_with_units_of_one_row(resolved: Resolved) -> CompiledStudy:
+    """The cap is chosen from a histogram of many units in its first bin."""
+    sql = "SELECT nights FROM visits"
+    rows = compile_weighted_rows(sql, sql, resolved, default_settings(resolved.schema.privacy).statement)
+    (norm,) = compile_study(rows, CODING, counts).compiled.norm_steps
+    crowd = (1_000_000, *(0 for _ in range(norm.bins.count - 1)))
+    histogram = NormHistogram(norm.bins, crowd, norm.step.calibrated.bundles[0].mechanism)
+    return compile_study(rows, CODING, counts, {norm.step.plan_hash: histogram})
+
+
+def test_rows_without_a_declared_cap_wait_for_a_histogram_of_units(clinic: Resolved) -> None:
+    waiting = studied("SELECT nights FROM visits", without_caps(clinic)).compiled
+    assert waiting.undecided and [norm.decided for norm in waiting.norm_steps] == [False]
+    decided = studied_with_units_of_one_row(without_caps(clinic))
+    assert not decided.compiled.undecided and decided.study.mass.norm == ROW_WEIGHT
+    assert "a unit counts like at most 1 rows" in decided.compiled.notices[-1]
+    assert decided.compiled.steps[0].plan_hash != waiting.steps[0].plan_hash
+
+
+def test_where_a_cap_is_from_is_part_of_the_key(clinic: Resolved) -> None:
+    one, other = (studied_with_units_of_one_row(without_caps(clinic, units)) for units in (None, 100_000))
+    assert one.study == other.study
+    assert one.compiled.steps[0].plan_hash != other.compiled.steps[0].plan_hash
+
+
+def test_what_the_plan_proves_needs_no_histogram(clinic: Resolved) -> None:
+    found = studied("SELECT sex FROM patients", without_caps(clinic))
+    assert not found.compiled.norm_steps and found.study.mass.one_row
 
 
 def test_another_study_of_the_same_rows_is_another_release(clinic: Resolved, settings: Settings) -> None:
@@ -127,7 +157,7 @@ def test_the_same_codes_of_other_values_are_another_release(clinic: Resolved, se
 # --- perturbing ------------------------------------------------------------------------------------------------------
 
 
-def test_a_tally_is_sealed() -> None:
+def test_weighted_rows_are_sealed() -> None:
     tally = Axes((0,), (3,)).to_weighted_rows((np.array([2, 0, 2]), np.array([1, 1, 1])))
     assert repr(tally) == str(tally) == "Tally(sealed)"
     for act in (copy.copy, copy.deepcopy, pickle.dumps):
@@ -135,7 +165,7 @@ def test_a_tally_is_sealed() -> None:
             act(tally)
 
 
-def test_a_tally_adds_up_equal_tuples_and_keeps_to_its_axes() -> None:
+def test_weighted_rows_add_up_equal_tuples_and_keep_to_their_axes() -> None:
     columns = (np.array([5, 7, 5, 99, -4]), np.array([0, 1, 0, 1, 0]), np.array([2, 3, 4, 1, -8]))
     tally = Axes((5, 0), (4, 2)).to_weighted_rows(columns)
     assert tally.codes.tolist() == [[0, 0], [2, 1], [3, 1]] and tally.weights.tolist() == [6, 3, 1]
@@ -152,7 +182,7 @@ def test_a_release_of_a_study_is_read_as_it_was_written(clinic: Resolved, monkey
     assert release_from_bytes(release_to_bytes(release)) == release
 
 
-def test_the_study_is_made_for_the_tally_that_runs(clinic: Resolved) -> None:
+def test_the_study_is_made_for_the_weighted_rows_that_run(clinic: Resolved) -> None:
     found = studied("SELECT nights FROM visits", clinic)
     lighter = UnitMass(1, 1, True, 1, False)
     rows = compile_weighted_rows("SELECT nights FROM visits", "SELECT nights FROM visits", clinic,
@@ -162,7 +192,7 @@ def test_the_study_is_made_for_the_tally_that_runs(clinic: Resolved) -> None:
     assert found.compiled.loss.epsilon == found.study.loss.epsilon
 
 
-def test_neighbors_move_a_tally_by_one_units_mass(clinic: Resolved) -> None:
+def test_neighbors_move_weighted_rows_by_one_units_mass(clinic: Resolved) -> None:
     """A heavy unit with values at and beyond the bounds, beside a small crowd, comes and goes."""
     found = studied("SELECT nights, cost FROM visits", clinic)
     visits = next(table for table in clinic.schema.tables if table.name == "visits")

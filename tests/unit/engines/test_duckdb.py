@@ -153,7 +153,7 @@ def test_a_failure_says_nothing_about_rows(engine, caplog):
     assert "secret-7" in caplog.text  # the owner can find out why
 
 
-def test_a_failure_prints_nothing_where_nobody_set_up_logging(folder):
+def test_a_failure_prints_nothing_where_logging_is_not_configured(folder):
     program = f"""
 import dpsql.engines.duckdb as d
 e = d.DuckDBEngine("duckdb:///{folder / "clinic.duckdb"}")
@@ -164,7 +164,7 @@ except Exception as error: print(error.message)
     assert done.stdout.strip() == ENGINE_FAILED and done.stderr == ""
 
 
-def test_holes_are_bound_by_name(reader):
+def test_runtime_parameters_are_bound_by_name(reader):
     sql = "SELECT k, 1::BIGINT FROM (SELECT unnest($h1::TEXT[]) AS k) WHERE k <> $h2"
     holes = {"h1": ["a", "b", "x' OR true --"], "h2": "a"}
     assert reader.execute(sql, 1, holes).reveal().keys == (("b",), ("x' OR true --",))
@@ -260,7 +260,7 @@ def test_odd_file_names(tmp_path, stem):
     engine.close()
 
 
-def test_threads_ask_at_once(engine):
+def test_threads_execute_at_once(engine):
     answers: list[object] = []
     asked = [
         threading.Thread(target=lambda: answers.append(engine.execute_public("SELECT sum(id)::BIGINT FROM visits", {})))

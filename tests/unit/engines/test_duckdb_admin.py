@@ -9,6 +9,7 @@ import duckdb
 import pytest
 
 from dpsql import types as t
+from dpsql.engines import text_files
 from dpsql.engines.duckdb_admin import DuckDBAdmin
 from dpsql.errors import OperationalError
 from dpsql.schema.locations import MEMORY_URL
@@ -170,7 +171,6 @@ def test_an_id_is_never_cast(load):
         ("a,b\n1,x\n2,y,secret\n", r'"part0\.csv", line 3 cannot be read'),
         (b"a,b\n1,\xff\xfe\n", r'"part0\.csv", line 2 cannot be read'),
         ("a,c\n1,x\n", r'"part0\.csv" has no column "b"'),
-        ("a,b,A\n1,x,2\n", "names a column twice"),
         ("", 'has no column "a"'),
     ],
 )
@@ -187,3 +187,28 @@ def test_json_as_array_and_as_lines(load):
     assert load('{"a": 1, "b": "x"}\n{"a": 2}\n{"b": {"q":1}}\n', [A, B], kind="json") == rows
     with pytest.raises(OperationalError, match=r'"part0\.json", line \d cannot be read'):
         load('{"a": 1}\n{"a": ', [A, B], kind="json")
+
+
+@pytest.mark.parametrize(("quote", "escape"), [('"', ""), ('"', "\\"), ("'", "")])
+@pytest.mark.parametrize("piece", [1, 2, 7, 1 << 20])
+def test_a_line_that_ends_in_another_way_changes_no_text(tmp_path, monkeypatch, quote, escape, piece):
+    """Else a unit's row would change the texts of all others."""
+    monkeypatch.setattr(text_files, "_CHUNK", piece)
+    texts = ["a\r\nb", "a\rb", "a\nb", f"a{quote}b\r", "a\\\\\r\n" if not escape else "a\\\r\n", "\n\n"]
+
+    def quoted(text):
+        text = text.replace("\\", "\\\\") if escape else text
+        return f"{quote}{text.replace(quote, (escape or quote) + quote)}{quote}"
+
+    lines = [f"{number},{quoted(text)}" for number, text in enumerate(texts)]
+    seen = []
+    for own_end in ("\r\n", "\n", "\r"):
+        path = tmp_path / "notes.csv"
+        path.write_bytes("\r\n".join(["id,note", *lines]).encode() + b"\r\n9,z" + own_end.encode())
+        files = Files((str(path),), "csv", quote=quote, escape=escape)
+        columns = [Column("id", Domain(t.BIGINT)), Column("note", Domain(t.TEXT))]
+        with DuckDBAdmin(MEMORY_URL) as admin:
+            target = tmp_path / "notes.parquet"
+            admin.write_snapshot(files, columns, target)
+            seen.append(admin.query_rows(f"SELECT note FROM '{target}' ORDER BY id"))
+    assert seen[0] == seen[1] == seen[2] == [(text,) for text in [*texts, "z"]]

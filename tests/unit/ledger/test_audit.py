@@ -74,7 +74,7 @@ def test_charges_that_their_mechanisms_bear_out(ledger: SqlLedger) -> None:
     ],
     ids=["less rho", "less epsilon", "much more", "unknown"],
 )  # fmt: skip
-def test_a_charge_that_is_not_its_loss_is_found_though_the_chains_are_whole(
+def test_a_charge_that_is_not_its_loss_is_found_though_the_chains_are_intact(
     ledger: SqlLedger, right: ReleaseRequest, change: object, what: str
 ) -> None:
     wrong = replace(change(right), plan="wrong")  # type: ignore[operator]

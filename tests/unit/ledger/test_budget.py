@@ -133,7 +133,7 @@ queries = st.builds(
 
 
 @given(st.lists(queries, max_size=5), queries, accounts)
-def test_a_refusal_asks_for_more_than_it_says_is_left_and_what_it_proposes_fits(
+def test_a_refused_charge_exceeds_what_is_left_and_what_is_proposed_fits(
     history: list[Query], asked: Query, account: Account
 ) -> None:
     """Whatever the composition, the noise and the statement's delta: the hint can be pasted."""

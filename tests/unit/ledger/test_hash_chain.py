@@ -55,11 +55,11 @@ def ledger(shelf: Shelf) -> SqlLedger:
     return ledger
 
 
-def test_an_untouched_chain_is_whole(ledger: SqlLedger) -> None:
+def test_an_untouched_chain_is_intact(ledger: SqlLedger) -> None:
     assert ledger.verify_chains() == () and ledger.list_accounts() == ("ana", "ben", "dataset")
 
 
-def test_entries_say_who_when_what_and_how_much(ledger: SqlLedger) -> None:
+def test_entries_hold_account_time_statement_and_losses(ledger: SqlLedger) -> None:
     entries = charges(ledger, ANA)
     assert [entry.number for entry in entries] == [2, 3, 4, 5]
     assert [entry.statement.text for entry in entries] == [f"SELECT {i}" for i in range(4)]
@@ -70,7 +70,7 @@ def test_entries_say_who_when_what_and_how_much(ledger: SqlLedger) -> None:
     assert entries[3].spent.epsilon == 4 * (loss("1/10") + loss("1/5")).epsilon  # type: ignore[operator]
 
 
-def test_the_dataset_pays_for_each_release_once_and_knows_who_asked(ledger: SqlLedger) -> None:
+def test_the_dataset_pays_for_each_release_once_and_records_the_account(ledger: SqlLedger) -> None:
     entries = charges(ledger, DATASET)
     assert [(entry.by, entry.statement.text) for entry in entries] == [
         *(("ana", f"SELECT {i}") for i in range(4)),
@@ -257,12 +257,12 @@ def test_a_budget_that_was_passed_shows(ledger: SqlLedger) -> None:
         "DELETE FROM payment",
     ],
 )
-def test_a_slip_of_the_hand_is_stopped_by_the_database(shelf: Shelf, ledger: SqlLedger, statement: str) -> None:
+def test_an_accidental_update_is_stopped_by_the_database(shelf: Shelf, ledger: SqlLedger, statement: str) -> None:
     with pytest.raises((sqlite3.IntegrityError, psycopg.errors.RaiseException), match="never"):
         shelf.alter(statement)
 
 
-def test_losses_are_text_in_whole_units(ledger: SqlLedger) -> None:
+def test_losses_are_text_of_integer_units(ledger: SqlLedger) -> None:
     with ledger.database.read() as db:
         rows = db.execute("SELECT epsilon, delta, rho FROM release")
     assert all(isinstance(figure, str) and int(figure) >= 0 for row in rows for figure in row)

@@ -85,7 +85,7 @@ def test_a_run_can_begin_after_each_answer(ledger: SqlLedger) -> None:
         ledger.store_answer(release, number, b"said")
 
 
-def test_the_audit_finds_it_whole(shelf: Shelf, ledger: SqlLedger) -> None:
+def test_the_audit_finds_it_intact(shelf: Shelf, ledger: SqlLedger) -> None:
     release = begin(ledger)
     ledger.store_answer(release, 1, b"said")
     assert run_audit(ledger).findings == ()

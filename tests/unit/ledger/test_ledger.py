@@ -63,7 +63,7 @@ def test_the_charge_is_there_for_the_next_process(shelf: Shelf) -> None:
     assert balance.pure_epsilon is None
 
 
-def test_a_crash_before_the_release_is_stored_is_redeemed_by_asking_again(shelf: Shelf) -> None:
+def test_a_crash_before_the_release_is_stored_is_redeemed_by_a_repeat(shelf: Shelf) -> None:
     (first,) = make(shelf).purchase(ANA, [ask("p", laplace("1/10"))], ChargedStatement("SELECT 1"), NOW)
     ledger = make(shelf)
     (again,) = ledger.purchase(ANA, [ask("p", laplace("1/10"))], ChargedStatement("SELECT 1"), NOW)
@@ -71,7 +71,7 @@ def test_a_crash_before_the_release_is_stored_is_redeemed_by_asking_again(shelf:
     assert ledger.get_balance(ANA).charges == ledger.get_balance(DATASET).charges == 1
 
 
-def test_asked_again_answered_again_free_even_with_the_budget_gone(ledger: SqlLedger) -> None:
+def test_a_repeat_is_answered_free_even_with_the_budget_spent(ledger: SqlLedger) -> None:
     (claim,) = ledger.purchase(PURE, [ask("p", laplace("1"))], ChargedStatement("SELECT 1"), NOW)
     ledger.store_body(claim.release, b"rows")
     with pytest.raises(BudgetExceeded):
@@ -94,7 +94,7 @@ def test_two_runs_of_one_charge_deliver_one_body(ledger: SqlLedger) -> None:
     assert len(delivered) == 8 and len(set(delivered)) == 1 and delivered[0] in bodies
 
 
-def test_holes_are_bound_once(ledger: SqlLedger) -> None:
+def test_runtime_parameters_are_bound_once(ledger: SqlLedger) -> None:
     (claim,) = ledger.purchase(ANA, [ask("p", laplace("1/10"))], ChargedStatement("SELECT 1"), NOW)
     assert ledger.bind_runtime_parameters(claim.release, b"3") == b"3"
     assert ledger.bind_runtime_parameters(claim.release, b"4") == b"3"
@@ -104,7 +104,7 @@ def test_holes_are_bound_once(ledger: SqlLedger) -> None:
 
 
 class TestWhichReleaseServes:
-    def test_a_better_one_of_her_own_is_free(self, ledger: SqlLedger) -> None:
+    def test_a_more_accurate_release_of_the_same_account_is_free(self, ledger: SqlLedger) -> None:
         (fine,) = ledger.purchase(ANA, [ask("p", laplace("1/5"), 5, 7)], ChargedStatement("fine"), NOW)
         ledger.store_body(fine.release, b"fine")
         (claim,) = ledger.purchase(ANA, [ask("p", laplace("1/10"), 10, 7)], ChargedStatement("coarse"), NOW)
@@ -131,7 +131,7 @@ class TestWhichReleaseServes:
         (claim,) = ledger.purchase(ANA, [ask("p", laplace("1/20"), 20)], ChargedStatement("c"), NOW)
         assert claim.body == b"error 5"
 
-    def test_one_that_has_not_run_must_cover_the_asked_loss(self, ledger: SqlLedger) -> None:
+    def test_one_that_has_not_run_must_cover_the_requested_loss(self, ledger: SqlLedger) -> None:
         """Laplace with a larger error may cost more rho than Gaussian with a smaller one."""
         (claim,) = ledger.purchase(ANA, [ask("p", gaussian("1/1000"), 10)], ChargedStatement("gaussian"), NOW)
         (other,) = ledger.purchase(ANA, [ask("p", laplace("1/10"), 11)], ChargedStatement("laplace"), NOW)
@@ -162,7 +162,7 @@ class TestWhichReleaseServes:
 
 
 class TestAnotherAnalyst:
-    def test_pays_from_her_own_account_only(self, ledger: SqlLedger) -> None:
+    def test_pays_from_the_analysts_own_account_only(self, ledger: SqlLedger) -> None:
         (first,) = ledger.purchase(ANA, [ask("p", laplace("1/10"))], ChargedStatement("a"), NOW)
         ledger.store_body(first.release, b"rows")
         (claim,) = ledger.purchase(BEN, [ask("p", laplace("1/10"))], ChargedStatement("a"), NOW)
@@ -178,7 +178,7 @@ class TestAnotherAnalyst:
         (claim,) = ledger.purchase(BEN, [other], ChargedStatement("a"), NOW)
         assert claim.release != first.release and claim.body is None and claim.loss == other.loss
 
-    def test_is_refused_a_stored_release_that_she_cannot_pay(self, ledger: SqlLedger) -> None:
+    def test_is_refused_a_stored_release_that_exceeds_the_budget(self, ledger: SqlLedger) -> None:
         (first,) = ledger.purchase(ANA, [ask("p", laplace("1"))], ChargedStatement("a"), NOW)
         ledger.store_body(first.release, b"rows")
         ledger.purchase(PURE, [ask("q", laplace("1/2"))], ChargedStatement("b"), NOW)
@@ -199,7 +199,7 @@ class TestAnotherAnalyst:
 
 
 class TestStatement:
-    def test_is_charged_as_a_whole_in_one_entry(self, ledger: SqlLedger) -> None:
+    def test_several_releases_are_charged_in_one_entry(self, ledger: SqlLedger) -> None:
         asked = [ask("p", laplace("1/10")), ask("q", laplace("1/5")), ask("p", laplace("1/10"))]
         claims = ledger.purchase(ANA, asked, ChargedStatement("a"), NOW)
         assert [claim.charged for claim in claims] == [True, True, False]
@@ -267,7 +267,7 @@ class TestBudget:
             ledger.purchase(ANA, [ask("q", gaussian(Fraction(1, 1 << 80)))], ChargedStatement("more"), NOW)
         assert ledger.get_balance(ANA).fraction_left == 0
 
-    def test_her_refusal_says_what_is_left_and_what_would_fit(self, ledger: SqlLedger) -> None:
+    def test_the_analysts_refusal_says_what_is_left_and_what_would_fit(self, ledger: SqlLedger) -> None:
         ledger.purchase(PURE, [ask("p", laplace("2/3"))], ChargedStatement("a"), NOW)
         with pytest.raises(BudgetExceeded) as refusal:
             ledger.purchase(PURE, [ask("q", laplace("1/2"))], ChargedStatement("b"), NOW)
@@ -290,7 +290,7 @@ class TestBudget:
         (text,) = texts
         assert not re.search(r"\d", text)
 
-    def test_her_own_refusal_comes_before_the_datasets(self, shelf: Shelf) -> None:
+    def test_the_analysts_refusal_comes_before_the_datasets(self, shelf: Shelf) -> None:
         ledger = make(shelf, Account("dataset", Fraction(1, 10), Fraction(0)))
         with pytest.raises(BudgetExceeded, match='"pure"'):
             ledger.purchase(PURE, [ask("q", laplace("2"))], ChargedStatement("b"), NOW)
@@ -348,7 +348,7 @@ class TestFailures:
         with pytest.raises(AccountSuspended):
             ledger.purchase(DATASET, [ask("p", laplace("1/100"))], ChargedStatement("a"), NOW)
 
-    def test_only_who_paid_can_fail(self, ledger: SqlLedger) -> None:
+    def test_only_a_payer_can_count_a_failure(self, ledger: SqlLedger) -> None:
         (claim,) = ledger.purchase(ANA, [ask("p", laplace("1/100"))], ChargedStatement("a"), NOW)
         with pytest.raises(InternalError):
             ledger.count_failure(BEN, claim.release)

@@ -70,7 +70,7 @@ class TestGroups:
         assert spent(ledger, ANA, TEAM, UNI, DATASET, BEN, EVE) == [eighth, eighth, eighth, eighth, 0, 0]
         assert {entry.by for account in (TEAM, UNI, DATASET) for entry in charges(ledger, account)} == {"ana"}
 
-    def test_pay_once_for_a_release_that_several_members_ask_for(self, ledger: SqlLedger) -> None:
+    def test_pay_once_for_a_release_that_several_members_run(self, ledger: SqlLedger) -> None:
         ledger.purchase(ANA, ask("p"), SQL, NOW)
         (claim,) = ledger.purchase(BEN, ask("p"), SQL, NOW)
         assert claim.charged
@@ -79,7 +79,7 @@ class TestGroups:
         assert [len(charges(ledger, account)) for account in (TEAM, UNI, DATASET)] == [1, 1, 1]
         assert ledger.verify_chains() == ()
 
-    def test_pay_for_what_others_than_their_members_asked_for_first(self, ledger: SqlLedger) -> None:
+    def test_pay_for_what_others_than_their_members_ran_first(self, ledger: SqlLedger) -> None:
         ledger.purchase(EVE, ask("p"), SQL, NOW)
         assert spent(ledger, TEAM, UNI, DATASET) == [0, 0, Fraction(1, 8)]
         ledger.purchase(ANA, ask("p"), SQL, NOW)
@@ -122,7 +122,7 @@ class TestPolicies:
             ledger.purchase(ANA, ask("p", "3"), ChargedStatement("SELECT", Fraction(3)), NOW)
 
     @pytest.mark.parametrize("who", ["ana", "team", "dataset"])
-    def test_an_expired_account_asks_nothing(self, make: Make, who: str) -> None:
+    def test_an_expired_account_makes_no_charge(self, make: Make, who: str) -> None:
         everyone = {a.name: replace(a, expires=date(2025, 1, 3)) if a.name == who else a for a in (*EVERYONE, DATASET)}
         dataset = everyone.pop("dataset")
         ledger = make(*everyone.values(), dataset=dataset)
@@ -226,7 +226,7 @@ class TestJoining:
         assert spent(changed, TEAM, UNI, EVE, DATASET) == [Fraction(1, 4)] * 4
         assert changed.verify_chains() == ()
 
-    def test_of_a_group_charges_what_its_members_asked(self, make: Make) -> None:
+    def test_of_a_group_charges_what_its_members_ran(self, make: Make) -> None:
         alone = replace(TEAM, parent=None)
         ledger = make(UNI, alone, ANA, BEN)
         ledger.purchase(ANA, ask("p"), SQL, NOW)
@@ -288,7 +288,7 @@ class TestCompositions:
                 return number
         return most
 
-    def test_joining_a_basic_group_charges_whole_statements(self, make: Make) -> None:
+    def test_joining_a_basic_group_charges_complete_statements(self, make: Make) -> None:
         """The losses of a statement's releases have no (epsilon, delta) of their own: its entry has."""
         eve, team = replace(EVE, epsilon=Fraction(2)), replace(TEAM, parent=None, composition=Composition.BASIC)
         ledger = make(team, eve)
@@ -312,7 +312,7 @@ class TestReceipts:
 
 
 class TestQuotes:
-    def test_tell_what_is_paid_for_and_nothing_of_others(self, ledger: SqlLedger) -> None:
+    def test_list_what_is_paid_for_and_nothing_of_others(self, ledger: SqlLedger) -> None:
         (quote,) = ledger.quote_releases(BEN, ask("p"))
         ledger.purchase(ANA, ask("p"), SQL, NOW)
         assert (ledger.quote_releases(BEN, ask("p")), quote.is_paid, quote.loss) == ((quote,), False, laplace("1/8"))
@@ -327,7 +327,7 @@ class TestQuotes:
         ledger.quote_releases(ANA, ask("p"))
         assert ledger.list_accounts() == ()
 
-    def test_of_a_release_whose_holes_are_filled_by_another(self, ledger: SqlLedger) -> None:
+    def test_of_a_release_whose_runtime_parameters_come_from_another(self, ledger: SqlLedger) -> None:
         inner = ReleaseRequest("inner", 1, laplace("1/8"), (Fraction(10),))
         outer = ReleaseRequest("outer", 1, laplace("1/8"), (Fraction(10),), after=(0,))
         assert [quote.is_paid for quote in ledger.quote_releases(ANA, [inner, outer])] == [False, False]
@@ -352,7 +352,7 @@ class TestOwnStored:
         assert ledger.list_own_stored(ANA, [], 1) == ()
         assert len(ledger.list_own_stored(ANA, ["visits", "patients"], 1)) == 2
 
-    def test_come_latest_first_by_her_own_charges(self, ledger: SqlLedger) -> None:
+    def test_come_latest_first_by_the_accounts_own_charges(self, ledger: SqlLedger) -> None:
         """Not by when a release was made, perhaps for others."""
         by_plan = {plan: [replace(ask(plan)[0], rows="visits", shape=plan)] for plan in "pqr"}
         for account, plans in ((BEN, "r"), (ANA, "qpr")):
@@ -373,7 +373,7 @@ class TestTheOwnersAnswers:
         assert (first.statement, set(first.payers)) == ("SELECT 1", {"ana", "team", "uni", "dataset", "eve"})
         assert (second.state, second.statement, second.size) == ("paid", "SELECT 2", 0)
 
-    def test_past_their_retention_are_dropped_once_their_version_is_not_asked_any_more(self, ledger: SqlLedger) -> None:
+    def test_past_their_retention_are_dropped_once_their_version_is_unused(self, ledger: SqlLedger) -> None:
         """Else who paid for a stored release would see, by her price, when another had asked for it first."""
         (old,) = ledger.purchase(EVE, ask("p"), SQL, NOW)
         ledger.store_body(old.release, b"rows")

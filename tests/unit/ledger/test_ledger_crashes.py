@@ -116,7 +116,7 @@ def test_killed_between_the_two_entries_of_a_charge_it_was_not_made(
     assert whole_charges(ledger) == made
 
 
-def test_killed_at_any_time_every_charge_is_whole_and_none_that_was_reported_is_lost(
+def test_killed_at_any_time_every_charge_is_complete_and_none_that_was_reported_is_lost(
     shelf: Shelf, ledger: SqlLedger
 ) -> None:
     told = made = 0

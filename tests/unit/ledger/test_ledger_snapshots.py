@@ -99,7 +99,7 @@ def test_an_error_ends_the_snapshot(ledger: SqlLedger) -> None:
     assert ledger.get_balance(ANA).charges == 1
 
 
-def test_figures_follow_every_charge_whoever_makes_it(shelf: Shelf, ledger: SqlLedger) -> None:
+def test_figures_follow_the_charges_of_all_processes(shelf: Shelf, ledger: SqlLedger) -> None:
     other = shelf.open(BINDING, DATASET)
     assert ledger.get_balance(ANA).charges == 0
     for number in range(1, 4):
@@ -109,7 +109,7 @@ def test_figures_follow_every_charge_whoever_makes_it(shelf: Shelf, ledger: SqlL
         assert (balance.charges, balance.pure_epsilon) == (number, number * LOSS.epsilon if LOSS.epsilon else None)
 
 
-def test_figures_are_those_of_the_terms_that_are_asked_with(ledger: SqlLedger) -> None:
+def test_figures_are_those_of_the_requested_terms(ledger: SqlLedger) -> None:
     charge(ledger, "p")
     less = Account("ana", Fraction(1, 2), Fraction(1, 10**8))
     assert ledger.get_balance(ANA).epsilon == 1
@@ -120,7 +120,7 @@ def test_figures_are_those_of_the_terms_that_are_asked_with(ledger: SqlLedger) -
 @pytest.mark.parametrize(
     "edit", ["UPDATE account SET entries = entries - 1", "UPDATE entry SET content = replace(content, '1/10', '1/20')"]
 )
-def test_an_altered_end_is_seen_also_by_who_has_read_it_before(shelf: Shelf, ledger: SqlLedger, edit: str) -> None:
+def test_an_altered_end_is_seen_also_by_a_reader_of_before(shelf: Shelf, ledger: SqlLedger, edit: str) -> None:
     charge(ledger, "p")
     assert ledger.get_balance(ANA).charges == 1
     shelf.tamper(edit)

@@ -65,7 +65,7 @@ def test_dropping_forgets_the_name_and_not_the_charge(ledger: SqlLedger) -> None
     assert ledger.get_balance(ANA) == before and ledger.verify_chains() == ()
 
 
-def test_a_ledger_of_the_format_before_is_given_its_table(ledger: SqlLedger, shelf: Shelf) -> None:
+def test_a_ledger_of_the_format_before_is_migrated(ledger: SqlLedger, shelf: Shelf) -> None:
     mark = "PRAGMA user_version = 2" if shelf.server is None else "UPDATE format SET number = 2"
     assert (EARLIER_FORMAT, LEDGER_FORMAT) == (2, 3)
     with raw(shelf.url()) as db:

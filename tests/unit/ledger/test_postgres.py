@@ -97,13 +97,13 @@ class TestUrl:
             "postgresql://h/b?schema=pg_secret", "postgresql://h/b?prepare=secret",
         ],
     )  # fmt: skip
-    def test_a_wrong_one_tells_nothing_of_the_password(self, url: str) -> None:
+    def test_a_wrong_url_reveals_nothing_of_the_password(self, url: str) -> None:
         with pytest.raises(SchemaError) as caught:
             open_postgres(url, BINDING)
         assert "secret" not in "".join(traceback.format_exception(caught.value))
 
     @pytest.mark.parametrize("password", ["secret"])  # so that no line of a traceback has it
-    def test_a_server_that_cannot_be_reached_tells_nothing_of_the_password(self, password: str) -> None:
+    def test_a_server_that_cannot_be_reached_reveals_nothing_of_the_password(self, password: str) -> None:
         with pytest.raises(OperationalError, match=r"postgresql://127\.0\.0\.1:1/b") as caught:
             open_postgres(f"postgresql://ana:{password}@127.0.0.1:1/b", BINDING)
         assert password not in "".join(traceback.format_exception(caught.value))
@@ -116,7 +116,7 @@ def test_without_its_driver_a_hint_says_how_to_get_it(monkeypatch: pytest.Monkey
     assert caught.value.hint == "Write: pip install 'dpsql[postgres]'"
 
 
-def test_who_has_no_ledger_in_postgres_needs_no_driver() -> None:
+def test_without_a_ledger_in_postgres_no_driver_is_needed() -> None:
     blocked = "import sys; sys.modules.update(psycopg=None, psycopg_pool=None); import dpsql.ledger.open"
     subprocess.run([sys.executable, "-c", blocked], check=True, timeout=60)
 
@@ -232,7 +232,7 @@ class TestDurable:
 class TestTransactions:
     @pytest.mark.parametrize("table", ["entry", "journal", "payment"])
     @pytest.mark.parametrize("what", ["UPDATE {} SET account = 'x'", "DELETE FROM {}", "TRUNCATE {}"])
-    def test_a_slip_of_the_hand_is_stopped(self, postgres: Server, database: PostgresDatabase, table: str,
+    def test_an_accidental_update_is_stopped(self, postgres: Server, database: PostgresDatabase, table: str,
                                            what: str) -> None:  # fmt: skip
         with pytest.raises(psycopg.errors.RaiseException, match="never changed"):
             postgres.execute(what.format(f"{database.place.schema}.{table}"))
@@ -265,7 +265,7 @@ class TestTransactions:
         with database.read() as db:
             assert db.execute("SELECT name FROM account WHERE name LIKE '100%' AND name = ?", "100%s?") == [("100%s?",)]
 
-    def test_whoever_waited_for_the_lock_sees_what_was_charged_meanwhile(self, database: PostgresDatabase) -> None:
+    def test_a_waiter_for_the_lock_sees_what_was_charged_meanwhile(self, database: PostgresDatabase) -> None:
         """The filter's check and the entry: with an older snapshot, both would spend the same budget."""
         inside = threading.Event()
 
@@ -376,7 +376,7 @@ class TestConnections:
             add(database, "cem")
             assert names(database) == ["ana", "cem"]
 
-    def test_a_server_with_no_room_is_waited_for(self, postgres: Server, url: str) -> None:
+    def test_a_server_without_free_connections_is_waited_for(self, postgres: Server, url: str) -> None:
         postgres.execute("CREATE ROLE narrow LOGIN CONNECTION LIMIT 1")
         postgres.execute(f"CREATE SCHEMA {parse_ledger_url(url).schema} AUTHORIZATION narrow")
         mine = url.replace("postgres@", "narrow@")

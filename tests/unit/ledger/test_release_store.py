@@ -36,7 +36,7 @@ def running(ledger: SqlLedger) -> RunLease:
     return found
 
 
-def test_the_first_who_asks_has_it_and_the_others_are_told_of_her(ledger: SqlLedger) -> None:
+def test_the_first_run_has_the_lease_and_the_others_see_it(ledger: SqlLedger) -> None:
     assert ledger.find_run(1) is None
     first = ledger.begin_run(1, "ana", 60)
     assert (first.holder, first.elapsed, first.ended, first.is_over) == ("ana", 0, None, False)
@@ -96,7 +96,7 @@ def test_what_was_stored_without_a_run_is_not_run(ledger: SqlLedger) -> None:
     assert ledger.begin_run(1, "ana", 60).holder != "ana" and ledger.find_run(1) is None
 
 
-def test_a_clock_that_is_turned_back_holds_nobody_up(shelf: Shelf, ledger: SqlLedger) -> None:
+def test_a_clock_that_is_turned_back_blocks_no_run(shelf: Shelf, ledger: SqlLedger) -> None:
     ledger.begin_run(1, "ana", 60)
     shelf.alter("UPDATE run SET started = started + 7200000000, until = until + 7200000000")
     assert ledger.begin_run(1, "ben", 60).holder == "ben"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import sqlite3
 import stat
 import threading
@@ -14,11 +15,13 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import IntegrityError, OperationalError, SchemaError
+from dpsql.ledger import sqlite
 from dpsql.ledger.base import Account, Binding, ChargedStatement, ReleaseRequest
 from dpsql.ledger.ledger import SqlLedger
 from dpsql.ledger.open import open_ledger
 from dpsql.ledger.sqlite import path_from_url
 from dpsql.privacy.loss import Loss
+from tests.support.optional_dependencies import no_root
 
 BINDING = Binding("row", "add_remove", 1)
 DATASET = Account("dataset", Fraction(10**6), Fraction(0))
@@ -111,6 +114,27 @@ def test_many_open_a_new_ledger_at_once(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["a.ledger"]
 
 
+@pytest.mark.parametrize("ending", ["-journal", ".snapshots"])
+def test_what_another_process_made_just_now_is_no_remnant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """It made the ledger, and has begun to use it, between our look for the ledger and our look for remnants."""
+    path, find = tmp_path / "a.ledger", sqlite._find_remnant
+
+    def make_first(looked: Path) -> tuple[str, str] | None:
+        monkeypatch.setattr(sqlite, "_find_remnant", find)
+        make(looked)
+        path.with_name(path.name + ending).mkdir(0o700)
+        return find(looked)
+
+    monkeypatch.setattr(sqlite, "_find_remnant", make_first)
+    sqlite._create_ledger(path, Binding("row", "add_remove", 1))
+    assert path.exists()
+    path.unlink()
+    with pytest.raises(IntegrityError, match=r"is gone, but .* there"):
+        make(path)
+
+
 @pytest.mark.parametrize(
     "other", [Binding("users.id", "add_remove", 1), Binding("row", "change_one", 1), Binding("row", "add_remove", 2)]
 )
@@ -170,6 +194,16 @@ class TestDamage:
         with pytest.raises(OperationalError, match="cannot be read or written"):
             ledger.purchase(ANA, [ask("q")], ChargedStatement("SELECT 2"), NOW)
         assert not path.exists()
+
+    def test_errors_of_an_open_ledger_name_no_path(self, path: Path) -> None:
+        ledger = make(path)
+        path.unlink()
+        with pytest.raises(OperationalError) as caught:
+            ledger.purchase(ANA, [ask("q")], ChargedStatement("SELECT 2"), NOW)
+        assert str(path.parent) not in f"{caught.value.message} {caught.value.detail} {caught.value.hint}"
+        with pytest.raises(OperationalError) as caught:
+            assert ledger.identity
+        assert str(path.parent) not in f"{caught.value.message} {caught.value.detail} {caught.value.hint}"
 
     def test_replaced_while_open(self, path: Path) -> None:
         ledger = make(path)
@@ -235,3 +269,39 @@ def test_it_is_the_owners_alone_whatever_the_umask(tmp_path: Path) -> None:
         os.umask(before)
     (file,) = tmp_path.iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+class TestWhetherItCanBeWritten:
+    def test_a_check_changes_nothing(self, path: Path) -> None:
+        ledger, before = make(path), path.read_bytes()
+        ledger.check_writable()
+        assert path.read_bytes() == before and [file.name for file in path.parent.iterdir()] == [path.name]
+
+    def test_a_file_that_is_read_only(self) -> None:
+        with no_root() as folder:
+            path = folder / "a.ledger"
+            ledger = make(path)
+            path.chmod(0o400)
+            with pytest.raises(OperationalError, match=r"^the ledger cannot be read or written\n"):
+                ledger.check_writable()
+            path.chmod(0o600)
+            ledger.check_writable()
+
+    def test_a_folder_in_which_no_journal_can_be_made(self) -> None:
+        with no_root() as folder:
+            ledger = make(folder / "a.ledger")
+            folder.chmod(0o500)
+            with pytest.raises(OperationalError):
+                ledger.check_writable()
+            folder.chmod(0o700)
+
+    def test_a_disk_without_space(self, path: Path) -> None:
+        ledger = make(path)
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))  # as good as full: no file can grow
+        try:
+            with pytest.raises(OperationalError):
+                ledger.check_writable()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        ledger.check_writable()

@@ -203,7 +203,7 @@ def test_what_is_no_budget_is_refused(tmp_path: Path, epsilon: str, delta: str) 
     assert path.read_bytes() == before
 
 
-def test_who_is_there_is_not_added_and_who_is_not_has_no_password(tmp_path: Path) -> None:
+def test_a_known_user_is_not_added_and_an_unknown_one_gets_no_password(tmp_path: Path) -> None:
     path = schema(tmp_path, LAYOUTS["blocks"])
     before = path.read_bytes()
     with pytest.raises(SchemaError, match="repeated"):
@@ -232,7 +232,7 @@ def test_an_edit_that_does_more_than_was_meant_is_refused(tmp_path: Path, monkey
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
-def test_the_file_keeps_its_mode_and_its_place(tmp_path: Path) -> None:
+def test_the_file_keeps_its_mode_and_its_path(tmp_path: Path) -> None:
     path = schema(tmp_path, LAYOUTS["blocks"])
     path.chmod(0o640)
     link = tmp_path / "link.yaml"
@@ -291,7 +291,7 @@ def test_a_draft_is_its_owner_s_alone(tmp_path: Path, monkeypatch: pytest.Monkey
     assert modes == [0o600]
 
 
-def test_a_file_in_the_draft_s_place_is_left(tmp_path: Path) -> None:
+def test_a_file_with_the_drafts_name_is_kept(tmp_path: Path) -> None:
     path = schema(tmp_path, LAYOUTS["blocks"])
     other = tmp_path / f".{path.name}.{os.getpid()}.new"
     other.write_text("someone else's")

@@ -188,7 +188,7 @@ def test_a_synthetic_table_draws_what_it_records(method: SynthesisMethod, pure: 
 
 @pytest.mark.parametrize("mechanism", [Laplace(F(5)), Gaussian(F(5))], ids=["laplace", "gaussian"])
 @pytest.mark.parametrize("marginal", [(), (2,), (0, 1), (0, 1, 2)])
-def test_each_cell_of_a_look_has_a_draw_of_its_own(marginal: Marginal, mechanism: Mechanism) -> None:
+def test_each_cell_of_a_measurement_has_a_draw_of_its_own(marginal: Marginal, mechanism: Mechanism) -> None:
     rows = tally_of([[((0, 1, 2), 40)], [((1, 2, 3), 9)], [((1, 0, 3), 2)]], SIZES)
     cells, sampler = prod(SIZES[axis] for axis in marginal), Recording()
     noisy = MarginalMeasurer(rows, SIZES, sampler).measure_marginal(marginal, mechanism)
@@ -197,7 +197,7 @@ def test_each_cell_of_a_look_has_a_draw_of_its_own(marginal: Marginal, mechanism
     assert exact.sum() == 51
 
 
-def test_a_look_for_the_furthest_is_as_sharp_as_it_is_charged() -> None:
+def test_a_selection_of_the_furthest_marginal_is_as_sharp_as_it_is_charged() -> None:
     sampler = Recording()
     looks = MarginalMeasurer(tally_of([[((0, 1, 2), 40)]], SIZES), SIZES, sampler)
     contest = looks.compare_marginals({(0,): np.zeros(2), (1,): np.zeros(3)}, {(0,): 0, (1,): 0})

@@ -112,7 +112,7 @@ every = st.builds(limits_for_budget, st.just(F(1)), st.sampled_from([F(0), F(1, 
 
 
 @given(every, st.lists(costs, max_size=30))
-def test_a_filter_that_holds_held_before(most: object, history: list[Cost]) -> None:
+def test_a_filter_that_admits_a_history_admitted_its_beginnings(most: object, history: list[Cost]) -> None:
     """Spending only grows: the union lemma rests on it."""
     spent, held = NO_CUMULATIVE_LOSS, True
     for cost in history:

@@ -13,8 +13,12 @@ from dpsql.privacy.noise import Gaussian, Laplace
 from dpsql.privacy.norm_choice import (
     CellNoise,
     ChosenNorm,
+    CountBeside,
+    MeanBins,
+    MeanHistogram,
     NormBins,
     NormHistogram,
+    choose_center,
     choose_norm,
     find_seen_bins,
 )
@@ -52,6 +56,31 @@ def test_a_lone_bin_far_up_is_not_seen() -> None:
 
 def test_bins_below_the_fullest_are_seen_as_well() -> None:
     assert find_seen_bins(histogram({1: 400, 3: 5_000, 4: 300})) == [1, 3, 4]
+
+
+def test_a_tail_of_few_heavy_units_is_seen_beside_many_light_ones() -> None:
+    """Each of these bins alone is not beyond noise, as the fullest must be; but they lie beside it, one by one."""
+    assert find_seen_bins(histogram({7: 60})) == []
+    assert find_seen_bins(histogram({3: 5_000, 4: 900, 5: 60, 6: 50, 7: 45})) == [3, 4, 5, 6, 7]
+    chosen, cut = (choose_norm(histogram({3: 5_000, 4: 900} | tail), CELL) for tail in ({5: 60, 6: 50, 7: 45}, {}))
+    assert chosen is not None and cut is not None and chosen.norm > 2 * cut.norm
+
+
+def test_a_bin_that_is_skipped_makes_the_next_one_harder_to_see() -> None:
+    assert find_seen_bins(histogram({3: 5_000, 5: 60})) == [3, 5]
+    assert find_seen_bins(histogram({3: 5_000, 6: 60})) == [3]
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_empty_bins_beside_units_seldom_raise_the_norm(gaussian: bool) -> None:
+    rng = np.random.default_rng(9)
+    noise: Laplace | Gaussian = Gaussian(Fraction(10)) if gaussian else NOISE
+    exact = np.zeros(DOUBLES.count)
+    exact[50] = 5_000
+    draws = exact + (rng.normal(0, 10, (4_000, len(exact))) if gaussian else rng.laplace(0, 10, (4_000, len(exact))))
+    tops = [find_seen_bins(NormHistogram(DOUBLES, tuple(np.rint(d).astype(int).tolist()), noise))[-1] for d in draws]
+    assert np.mean(np.array(tops) > 50) < 0.03
+    assert np.mean([4.0 ** (top - 50) for top in tops]) < 1.5  # the square of the error's growth
 
 
 @pytest.mark.parametrize("gaussian", [False, True])
@@ -159,6 +188,20 @@ def test_norms_are_within_the_bins_that_are_looked_at_and_have_three_digits() ->
         assert choose_norm(made, cell) == chosen
 
 
+def test_a_sum_beside_a_count_does_not_scale_the_count_down() -> None:
+    """Both are worth their part: the sum's own best norm would take away many of the rows that are counted."""
+    counts = histogram({3: 10_000, 4: 3_000, 5: 600}, DOUBLES)
+    cell = CellNoise(60.0, False, 1, False, signed=True)
+    counted = choose_norm(histogram({3: 13_600}), CELL)
+    assert counted is not None
+    alone, beside = (choose_norm(counts, cell, beside=b) for b in (None, CountBeside(counted, CELL)))
+    assert alone is not None and beside is not None
+    assert alone.norm < beside.norm and alone.scaled > 2 * beside.scaled
+    # A count that is all noise has no part in it.
+    drowned = choose_norm(counts, cell, beside=CountBeside(counted, CellNoise(1e9, False, 1, False)))
+    assert drowned == alone
+
+
 # --- what is said of it ----------------------------------------------------------------------------------------------
 
 
@@ -181,10 +224,34 @@ def test_groups_move_by_their_part_and_by_no_less_than_an_even_one() -> None:
 def test_signed_groups_move_both_ways() -> None:
     down, up = chosen_norm(signed=True).group_shifts(np.array([600.0, -300.0, 0.0, 1.0]))
     assert down.tolist() == up.tolist()
-    assert up == pytest.approx([100 * 4**0.25 / 4] * 4)
+    assert up == pytest.approx([100 / 4] * 4)
+    _, unevenly = chosen_norm(l2=True, signed=True).group_shifts(np.array([600.0, -300.0, 0.0, 1.0]))
+    assert unevenly == pytest.approx([100 * 4**0.25 / 4] * 4)
 
 
-def test_an_l2_norm_tells_less_by_what_the_answers_say() -> None:
+def test_signed_groups_lose_by_their_rows_where_these_are_known() -> None:
+    down, up = chosen_norm(signed=True).group_shifts(np.array([6.0, -3.0]), 80.0, np.array([300.0, 100.0]))
+    assert down == pytest.approx([60, 40]) and up == pytest.approx([60, 40])  # the small one has an even part
+
+
+def test_units_in_the_bins_beyond_a_norm_are_scaled_by_so_much_in_all() -> None:
+    inside = choose_norm(histogram({3: 900}), CELL, Fraction(4))
+    assert inside is not None and inside.norm == 4 and inside.scaled > 0
+
+
+def test_units_exactly_at_a_whole_norm_are_not_scaled() -> None:
+    """Of whole norms only 1 lies in the bin from 1 to 2; of others they lie anywhere in it."""
+    ones, threes = histogram({0: 4_000}), histogram({0: 4_000, 1: 3_000})
+    assert (chosen := choose_norm(ones, CELL, Fraction(1))) is not None and chosen.norm == 1
+    assert chosen.scaled == chosen.clipped == 0
+    assert (chosen := choose_norm(threes, CELL, Fraction(1))) is not None
+    halves, thirds = 1 / 2, 1 / 3  # norms 2 and 3, as often as they are small
+    assert chosen.scaled == pytest.approx(3_000 * (halves * (1 - 1 / 2) + thirds * (1 - 1 / 3)) / (halves + thirds))
+    assert (chosen := choose_norm(histogram({40: 4_000}, DOUBLES), CELL, Fraction(1))) is not None
+    assert chosen.scaled > 1_000
+
+
+def test_group_shifts_of_an_l2_norm() -> None:
     _, plain = chosen_norm().group_shifts(np.array([900.0, 450.0, 450.0]))
     _, spread = chosen_norm(l2=True).group_shifts(np.array([900.0, 450.0, 450.0]))
     assert spread == pytest.approx(plain * math.sqrt(3))  # 1,800 over 900 is 2, beyond the root of the groups
@@ -192,7 +259,61 @@ def test_an_l2_norm_tells_less_by_what_the_answers_say() -> None:
     assert most == pytest.approx([100 * 5 / 9, 100 / 3, 100 / 3])
 
 
-def test_a_heavy_tail_is_told() -> None:
+def test_a_heavy_tail_is_reported() -> None:
     steep, heavy = (choose_norm(histogram(counts), CELL) for counts in ({3: 900, 4: 200}, {3: 900, 4: 600}))
     assert steep is not None and not steep.heavy_tail
     assert heavy is not None and heavy.heavy_tail
+    noise = choose_norm(histogram({3: 900, 4: 70, 5: 50}), CELL)  # bins that may well have the noise of their neighbors
+    assert noise is not None and not noise.heavy_tail
+
+
+# --- few units that are spread over several bins ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", [Laplace(Fraction(10)), Gaussian(Fraction(24))])
+def test_bins_in_a_row_are_seen_together(noise: Laplace | Gaussian) -> None:
+    """No bin alone is beyond noise; two, or four, are."""
+    for counts, seen in (({3: 85, 4: 90}, [3, 4]), ({10: 60, 11: 70, 12: 70, 13: 60}, [10, 11, 12, 13])):
+        assert find_seen_bins(histogram(counts, noise=noise)) == seen
+    assert find_seen_bins(histogram({3: 40, 4: 40, 5: 40, 6: 40}, noise=noise)) == []
+
+
+# --- centres ---------------------------------------------------------------------------------------------------------
+
+MEANS = MeanBins(78, 1, -18)
+
+
+def means(counts: dict[int, int], bins: MeanBins = MEANS) -> MeanHistogram:
+    """`counts` by the number of the bin, which is negative for negative means."""
+    return MeanHistogram(bins, tuple(counts.get(j, 0) for j in range(-bins.last, bins.last + 1)), NOISE)
+
+
+def bin_of(mean: float, bins: MeanBins = MEANS) -> int:
+    number = math.floor((math.log2(abs(mean)) - bins.power) * bins.per_doubling) + 1
+    return number if mean > 0 else -number
+
+
+@pytest.mark.parametrize("mean", [23.0, -23.0, 2013.0, 0.001, -1e9])
+def test_a_centre_lies_in_the_bin_of_the_means(mean: float) -> None:
+    center = choose_center(means({bin_of(mean): 500}))
+    assert center is not None and bin_of(float(center)) == bin_of(mean)
+    assert float(center) == center  # as it is subtracted in doubles
+
+
+def test_a_centre_is_a_median_and_lies_evenly_within_its_bin() -> None:
+    low, high = bin_of(10), bin_of(20)
+    assert choose_center(means({low: 300, high: 500})) == pytest.approx(19.2, rel=1e-4)
+    assert choose_center(means({low: 300, high: 500, bin_of(1e15): 140})) == pytest.approx(21.44, rel=1e-4)
+    assert choose_center(means({bin_of(-3): 500, 0: 10_000, bin_of(3): 500})) == 0
+
+
+def test_without_a_bin_that_is_seen_there_is_no_centre() -> None:
+    assert choose_center(means({3: 60, -20: -70, 30: 80})) is None
+    fine = MeanBins(78 * 8, 8, -18)
+    assert choose_center(means({bin_of(23, fine): 500}, fine)) == pytest.approx(23, rel=0.1)
+
+
+@pytest.mark.parametrize("answers", [[], [0.0, 0.0]])
+def test_where_all_answers_are_zero_each_group_has_a_shift(answers: list[float]) -> None:
+    down, up = chosen_norm().group_shifts(np.array(answers))
+    assert down.shape == up.shape == (len(answers),)

@@ -212,10 +212,12 @@ def test_gaussian_threshold_is_dp_for_one_key(rho: F) -> None:
     st.integers(1, 4),
     st.booleans(),
 )
-def test_charges_stay_within_what_was_asked(rho: F, exponent: int, l0: int, group_size: int, change_one: bool) -> None:
+def test_charges_stay_within_what_was_requested(
+    rho: F, exponent: int, l0: int, group_size: int, change_one: bool
+) -> None:
     delta = F(1, 2**exponent) * F(99, 100)
     chosen = calibrate_selection_by_rho(rho, delta, l0=l0, group_size=group_size, change_one=change_one)
-    assert chosen.loss.epsilon is None
+    assert (chosen.loss.epsilon is None) == isinstance(chosen, GaussianThreshold | WeightedGaussian)
     assert chosen.loss.rho <= round_down(rho)
     assert 0 < chosen.loss.delta <= round_down(delta)
     epsilon = F(rho.numerator + rho.denominator, rho.denominator)
@@ -223,9 +225,35 @@ def test_charges_stay_within_what_was_asked(rho: F, exponent: int, l0: int, grou
     assert under.loss.delta <= round_down(delta)
     match under:
         case OptimalSelection(scale) | LaplaceThreshold(scale):
-            assert under.reach.l1 / scale <= round_down(epsilon)
+            assert under.loss.epsilon is not None
+            assert under.reach.l1 / scale <= under.loss.epsilon <= round_down(epsilon)
         case _:
             assert under.loss.rho <= epsilon_to_rho(round_down(epsilon), delta)
+
+
+@pytest.mark.parametrize("threshold", [1, 2, 5, 40])
+@pytest.mark.parametrize("scale", [F(1, 2), F(2), F(30)])
+@pytest.mark.parametrize("kind", [LaplaceThreshold, OptimalSelection])
+def test_a_key_that_leaves_while_another_enters_is_within_the_epsilon_and_delta(
+    threshold: int, scale: F, kind: type[LaplaceThreshold | OptimalSelection]
+) -> None:
+    """Under change_one a unit leaves one key of its own and enters another: all four outcomes, summed exactly."""
+    chosen = kind(scale, threshold, KeyReach(1, change_one=True))
+    shown = Pmf(chosen).tail(threshold - 1)
+    assert chosen.loss.epsilon is not None
+    growth, delta = math.exp(chosen.loss.epsilon), 0.0
+    for first in (True, False):
+        for second in (True, False):
+            here = (shown if first else 1 - shown) * (0.0 if second else 1.0)
+            there = (0.0 if first else 1.0) * (shown if second else 1 - shown)
+            delta += max(0.0, here - growth * there)
+    assert delta <= float(chosen.loss.delta) * (1 + 1e-9)
+
+
+def test_laplace_noise_selects_by_a_gaussian_where_that_shows_more() -> None:
+    half = F(1, 2 * 10**6)
+    chosen = calibrate_selection_by_epsilon(F(1), half, half, l0=8, weights=False)
+    assert chosen.name == "Gaussian threshold" and chosen.loss.epsilon is None
 
 
 def test_the_best_for_the_case() -> None:

@@ -209,7 +209,7 @@ def test_no_choices() -> None:
         ExactSampler().choose(np.zeros((1, 3), np.int64), F(0))
 
 
-def test_the_likeliest_place() -> None:
+def test_the_likeliest_index() -> None:
     penalties = np.array([[3, 1, 2], [0, 0, 5], [5, 5, 5], [1, 0, 0]])
     assert likeliest_index(penalties).tolist() == [1, 0, 1, 1]
     assert likeliest_index(penalties.astype(object)).tolist() == [1, 0, 1, 1]
@@ -252,7 +252,7 @@ def test_the_best_always_passes() -> None:
     assert sampler.flip(np.array([[9, 3, 8], [4, 4, 4]]), F(1)).tolist()[0] == 1
 
 
-def test_a_place_among_several_is_even() -> None:
+def test_a_position_among_several_is_uniform() -> None:
     assert [pick_uniform_index(word, 2, 3, lambda n: b"\x00" * n) for word in range(4)] == [0, 0, 1, 2]
     assert [pick_uniform_index(word, 2, 3, lambda n: b"\xff" * n) for word in range(4)] == [0, 1, 2, 2]
     assert pick_uniform_index(5, 3, 1, os.urandom) == 0

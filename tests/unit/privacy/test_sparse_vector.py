@@ -67,7 +67,7 @@ def test_the_noise_of_the_textbook() -> None:
     assert several.loss.epsilon == 2 and several.loss.rho == 4 * F(1, 8)
 
 
-def test_what_is_told_of_the_error() -> None:
+def test_the_reported_error() -> None:
     """8 (ln k + ln(2/beta)) D/epsilon."""
     spec = calibrate_above_threshold(F(100), F(1), F(1), 1)
     assert spec.accuracy_margin(100, 0.05) == pytest.approx(8 * (4.60517 + 3.688879), rel=1e-6)
@@ -77,7 +77,7 @@ def test_what_is_told_of_the_error() -> None:
 
 @pytest.mark.parametrize("epsilon", [F(1), F(1, 3), F(7, 1000)])
 @pytest.mark.parametrize("answers", [1, 3])
-def test_no_more_is_charged_than_was_asked_for(epsilon: F, answers: int) -> None:
+def test_no_more_is_charged_than_was_requested(epsilon: F, answers: int) -> None:
     for spec in (
         calibrate_above_threshold(F(1), F(1), epsilon, answers),
         calibrate_thresholdout(F(1), F(1), epsilon, answers),
@@ -192,5 +192,5 @@ def test_what_is_stored_is_read_back() -> None:
             threshold_answer_from_bytes(damaged)
 
 
-def test_a_step_is_small_beside_the_least_noise_worth_asking_for() -> None:
+def test_a_step_is_small_beside_the_least_useful_noise() -> None:
     assert calibrate_above_threshold(F(1), F(1), F(20), 1).threshold_scale > SENSITIVITY_STEPS / 11

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors import SchemaError
+from dpsql.schema.fingerprint import hash_schema
 from dpsql.schema.load import load_schema
 from dpsql.schema.locations import MEMORY_URL, database_path
 from dpsql.schema.model import (
@@ -277,7 +278,7 @@ def test_a_password_is_not_shown(tmp_path: Path, analyst: str) -> None:
     assert "hunter2" not in str(caught.value)
 
 
-def test_what_stands_in_the_place_of_an_analyst_is_not_shown(tmp_path: Path) -> None:
+def test_what_stands_instead_of_an_analyst_is_not_shown(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match="ana must be a mapping") as caught:
         small(tmp_path, head="analysts: {ana: hunter2}")
     assert "hunter2" not in str(caught.value)
@@ -346,6 +347,65 @@ tables:
   tests: {unit: {visit: visits.visit}, unique: [[visit, n]], columns: {visit: {type: text}, n: {type: date}}}
   days: {public: true, unique: [day], columns: {day: {type: date}}}
 """
+
+
+COMPOSITE = """\
+dpsql: 1
+engine: duckdb:///x.duckdb
+privacy: {unit: people.id, budget: {epsilon: 1, delta: 1e-6}}
+tables:
+  people: {unit: id, columns: {id: {type: bigint}}}
+  sales:
+    unit: {person: people.id}
+    unique: [[ticket, item]]
+    columns: {person: {type: bigint}, ticket: {type: bigint}, item: {type: text}}
+  returns: {unit: UNIT, columns: {t: {type: bigint}, ticket: {type: bigint}, item: {type: text}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "pairs"),
+    [
+        ("{ticket: sales.ticket, item: sales.item}", (("ticket", "ticket"), ("item", "item"))),
+        ("{[ticket, item]: sales}", (("ticket", "ticket"), ("item", "item"))),
+        ("{[item, t]: [sales.item, sales.ticket]}", (("item", "item"), ("t", "ticket"))),
+    ],
+)
+def test_a_unit_path_by_a_composite_key(tmp_path: Path, written: str, pairs: tuple[tuple[str, str], ...]) -> None:
+    schema = load(tmp_path, COMPOSITE.replace("UNIT", written))
+    returns = schema.table("returns")
+    assert returns is not None and isinstance(returns.unit, ForeignUnit)
+    assert returns.unit.pairs == pairs and returns.unit.table == "sales"
+    assert schema.find_id_columns(returns) == {column for column, _ in pairs}
+    sales = schema.table("sales")
+    assert sales is not None and schema.find_id_columns(sales) == {"person", "ticket", "item"}
+    assert [hop.table for hop in schema.find_unit_path(returns)] == ["sales", "people"]
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("{ticket: sales.ticket}", 'refers to "sales.ticket", which is not declared unique'),
+        ("{[ticket, t]: [sales.ticket, sales.person]}", r'refers to \(ticket, person\) of "sales", which is not'),
+        ("{ticket: sales.ticket, item: people.id}", "must refer to different columns of one table"),
+        ("{ticket: sales.ticket, t: sales.ticket}", "must refer to different columns of one table"),
+        ("{item: sales.ticket, ticket: sales.item}", "of type text with"),
+        ("{[ticket, item]: [sales.ticket]}", "a list of columns must lead to a list of as many"),
+        ("{[ticket, item]: {sales: x}}", "a list of columns must lead to a list of as many"),
+        ("{[[ticket], item]: sales}", "a key must be text"),
+        ("{[ticket, nothing]: sales}", 'names "nothing", which is not among the columns'),
+    ],
+)
+def test_a_composite_key_that_does_not_lead_to_one_row_is_refused(tmp_path: Path, written: str, message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        load(tmp_path, COMPOSITE.replace("UNIT", written))
+
+
+def test_a_composite_key_changes_what_a_schema_means_and_single_ones_keep_their_text(tmp_path: Path) -> None:
+    both = [load(tmp_path, COMPOSITE.replace("UNIT", unit)) for unit in ("{[ticket, item]: sales}", "{t: people.id}")]
+    assert hash_schema(both[0]) != hash_schema(both[1])
+    assert repr(ForeignUnit("a", "b", "c")) == "ForeignUnit(column='a', table='b', key='c')"
+    assert "also" in repr(ForeignUnit("a", "b", "c", (("d", "e"),)))
 
 
 def test_unit_paths(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ CASES = [
     ("{epsilon: 8, delta", "{epsilon: 8, epsilon: 9, delta", 7, 'the key "epsilon" is repeated', "Remove"),
     ("      born:", "      id:", 19, 'the key "id" is repeated; it stands already in line 18', "Remove"),
     ("group_size: 1", "<<: {group_size: 1}", 10, 'privacy has no key "<<"', "keys"),
-    ("{visit: visits.visit}", "{? [a] : b}", 29, "a key must be text", "brackets"),
+    ("{visit: visits.visit}", "{? {a: b} : b}", 29, "a key must be text", "brackets"),
     # privacy
     ("neighbors: add_remove", "neighbors: add_remov",
      5, "privacy.neighbors must be add_remove or change_one", '"add_remove"'),
@@ -198,7 +198,7 @@ CASES = [
     ("    unit: {person: people.id}", "    unit: {person: peple.id}", 22, 'names the table "peple"', '"people"'),
     ("    unit: {person: people.id}", "    unit: {person: people.idd}", 22, 'names the column "people.idd"', '"id"'),
     ("    unit: {person: people.id}", "    unit: {person: people.id, visit: people.id}",
-     22, "must have one entry, not 2", None),
+     22, "must refer to different columns of one table", None),
     ("    unit: {person: people.id}", "    unit: {}", 22, "must name at least one column", None),
     ("    unit: {person: people.id}", "    unit: [person]", 22, "must be text or a mapping, not a list", None),
     ("    unit: {person: people.id}", "    unit: {person: days.day}", 22, 'the table "days", which is public', None),
@@ -376,7 +376,7 @@ def test_data_in_the_place_of_a_schema(tmp_path: Path, name: str, content: bytes
     assert "holds data" in error.message and f"dpsql init {tmp_path / name}" in (error.hint or "")
 
 
-def test_a_ledger_in_the_place_of_a_schema(tmp_path: Path) -> None:
+def test_a_ledger_instead_of_a_schema(tmp_path: Path) -> None:
     (tmp_path / "clinic.ledger").write_bytes(b"SQLite format 3\x00")
     assert "perhaps a ledger" in refusal(tmp_path / "clinic.ledger").message
 

@@ -143,7 +143,7 @@ def test_events_are_the_same_under_two_ledgers() -> None:
     assert (by_user.privacy.unit, by_row.privacy.unit) == ("events.user_id", "row")
 
 
-def test_the_poll_tells_what_people_did() -> None:
+def test_the_poll_schema_gives_the_true_shares() -> None:
     """Declared by ln 3 and 1: what was recorded gives the shares of which the data was made."""
     (people,) = load("poll").tables
     for name, answer, share in (("evaded", "yes", 0.3), ("party", "red", 0.4)):

@@ -6,18 +6,14 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from dpsql.interfaces.cli.query import explanation_to_json
-from dpsql.session.dataset.dataset import Dataset, open_dataset
+from dpsql.session.dataset.dataset import Dataset
 from dpsql.session.explain import NORMS_NOTE
-from dpsql.session.session import Session
+from tests.support.store import open_store, session_of
 
 SCHEMA = """
-dpsql: 1
-engine: duckdb:///payments.duckdb
-ledger: sqlite:///payments.ledger
 privacy:
   unit: payments.user_id
   budget: {epsilon: 1000, delta: 0.1}
@@ -36,29 +32,22 @@ tables:
       amount: {type: double}
 """
 QUESTIONS = ["SELECT COUNT(*) FROM payments", "SELECT city, SUM(amount) FROM payments GROUP BY city"]
-ROWS = (
+DATA = (
+    "CREATE TABLE payments AS "
     "SELECT i % 5000 AS user_id, 'c' || (i % 4) AS city, i % 2 = 0 AS even, (i % 100)::DOUBLE AS amount "
     "FROM range(50000) t(i)"
 )
 
 
-@pytest.fixture()
+@pytest.fixture
 def dataset(tmp_path: Path) -> Iterator[Dataset]:
-    with duckdb.connect(str(tmp_path / "payments.duckdb")) as db:
-        db.execute(f"CREATE TABLE payments AS {ROWS}")
-    (tmp_path / "payments.yaml").write_text(SCHEMA)
-    dataset = open_dataset(tmp_path / "payments.yaml")
-    yield dataset
-    dataset.close()
-
-
-def session_of(dataset: Dataset, name: str) -> Session:
-    return Session(dataset, name)
+    with open_store(tmp_path, SCHEMA, DATA) as dataset:
+        yield dataset
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize("sql", QUESTIONS)
-def test_before_the_norm_is_paid_for_no_error_is_told_and_the_price_has_two_parts(
+def test_before_the_norm_is_charged_no_error_is_shown_and_the_price_has_two_parts(
     dataset: Dataset, sql: str, noise: str
 ) -> None:
     ana = session_of(dataset, "ana")
@@ -76,7 +65,7 @@ def test_before_the_norm_is_paid_for_no_error_is_told_and_the_price_has_two_part
     assert float(explained.offers[0].price.rho) == pytest.approx(float(ana.execute(sql).loss.rho), rel=0.2)
 
 
-def test_after_the_norm_is_paid_for_the_error_and_the_norm_are_told(dataset: Dataset) -> None:
+def test_after_the_norm_is_charged_the_error_and_the_norm_are_shown(dataset: Dataset) -> None:
     ana, (sql, _) = session_of(dataset, "ana"), QUESTIONS
     first = ana.explain(sql)
     ana.execute(sql)

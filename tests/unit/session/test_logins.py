@@ -33,14 +33,14 @@ def test_verifiers_come_from_the_schema_and_the_environment() -> None:
     assert "s3cret" not in repr(logins) and "pencil" not in repr(logins)
 
 
-def test_who_has_no_password_cannot_log_in_and_the_owner_is_told() -> None:
+def test_an_analyst_without_a_password_cannot_log_in_and_is_reported_to_the_owner() -> None:
     logins = load_logins(schema(ana=make_verifier_text("pencil", SALT)), "id", {})
     assert logins.verifiers.keys() == {"ana"}
     assert "DPSQL_BI_PASSWORD" in logins.without[0]
     assert not logins.find_verifier("bi")[1]
 
 
-def test_a_schema_that_nobody_could_log_in_to_is_refused_with_a_way_out() -> None:
+def test_a_schema_without_any_password_is_refused_with_a_hint() -> None:
     with pytest.raises(SchemaError, match="no analysts") as none:
         load_logins(replace(CLINIC, analysts=()), "id", {})
     assert "dpsql user add" in str(none.value.hint)
@@ -54,7 +54,7 @@ def test_a_verifier_that_no_client_could_use_is_refused() -> None:
         load_logins(schema(ana="SCRAM-SHA-256$4096:eA==$eA==:eA=="), "id", {})
 
 
-def test_a_name_that_nobody_has_gets_a_verifier_of_the_same_make() -> None:
+def test_an_unknown_name_gets_a_verifier_of_the_same_form() -> None:
     kept = make_verifier_text("pencil", bytes(20), 8192)
     logins = load_logins(schema(ana=kept), "id", {})
     made, known = logins.find_verifier("mallory")

@@ -142,7 +142,7 @@ def test_the_receipts_are_those_of_the_pilot_and_of_the_statement(ana: Session) 
     assert answer.receipts == (pilot, real) == ana.execute(sql).receipts
 
 
-def test_a_pilot_that_is_rounded_is_known_less_exactly(ana: Session) -> None:
+def test_a_pilot_that_is_rounded_is_less_exact(ana: Session) -> None:
     """A count of 240 that is shown may have been 239.5 before it was rounded."""
     pilot = ana.compile_statement(option("max_relative_error = 0.05"))
     aims = aims_from_pilot(pilot, ana.execute(COUNT))
@@ -157,7 +157,7 @@ def dataset_entries(session: Session) -> list[Fraction]:
     return [sum((loss.rho for loss in entry.losses), Fraction(0)) for entry in entries if entry.charges]
 
 
-def test_asking_again_is_free_and_gives_the_same(ana: Session, dataset: Dataset) -> None:
+def test_a_repeat_is_free_and_gives_the_same(ana: Session, dataset: Dataset) -> None:
     """Also where the statement's own release, which is the better one, lies beside the pilot's."""
     sql = option("max_relative_error = 0.1")
     noisy = Session(dataset, "ana", Shifted(3))
@@ -176,7 +176,7 @@ def test_a_pilot_is_not_derived_from_better_answers(dataset: Dataset) -> None:
     assert first.loss.rho > 0 == again.loss.rho and again.settings == first.settings and again.rows == first.rows
 
 
-def test_what_others_of_her_releases_tell_is_not_taken_for_the_error_that_was_asked_for(ana: Session) -> None:
+def test_other_releases_of_the_account_do_not_decide_the_requested_error(ana: Session) -> None:
     ana.execute(option("epsilon = 4", "SELECT COUNT(*) AS n, SUM(age) AS a FROM people"))
     assert ana.execute(COUNT).loss.rho == 0
     assert ana.execute(option("max_error = 50")).loss.rho > 0
@@ -235,7 +235,7 @@ def test_no_rows_need_no_more_accuracy(ana: Session) -> None:
     assert answer.rows == [] and len(dataset_entries(ana)) == 1
 
 
-def test_describing_and_explaining_ask_no_pilot(ana: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_describing_and_explaining_run_no_pilot(ana: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(*args: object) -> None:
         raise AssertionError("nothing is bought")
 
@@ -314,7 +314,7 @@ def test_the_pilot_of_others_decides_nothing(dataset: Dataset, ana: Session) -> 
     assert str(ana.explain(sql)) == before
 
 
-def test_a_stored_answer_is_free_also_where_it_could_not_be_asked_any_more(dataset: Dataset, ana: Session) -> None:
+def test_a_stored_answer_is_free_also_where_it_could_not_be_charged_any_more(dataset: Dataset, ana: Session) -> None:
     sql = option("max_error = 2, noise = laplace")
     ana.execute(sql)
     schema = dataset.schema

@@ -76,12 +76,12 @@ CASES: list[tuple[str, list[object]]] = [
 
 
 @pytest.mark.parametrize(("sql", "expected"), CASES)
-def test_the_context_tells(session: Session, sql: str, expected: list[object]) -> None:
+def test_the_context_gives_the_type(session: Session, sql: str, expected: list[object]) -> None:
     wanted = [column(session, T, one) if isinstance(one, str) else one for one in expected]
     assert types(session, sql) == wanted
 
 
-def test_every_declared_column_tells_its_type(session: Session) -> None:
+def test_every_declared_column_gives_its_type(session: Session) -> None:
     for table in session.tables():
         for one in table.columns:
             sql = f'SELECT COUNT(*) FROM {table.name} WHERE "{one.name}" = $1'
@@ -97,7 +97,7 @@ def test_what_the_client_says_holds(session: Session) -> None:
     assert types(session, "SELECT $1 AS x, $2 AS y", None, TIMESTAMP) == [TEXT, TIMESTAMP]
 
 
-def test_preparing_is_free_and_asks_nobody(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_preparing_is_free_and_reads_no_ledger(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*arguments: object) -> None:
         raise AssertionError("the engine was asked")
 
@@ -109,7 +109,7 @@ def test_preparing_is_free_and_asks_nobody(session: Session, monkeypatch: pytest
     assert len(session.dataset.ledger.list_entries(session._account.name)) == before
 
 
-def test_a_mistake_is_reported_with_its_place(session: Session) -> None:
+def test_a_mistake_is_reported_with_its_position(session: Session) -> None:
     with pytest.raises(Error) as caught:
         session.prepare("SELECT COUNT(*) FROM orders WHERE amonut > $1")
     assert caught.value.sqlstate == "42703" and caught.value.span is not None and caught.value.span.start == 34
@@ -129,15 +129,57 @@ TAKEN: list[tuple[str, list[Type], list[object]]] = [
     ("SELECT count(*) FROM orders WHERE made > TIMESTAMP '2022-01-01' - $1::interval", [INTERVAL], [dt.timedelta(3)]),
     ("SELECT count(*) FROM orders WHERE substr(city, $1, $2) = $3", [INTEGER, INTEGER, TEXT], [1, 2, "Os"]),
     ("SELECT left(city, $1) AS c, count(*) FROM orders GROUP BY 1", [INTEGER], [2]),
+    ("SELECT date_trunc($1::VARCHAR, made) AS d, count(*) FROM orders GROUP BY 1", [TEXT], ["month"]),
+    ("SELECT date_part($1::VARCHAR, made) AS d, count(*) FROM orders GROUP BY 1", [TEXT], ["year"]),
+    ("SELECT to_char(made, $1::VARCHAR) AS d, count(*) FROM orders GROUP BY 1", [TEXT], ["YYYY-MM"]),
+    ("SELECT count(*) FROM orders WHERE to_date(city, $1::TEXT) > DATE '2020-01-01'", [TEXT], ["YYYY-MM-DD"]),
+    ("SELECT date_trunc('year', made AT TIME ZONE $1::VARCHAR) AS d, count(*) FROM orders GROUP BY 1",
+     [TEXT], ["Europe/Berlin"]),
+    ("SELECT date_trunc('year', timezone($1::VARCHAR, made)) AS d, count(*) FROM orders GROUP BY 1",
+     [TEXT], ["Europe/Berlin"]),
+    ("SELECT percentile_cont($1::FLOAT) WITHIN GROUP (ORDER BY amount) AS p FROM orders", [DOUBLE], [0.9]),
+    ("SELECT percentile_cont(CAST($1 AS FLOAT(53))) WITHIN GROUP (ORDER BY amount) AS p FROM orders", [DOUBLE], [0.9]),
+    ("SELECT quantile_cont(amount, $1::DOUBLE PRECISION) AS p FROM orders", [DOUBLE], [0.9]),
+    ("SELECT width_bucket(amount, $1::FLOAT, $2::FLOAT, $3::INTEGER) AS d, count(*) FROM orders GROUP BY 1",
+     [DOUBLE, DOUBLE, INTEGER], [0.0, 100.0, 5]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("sql", "expected", "values"), TAKEN)
-def test_what_a_function_takes_tells(session: Session, sql: str, expected: list[Type], values: list[Parameter]) -> None:
+def test_the_argument_of_a_function_gives_the_type(
+    session: Session, sql: str, expected: list[Type], values: list[Parameter]
+) -> None:
     """Clients that bind every literal prepare such statements; with values the columns are the same."""
     prepared = session.prepare(sql)
     assert list(prepared.parameters) == expected and prepared.unknown is None
     assert prepared.columns == session.describe(sql, values)
+
+
+@pytest.mark.parametrize(
+    ("sql", "plain"),
+    [
+        ("SELECT to_char(made, 'YYYY'::varchar) AS d, count(*) FROM orders GROUP BY 1",
+         "SELECT to_char(made, 'YYYY') AS d, count(*) FROM orders GROUP BY 1"),
+        ("SELECT median(amount), quantile_cont(amount, 0.25::float::numeric) AS p FROM orders",
+         "SELECT median(amount), quantile_cont(amount, 0.25) AS p FROM orders"),
+    ],
+)  # fmt: skip
+def test_a_cast_literal_is_the_literal(session: Session, sql: str, plain: str) -> None:
+    assert session.execute(sql).rows == session.execute(plain).rows, "the same release"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT quantile_cont(amount, 0.25::numeric(2, 1)) AS p FROM orders",
+        "SELECT quantile_cont(amount, 0.25::integer) AS p FROM orders",
+        "SELECT to_char(made, 'YYYY-MM'::varchar(4)) AS d, count(*) FROM orders GROUP BY 1",
+        "SELECT to_char(made, 'YYYY'::date) AS d, count(*) FROM orders GROUP BY 1",
+    ],
+)
+def test_a_cast_that_changes_a_literal_is_refused(session: Session, sql: str) -> None:
+    with pytest.raises(Error, match="must be a literal"):
+        session.describe(sql)
 
 
 def test_an_interval_is_no_text_beside_a_time(session: Session) -> None:
@@ -155,8 +197,21 @@ def test_what_is_given_decides_the_kind_of_value(session: Session) -> None:
 
 
 def test_columns_that_values_decide_are_not_known_before_them(session: Session) -> None:
-    prepared = session.prepare("SELECT to_char(made, $2 || $1) AS c, COUNT(*) FROM orders GROUP BY 1")
+    prepared = session.prepare("SELECT SUM(CLIP(amount, $1, $2)) FROM orders")
     assert prepared.columns == () and prepared.unknown is not None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT * FROM orders WHERE kind = $1", "SELECT count(*) FROM orders WHERE kind > $1::int",
+     "SELECT to_char(made, $2 || $1) AS c, COUNT(*) FROM orders GROUP BY 1"],
+)  # fmt: skip
+def test_what_no_value_makes_right_is_refused_before_they_are_bound(session: Session, sql: str) -> None:
+    with pytest.raises(Error) as refused:
+        session.prepare(sql)
+    with pytest.raises(Error) as executed:
+        session.execute(sql, [1] if "int" in sql else ["a"] * (2 if "$2" in sql else 1))
+    assert executed.value.message == refused.value.message
 
 
 @pytest.mark.parametrize("cast", ("$1::regclass", "CAST($1 AS REGTYPE)", "$1::pg_catalog.regclass::pg_catalog.oid"))

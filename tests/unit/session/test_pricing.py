@@ -68,7 +68,7 @@ def test_laplace_is_the_more_accurate_and_gaussian_the_cheaper(ana: Session) -> 
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 @pytest.mark.parametrize("user", ["ana", "eve"])
-def test_as_many_more_can_be_asked_as_it_says(user: str, noise: str, dataset: Dataset) -> None:
+def test_as_many_more_can_be_charged_as_it_says(user: str, noise: str, dataset: Dataset) -> None:
     session = Session(dataset, user, Silence())
     session.execute(f"SET noise = {noise}")
     before = offers(session, "SELECT COUNT(*) FROM people WHERE age < 1000")[noise]
@@ -98,7 +98,7 @@ def test_the_example_in_the_documents_is_what_is_said(ana: Session) -> None:
     assert "\n".join(lines) in (Path(__file__).parents[3] / "docs" / "sql.md").read_text(encoding="utf-8")
 
 
-def test_what_she_has_paid_for_is_free_and_the_other_noise_is_not(ana: Session) -> None:
+def test_what_is_paid_for_is_free_and_the_other_noise_is_not(ana: Session) -> None:
     ana.execute(COUNT)
     found = offers(ana, COUNT)
     assert found["gaussian"].paid and found["gaussian"].price.rho == 0 and found["gaussian"].rho > 0
@@ -147,7 +147,7 @@ def test_what_is_partly_paid_for_leaves_as_many_more_as_it_says(user: str, datas
         "SELECT (SELECT COUNT(*) FROM people) AS a, COUNT(*) FROM people WHERE age > (SELECT COUNT(*) / 6 FROM people)",
     ],
 )
-def test_what_is_asked_for_twice_is_paid_for_once(twice: str, ana: Session) -> None:
+def test_what_is_selected_twice_is_paid_for_once(twice: str, ana: Session) -> None:
     for sql in (twice, f"{twice} LIMIT 1"):
         offer = ana.explain(sql).offers[0]
         before = ana.budget().spent_rho
@@ -208,7 +208,7 @@ def test_what_is_derived_is_free(ana: Session) -> None:
     assert ana.explain(part).paid == (False,)
 
 
-def test_what_others_ask_changes_nothing(dataset: Dataset, ana: Session) -> None:
+def test_what_others_run_changes_nothing(dataset: Dataset, ana: Session) -> None:
     """Neither that another has the release already, nor that the dataset's budget has shrunk (SOUNDNESS 9)."""
     before = str(ana.explain(COUNT)), ana.explain(COUNT)
     other = Session(dataset, "eve", Silence())
@@ -248,7 +248,7 @@ def test_beyond_the_policy_nothing_is_covered(ana: Session) -> None:
     assert "may ask for at most 2" in lines[2] and "your budget" not in lines[2]
 
 
-def test_the_policies_of_all_who_pay_count(dataset: Dataset) -> None:
+def test_the_policies_of_all_payers_count(dataset: Dataset) -> None:
     joe = Session(dataset, "joe", Silence())
     schema, own = dataset.schema, dataset.find_account("ana")
     assert [one.name for one in paying_accounts(schema, dataset.find_account("joe"))] == [
@@ -288,7 +288,7 @@ def test_what_is_free_stays_free_where_no_more_is_allowed(dataset: Dataset) -> N
     assert "free, and you could ask 0 more like this" in line and "may ask for at most 0.1" in line
 
 
-def test_an_account_that_expired_may_ask_nothing(dataset: Dataset) -> None:
+def test_an_expired_account_may_run_nothing(dataset: Dataset) -> None:
     old = Session(dataset, "old", Silence())
     offer = old.explain(COUNT).offers[0]
     assert (offer.affordable_count, offer.more, offer.refused) == (0, 0, True)
@@ -301,7 +301,7 @@ def test_an_account_that_expired_may_ask_nothing(dataset: Dataset) -> None:
     assert "free" not in str(old.explain(COUNT)).splitlines()[2]
 
 
-def test_an_account_that_is_suspended_may_ask_nothing(dataset: Dataset, ana: Session) -> None:
+def test_a_suspended_account_may_run_nothing(dataset: Dataset, ana: Session) -> None:
     ana.execute(COUNT)
     for _ in range(dataset.schema.limits.failures):
         dataset.ledger.count_failure(dataset.find_account("ana"), 1)
@@ -309,7 +309,7 @@ def test_an_account_that_is_suspended_may_ask_nothing(dataset: Dataset, ana: Ses
     assert offer.refused and offer.more == 0 and offer.reason is not None and "suspended" in offer.reason
 
 
-def test_each_kind_has_its_own_epsilon_where_an_error_is_asked_for(ana: Session) -> None:
+def test_each_kind_has_its_own_epsilon_where_an_error_is_requested(ana: Session) -> None:
     ana.execute("SET max_error = 10")
     found = offers(ana, COUNT)
     assert found["laplace"].epsilon < found["gaussian"].epsilon == ana.explain(COUNT).epsilon

@@ -104,13 +104,13 @@ def test_a_version_that_falls_due_before_the_charge_is_made_refuses_it(
 def test_a_statement_is_compiled_anew_where_anything_differs_that_it_was_compiled_with(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compiled, compile_query = [], query.compile_query
+    compiled, plan_query = [], query.plan_query
 
-    def counting(*arguments: object) -> object:
+    def counting(*arguments: object, **named: object) -> object:
         compiled.append(arguments)
-        return compile_query(*arguments)  # type: ignore[arg-type]
+        return plan_query(*arguments, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(query, "compile_query", counting)
+    monkeypatch.setattr(query, "plan_query", counting)
     sql, cache, account = f"{COUNT} WHERE amount < ?", session.cache, session._account.name
 
     def compiles_of(asking: Session, *parameters: int) -> int:

@@ -143,7 +143,7 @@ BOUGHT = [
 
 
 @pytest.mark.parametrize(("stored", "sql"), BOUGHT)
-def test_what_is_not_derived_is_bought(stored: str, sql: str, shop: Session) -> None:
+def test_what_is_not_derived_is_charged(stored: str, sql: str, shop: Session) -> None:
     asked(shop, stored, FINE)
     answer = asked(shop, sql, COARSE)
     assert answer.loss.rho > 0
@@ -194,7 +194,7 @@ def test_no_group_is_less_likely_to_be_shown(shop: Session) -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_the_most_accurate_release_is_read_whenever_it_was_bought(order: tuple[int, int], shop: Session) -> None:
+def test_the_most_accurate_release_is_read_whenever_it_was_charged(order: tuple[int, int], shop: Session) -> None:
     """Each of the two tells it alone."""
     bought = [(GROUPED, "500"), ("SELECT region, COUNT(*), SUM(age) FROM people GROUP BY region", "2000")]
     receipts, read = {}, []
@@ -229,7 +229,7 @@ def test_a_statement_may_be_derived_in_part(shop: Session) -> None:
     assert shop.budget().spent_rho - before == answer.loss.rho
 
 
-def test_a_release_that_others_read_is_bought(shop: Session) -> None:
+def test_a_release_that_other_steps_read_is_charged(shop: Session) -> None:
     """What fills a hole is part of the name by which the other release is found again."""
     asked(shop, "SELECT region, COUNT(*) FROM people GROUP BY region", FINE)
     nested = "SELECT COUNT(*) FROM people WHERE age > (SELECT COUNT(*) FROM people) / 6"
@@ -238,7 +238,7 @@ def test_a_release_that_others_read_is_bought(shop: Session) -> None:
     assert asked(shop, nested, COARSE).loss == NO_LOSS
 
 
-def test_places_are_counted_among_what_is_bought() -> None:
+def test_dependencies_are_numbered_among_the_charged_requests() -> None:
     asked_for = [
         ReleaseRequest("a", 1, NO_LOSS, ()),
         ReleaseRequest("b", 1, NO_LOSS, ()),
@@ -254,7 +254,7 @@ def test_places_are_counted_among_what_is_bought() -> None:
 
 @pytest.mark.parametrize("derive", ["on", "off"])
 @pytest.mark.parametrize(("stored", "sql"), [*DERIVED[::6], *BOUGHT[::6]])
-def test_the_price_that_explain_tells_is_charged(stored: str, sql: str, derive: str, shop: Session) -> None:
+def test_the_price_that_explain_shows_is_charged(stored: str, sql: str, derive: str, shop: Session) -> None:
     asked(shop, stored, FINE)
     shop.set("epsilon", COARSE)
     shop.set("derive", derive)
@@ -283,7 +283,7 @@ def test_explain_says_where_an_answer_will_come_from(shop: Session) -> None:
 GROUPED, TOTAL = "SELECT region, COUNT(*) FROM people GROUP BY region", "SELECT COUNT(*) FROM people"
 
 
-def test_anothers_release_tells_nothing(tmp_path: Path) -> None:
+def test_another_accounts_release_reveals_nothing(tmp_path: Path) -> None:
     """Not even whether it exists: bob's price and explanation are the same before and after."""
     with opened(tmp_path, ANALYSTS) as schema:
         dataset = open_dataset(schema)
@@ -325,7 +325,7 @@ def test_an_account_that_has_expired_derives_nothing(tmp_path: Path) -> None:
         dataset.close()
 
 
-def test_a_release_of_an_older_version_tells_nothing(tmp_path: Path) -> None:
+def test_a_release_of_an_older_version_is_not_reused(tmp_path: Path) -> None:
     with opened(tmp_path) as schema:
         dataset = open_dataset(schema)
         asked(Session(dataset, sampler=Silence()), GROUPED, FINE)

@@ -45,7 +45,7 @@ def charges(dataset: Dataset) -> dict[str, int]:
     return {name: len(dataset.ledger.list_entries(name)) for name in ("bi", "ana", "bob")}
 
 
-def test_who_is_acted_for_pays(dataset: Dataset) -> None:
+def test_the_analyst_who_is_acted_for_pays(dataset: Dataset) -> None:
     session = Session(dataset, "bi")
     session.execute("SET ROLE ana")
     assert session.execute("SELECT current_user, session_user").rows == [("ana", "bi")]
@@ -71,7 +71,7 @@ def test_what_one_role_paid_for_is_not_free_for_another(dataset: Dataset) -> Non
     assert session.charged.epsilon > 0
 
 
-def test_the_policy_of_who_is_acted_for_binds(dataset: Dataset) -> None:
+def test_the_policy_of_the_analyst_who_is_acted_for_binds(dataset: Dataset) -> None:
     session = Session(dataset, "bi", opened_with={"role": "ana"})
     assert session.execute("SHOW epsilon").rows == [("0.25",)]
     session.execute("SET epsilon = 0.5")
@@ -80,7 +80,7 @@ def test_the_policy_of_who_is_acted_for_binds(dataset: Dataset) -> None:
     assert charges(dataset)["ana"] == len(dataset.ledger.list_entries("ana"))
 
 
-def test_nobody_learns_who_has_which_role(dataset: Dataset) -> None:
+def test_roles_of_others_are_not_revealed(dataset: Dataset) -> None:
     session = Session(dataset, "ana")
     for asked, due in (("'ana'", True), ("'ana', 'ana'", True), ("'bi', 'ana'", False), ("'ana', 'bi'", False)):
         assert session.execute(f"SELECT pg_has_role({asked}, 'member')").rows == [(due,)]
@@ -101,7 +101,7 @@ def test_cursors_end_where_the_role_changes(dataset: Dataset) -> None:
         session.execute("FETCH 1 FROM c")
 
 
-def test_a_budget_is_that_of_the_role_and_nobody_elses(dataset: Dataset) -> None:
+def test_a_budget_is_that_of_the_role_alone(dataset: Dataset) -> None:
     session = Session(dataset, "bi")
     own = str(session.budget())
     session.execute("SET SESSION AUTHORIZATION ana")

@@ -154,6 +154,9 @@ class FakeLedger:
     def list_own_stored(self, account: Account, rows: Sequence[str], version: int) -> tuple[OwnRelease, ...]:
         return ()
 
+    def may_own_laplace(self, account: Account) -> bool:
+        return False
+
     def read_body(self, release: int) -> bytes | None:
         return self.bodies[release]
 
@@ -172,7 +175,7 @@ class FakeLedger:
     def get_balance(self, account: Account) -> Balance:
         self.calls.append("balance")
         one = Fraction(1)
-        terms, spent = AccountTerms(8 * one, one / 10**6), CumulativeLoss(None, one, one * 0)
+        terms, spent = AccountTerms(8 * one, one / 10**6), CumulativeLoss(None, one / 100, one * 0)
         return Balance(account.name, terms, spent, one, 7 * one, one / 2, 3)
 
     def close(self) -> None:
@@ -261,14 +264,25 @@ def test_every_run_takes_a_multiple_of_min_latency_and_nothing_else_waits(
 
 def test_pay_then_run_then_perturb_then_store_then_post_process(world: World) -> None:
     answer = world.session.execute(COUNT)
-    assert world.calls == ["current", "check", "purchase", "current", "execute", "read", "noise", "store", "post"]
+    assert world.calls == [
+        "current",
+        "balance",
+        "check",
+        "purchase",
+        "current",
+        "execute",
+        "read",
+        "noise",
+        "store",
+        "post",
+    ]
     assert answer.rows == [(1000,)] and [column.name for column in answer.columns] == ["n"]
 
 
 def test_all_releases_are_paid_for_before_the_first_runs(world: World) -> None:
     world.session.execute("SELECT (SELECT COUNT(*) FROM patients) AS a, (SELECT SUM(birth_year) FROM patients) AS b")
     run = ["execute", "read", "noise", "store"]
-    assert world.calls == ["current", "check", "purchase", "current", *run, *run, "post"]
+    assert world.calls == ["current", "balance", "check", "purchase", "current", *run, *run, "post"]
     assert len(world.ledger.asked) == 2
 
 
@@ -281,7 +295,7 @@ def test_a_refused_charge_runs_nothing(world: World) -> None:
     world.ledger.refuses = BudgetExceeded("no")
     with pytest.raises(BudgetExceeded):
         world.session.execute(COUNT)
-    assert world.calls == ["current", "check", "purchase"]
+    assert world.calls == ["current", "balance", "check", "purchase"]
 
 
 def test_data_that_changed_is_neither_paid_nor_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,7 +305,7 @@ def test_data_that_changed_is_neither_paid_nor_run(world: World, monkeypatch: py
     monkeypatch.setattr(Dataset, "check_files", stale)
     with pytest.raises(StaleData):
         world.session.execute(COUNT)
-    assert world.calls == ["current"]
+    assert world.calls == ["current", "balance"]
 
 
 @pytest.mark.parametrize(
@@ -327,11 +341,11 @@ def test_a_failing_engine_counts_against_the_account_and_is_not_refunded(failure
     with pytest.raises(EngineFailed) as caught:
         world.session.execute(COUNT)
     assert caught.value.message == "the engine could not finish the query"
-    assert world.calls == ["current", "check", "purchase", "current", "execute", "failed"]
+    assert world.calls == ["current", "balance", "check", "purchase", "current", "execute", "failed"]
     assert world.ledger.failures == 1 and len(world.ledger.sold) == 1
 
 
-def test_asking_again_redeems_the_charge_of_a_run_that_failed(world: World) -> None:
+def test_a_repeat_redeems_the_charge_of_a_run_that_failed(world: World) -> None:
     world.engine.fails = EngineFailed("the engine could not finish the query")
     with pytest.raises(EngineFailed):
         world.session.execute(COUNT)
@@ -360,7 +374,7 @@ def test_files_that_are_replaced_while_they_are_read_give_no_answer(
     assert "noise" not in world.calls and "store" not in world.calls
 
 
-def test_an_error_after_the_noise_is_shown_and_asking_again_is_free(world: World) -> None:
+def test_an_error_after_the_noise_is_shown_and_a_repeat_is_free(world: World) -> None:
     bad = "SELECT CAST(CAST(COUNT(*) AS text) || 'x' AS integer) FROM patients"
     for _ in range(2):
         with pytest.raises(DataError, match="1000x"):
@@ -372,7 +386,7 @@ def test_an_error_after_the_noise_is_shown_and_asking_again_is_free(world: World
 # --- what is stored --------------------------------------------------------------------------------------------------
 
 
-def test_asked_again_answered_again_free_and_without_the_engine(world: World) -> None:
+def test_a_repeat_is_answered_free_and_without_the_engine(world: World) -> None:
     first = world.session.execute(BY_SEX)
     del world.calls[:]
     again = world.session.execute(BY_SEX)
@@ -380,7 +394,7 @@ def test_asked_again_answered_again_free_and_without_the_engine(world: World) ->
     assert again.rows == first.rows and first.loss.rho > 0 and again.loss.rho == 0
 
 
-def test_a_remembered_answer_is_worked_out_once_and_still_asked_of_the_ledger(world: World) -> None:
+def test_a_cached_answer_is_computed_once_and_still_looked_up_in_the_ledger(world: World) -> None:
     """That the account may ask, and that the data is what it was, is looked at each time."""
     first = world.session.execute(BY_SEX)
     rows, receipts = list(first.rows), first.receipts
@@ -445,7 +459,7 @@ def test_nonnegative_clips_counts_and_costs_nothing(world: World, monkeypatch: p
     assert answer.rows == [(0,)] and answer.loss.rho == 0
 
 
-def test_a_statement_without_private_rows_asks_nobody(world: World) -> None:
+def test_a_statement_without_private_rows_reads_no_ledger_and_no_engine(world: World) -> None:
     answer = world.session.execute("SELECT 1 + 1 AS two")
     assert answer.rows == [(2,)] and world.calls == ["post"] and answer.loss.rho == 0
 
@@ -467,7 +481,7 @@ def test_parameters_are_values(world: World) -> None:
     "command",
     ["SET epsilon = 2", "-- note\nSET epsilon TO '2'", "set Session EPSILON = 2;", "/* tool */ SET epsilon = 2"],
 )
-def test_set_changes_the_session_and_asks_nobody(command: str, world: World) -> None:
+def test_set_changes_the_session_and_reads_no_ledger(command: str, world: World) -> None:
     assert world.session.execute(command).command == "SET"
     assert world.session.settings.statement.epsilon == 2 and world.calls == []
     assert world.session.execute("SHOW epsilon").rows == [("2",)]
@@ -489,7 +503,7 @@ def test_show_all_lists_every_setting(world: World) -> None:
     assert [name for name, _ in rows] == [*SETTING_NAMES, *(variable.name for variable in VARIABLES.values())]
 
 
-def test_show_tables_tells_what_is_public(world: World) -> None:
+def test_show_tables_says_what_is_public(world: World) -> None:
     rows = world.session.execute("SHOW TABLES;").rows
     assert ("visits", "private") in rows and ("Wards", "public") in rows
 
@@ -544,13 +558,13 @@ def test_other_statements_are_refused(world: World) -> None:
 
 def test_recent_statements_are_compiled_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[str] = []
-    original = query.compile_query
+    original = query.plan_query
 
     def counting(sql: str, *args: object, **kwargs: object) -> object:
         compiled.append(sql)
         return original(sql, *args, **kwargs)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(query, "compile_query", counting)
+    monkeypatch.setattr(query, "plan_query", counting)
     for _ in range(3):
         world.session.execute(COUNT)
         world.session.explain(COUNT)
@@ -633,7 +647,7 @@ def test_settings_of_postgres_are_shown_again(world: World) -> None:
     assert world.session.execute("SHOW application_name").rows == [("",)]
 
 
-def test_modes_of_transactions_are_reported_as_they_were_asked_for(world: World) -> None:
+def test_modes_of_transactions_are_reported_as_they_were_set(world: World) -> None:
     def level() -> str:
         return str(world.session.execute("SHOW transaction_isolation").rows[0][0])
 

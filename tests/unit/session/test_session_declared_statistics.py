@@ -50,7 +50,7 @@ def test_a_declared_statistic_is_what_it_stands_for(tmp_path: Path) -> None:
         assert row is not None and 1 < row[0] < 2.5 and 20 < row[1] < 30 and 0 < row[2] < 0.1
 
 
-def test_arguments_are_counted_and_the_place_is_that_of_the_statement(tmp_path: Path) -> None:
+def test_arguments_are_counted_and_the_position_is_that_of_the_statement(tmp_path: Path) -> None:
     with connect(tmp_path) as connection:
         for sql, message in (
             ("SELECT BLOCKWISE(spread(cost, 1), 0, 1) FROM visits", "spread(x) takes 1 arguments"),

@@ -15,6 +15,7 @@ from dpsql.errors import AccountSuspended, EngineFailed, Error, QueryCanceled
 from dpsql.privacy.exact import Exact
 from dpsql.session.dataset.dataset import Dataset, open_dataset
 from dpsql.session.dataset.runs import DETACHED_HINT
+from dpsql.session.query import NORMS_CANCELED_HINT
 from dpsql.session.session import Session
 from tests.support.controlled_runs import (
     COUNT,
@@ -27,7 +28,13 @@ from tests.support.controlled_runs import (
     press_ctrl_c,
     until,
 )
-from tests.support.shop import Silence, open_shop
+from tests.support.shop import Silence, open_shop, opened_with
+
+AUTOMATIC = """
+  query: {epsilon: 1, delta: 1e-7}
+  contributions: auto
+tables:
+"""
 
 
 @pytest.fixture
@@ -36,7 +43,7 @@ def gated(tmp_path: Path) -> Iterator[GatedShop]:
         yield opened
 
 
-def test_cancel_and_ask_again(gated: GatedShop) -> None:
+def test_cancel_and_repeat(gated: GatedShop) -> None:
     thread, got = in_thread(lambda: gated.session.execute(COUNT))
     until(lambda: gated.engine.began)
     gated.session.cancel()
@@ -49,6 +56,24 @@ def test_cancel_and_ask_again(gated: GatedShop) -> None:
     assert gated.engine.began == 1 and gated.session.budget().charges == charges == 1
     gated.session.cancel()  # nothing waits
     assert gated.session.execute(COUNT).rows == [(2400,)]
+
+
+def test_a_cancel_while_norms_are_bought_leaves_the_question_uncharged(tmp_path: Path) -> None:
+    """No hint says that asking again is free: the histogram of units is kept, the question is charged then."""
+    with opened_with(tmp_path, AUTOMATIC) as opened:
+        engine = GatedEngine(opened.engine, threading.Event())
+        session = Session(replace(opened, engine=engine), sampler=Silence())
+        thread, got = in_thread(lambda: session.execute(COUNT))
+        until(lambda: engine.began)
+        session.cancel()
+        thread.join(PATIENCE)
+        assert isinstance(got[0], QueryCanceled) and got[0].hint == NORMS_CANCELED_HINT
+        assert got[0].charge and session.budget().charges == 1
+        engine.gate.set()
+        answer = session.execute(COUNT)
+        assert engine.began == 2 and session.budget().charges == 2
+        assert 0 < got[0].charge.rho < answer.loss.rho  # the question's alone: a histogram is a small part of it
+        assert session.execute(COUNT).loss.rho == 0
 
 
 def test_statement_timeout(gated: GatedShop) -> None:

@@ -180,7 +180,7 @@ def test_another_spelling_costs_nothing(first: str, second: str, session: Sessio
     assert session.execute(second).loss == NO_LOSS
 
 
-def test_keys_and_sums_keep_their_places(session: Session) -> None:
+def test_keys_and_sums_keep_their_positions(session: Session) -> None:
     """An alias sorts otherwise than the column behind it: what was stored must still be read as what it is."""
     joined = "orders JOIN people USING (uid)"
     plain = session.execute(f"SELECT region, kind, SUM(qty), SUM(age) FROM {joined} GROUP BY 1, 2 ORDER BY 1, 2")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.compiler.catalog.tables import OWN_SETTINGS
+from dpsql.compiler.catalog.session_rows import OWN_SETTINGS
 from dpsql.compiler.settings import SETTING_NAMES
 from dpsql.session.session import Session
 from dpsql.session.sql_reference import named_settings
@@ -31,7 +31,7 @@ def test_each_is_described() -> None:
         assert known is None or known.switch or not known.choices or known.choices == one.choices
 
 
-def test_they_are_read_as_show_tells_them(session: Session) -> None:
+def test_they_are_read_as_show_prints_them(session: Session) -> None:
     session.execute("SET epsilon = 0.25")
     for name in SETTING_NAMES:
         ((shown,),) = session.execute(f"SHOW {name}").rows
@@ -42,7 +42,7 @@ def test_they_are_read_as_show_tells_them(session: Session) -> None:
     assert session.execute("SELECT current_setting('epsilon')").rows == [("0.125",)]
 
 
-def test_pg_settings_tells_what_reset_brings_back(session: Session) -> None:
+def test_pg_settings_shows_what_reset_restores(session: Session) -> None:
     asked = "SELECT category, vartype, source, reset_val, enumvals FROM pg_settings WHERE name = '{}'"
     ((before,),) = session.execute("SHOW epsilon").rows
     assert session.execute(asked.format("epsilon")).rows == [("dpsql", "string", "default", before, None)]

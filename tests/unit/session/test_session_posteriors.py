@@ -73,7 +73,7 @@ def test_parts_stand_in_expressions_having_and_order(shop: Session) -> None:
     assert shop.execute(outer).rows[0][0] == pytest.approx(21 / 62, rel=1e-3)
 
 
-def test_filters_joins_sub_selects_and_whole_numbers(shop: Session) -> None:
+def test_filters_joins_sub_selects_and_integers(shop: Session) -> None:
     asked = ("BETA_POSTERIOR(age > 20) FILTER (WHERE region = 'north')", "BETA_POSTERIOR(vip::int)",
              "BETA_POSTERIOR(age > 20 AND uid IN (SELECT uid FROM orders))", "BETA_POSTERIOR(1 = 1)",
              "NORMAL_POSTERIOR(3)", "NORMAL_POSTERIOR(age, sigma => 17, prior_n => 2, prior_mean => -5)")  # fmt: skip
@@ -109,7 +109,7 @@ def test_a_posterior_costs_what_the_sums_cost(unpaid: Session) -> None:
         assert posterior.releases[0].sql == plain.releases[0].sql
 
 
-def test_what_is_asked_beside_it_shares_its_sums(unpaid: Session) -> None:
+def test_what_is_selected_beside_it_shares_its_sums(unpaid: Session) -> None:
     beside = "AVG(vip::int), BETA_POSTERIOR_LOW(vip, alpha => 9)"
     assert len(cells(unpaid, f"SELECT BETA_POSTERIOR(vip), {beside} FROM people")) == 1
     assert len(cells(unpaid, "SELECT NORMAL_POSTERIOR(age), STDDEV(age), AVG(age), COUNT(age) FROM people")) == 1
@@ -175,7 +175,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("asked", "error", "said"), REFUSED)
-def test_what_is_wrong_is_refused_with_its_place(unpaid: Session, asked: str, error: type[Error], said: str) -> None:
+def test_what_is_wrong_is_refused_with_its_position(unpaid: Session, asked: str, error: type[Error], said: str) -> None:
     with pytest.raises(error) as raised:
         unpaid.execute(f"SELECT {asked} FROM people")
     assert said in str(raised.value) and raised.value.span is not None and raised.value.hint

@@ -91,7 +91,7 @@ def test_every_choice_is_taken(session, setting):
     session.execute(f"RESET {setting.name}")
 
 
-def test_a_session_tells_them(session):
+def test_a_session_lists_them(session):
     assert [one.name for one in session.named_settings() if one.ours] == list(SETTING_NAMES)
     told = session.functions()
     assert told[: len(named_functions())] == named_functions()

@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("opened", [True, False], ids=["registered", "new"])
 @pytest.mark.parametrize("user", [None, "eve", "dataset"])
-def test_who_is_no_analyst_is_refused_at_once(
+def test_an_unknown_analyst_is_refused_at_once(
     path: Path, user: str | None, opened: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if opened:
@@ -44,7 +44,7 @@ def test_who_is_no_analyst_is_refused_at_once(
         preview_status(path, user)
 
 
-def test_the_balance_is_that_of_who_asks(path: Path) -> None:
+def test_the_balance_is_that_of_the_user(path: Path) -> None:
     assert preview_status(path, "ana") is None, "nothing is registered yet"
     assert not list(path.parent.glob("*.ledger*")), "and no ledger was made"
     with dpsql.connect(path, user="bob") as bob, dpsql.connect(path, user="ana") as ana:

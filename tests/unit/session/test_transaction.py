@@ -211,7 +211,7 @@ def test_a_transaction_gives_a_role_back() -> None:
 @pytest.mark.parametrize(
     ("user", "name"), [("bi", "bob"), ("bi", "nobody"), ("bi", "ANA"), ("ana", "bi"), ("bob", "ana")]
 )
-def test_who_may_not_be_acted_for_is_not_distinguished_from_who_is_not_there(user: str, name: str) -> None:
+def test_a_forbidden_role_is_not_distinguished_from_an_unknown_one(user: str, name: str) -> None:
     with pytest.raises(AccessDenied, match=f'permission denied to set role "{name}"') as caught:
         opened(user=user).set_value("role", name)
     assert caught.value.sqlstate == "42501"

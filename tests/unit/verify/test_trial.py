@@ -11,25 +11,28 @@ from typing import Any
 
 import pytest
 
+from dpsql.compiler import weighted_rows
 from dpsql.compiler.analysis import sensitivity
 from dpsql.compiler.analysis.sensitivity import SensitivityBound
 from dpsql.compiler.calibrate import calibrate
 from dpsql.compiler.compile import compile_query
 from dpsql.compiler.plan.aggregate import Gather
+from dpsql.compiler.row_caps import RowCap
 from dpsql.compiler.settings import Settings
 from dpsql.ledger.base import ReleaseRequest
-from dpsql.privacy.loss import Loss
+from dpsql.privacy.loss import Loss, LossTooSmall
 from dpsql.privacy.noise import Sensitivity
 from dpsql.privacy.study_codec import STUDY_READERS
+from dpsql.privacy.weighted_rows import UnitMass
 from dpsql.schema.load import load_schema
-from dpsql.schema.model import Neighbors
+from dpsql.schema.model import Contributions, Neighbors
 from dpsql.session import reuse
 from dpsql.session.explain import explain
 from dpsql.verify import run
 from dpsql.verify.coverage import FEATURES, STUDY_FEATURES
 from dpsql.verify.generate.choices import ChoiceStream
 from dpsql.verify.generate.neighbors import extreme_pair, random_pair
-from dpsql.verify.generate.queries import random_blockwise_query, random_query
+from dpsql.verify.generate.queries import random_blockwise_query, random_model, random_query
 from dpsql.verify.generate.schemas import generate_from_schema, random_schema
 from dpsql.verify.invariants import ExactCells, find_undercharges, find_violations
 from dpsql.verify.report import Counterexample, TrialCounts, VerifyReport
@@ -172,6 +175,37 @@ def test_a_row_that_fails_the_engine_on_one_side_is_found(bench: TrialHarness, m
     assert outcome.kind == "failed" and any("D'" in finding for finding in outcome.findings)
 
 
+def test_a_refusal_that_follows_from_a_chosen_norm_ends_no_run(
+    bench: TrialHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a study needs may be known only when its cap is; the histogram is charged by then."""
+    draws = ChoiceStream(3)
+    declared = random_schema(draws, "own")
+    declared = replace(declared, privacy=replace(declared.privacy, contributions=Contributions(None, None)))
+    world = generate_from_schema(declared, draws)
+    bench.load_pair(world, random_pair(world, draws))
+    sql = next(sql for number in range(99) if "events" in (sql := random_model(world, ChoiceStream(number))))
+    asked = TrialStatement(sql, Fraction(10), Fraction(1, 10**6), None, None, None)
+    assert bench.run_trial(asked).findings == ()
+    bench.forget_answers()
+    undecided, choose, derive = list[bool](), weighted_rows.choose_row_cap, weighted_rows.derive_unit_mass
+
+    def choose_and_record(*args: Any) -> RowCap:
+        cap = choose(*args)
+        undecided.append(cap.undecided)
+        return cap
+
+    def derive_where_undecided(*args: Any) -> UnitMass:
+        if not undecided[-1]:
+            raise LossTooSmall("a scale is too large")
+        return derive(*args)
+
+    monkeypatch.setattr(weighted_rows, "choose_row_cap", choose_and_record)
+    monkeypatch.setattr(weighted_rows, "derive_unit_mass", derive_where_undecided)
+    outcome = bench.run_trial(asked)
+    assert (outcome.kind, outcome.findings) == ("failed", ()) and "too small" in outcome.refusal
+
+
 def test_cells_that_depend_on_the_order_of_rows_are_found(bench: TrialHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     draws = ChoiceStream(4)
     world = generate_from_schema(random_schema(draws, "own"), draws)
@@ -204,7 +238,10 @@ def test_a_selection_that_is_not_paid_for_is_found() -> None:
     assert find_undercharges(replace(compiled, steps=(replace(step, calibrated=cheap),)))
 
 
-def test_a_ledger_that_is_charged_too_little_is_found(bench: TrialHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rho", [Fraction(1, 10**9), Fraction(1)])
+def test_a_ledger_that_is_charged_too_little_or_too_much_is_found(
+    rho: Fraction, bench: TrialHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     draws = ChoiceStream(6)
     world = generate_from_schema(random_schema(draws, "own"), draws)
     bench.load_pair(world, random_pair(world, draws))
@@ -213,12 +250,12 @@ def test_a_ledger_that_is_charged_too_little_is_found(bench: TrialHarness, monke
     assert bench.run_trial(asked).findings == ()
     bench.forget_answers()
     real = reuse.ReleaseRequest
-    cheap = Loss(None, Fraction(1, 10**9), Fraction(0))
+    wrong = Loss(None, rho, Fraction(0))
 
-    def request_for_less(plan: str, version: int, loss: Loss, *rest: Any, **named: Any) -> ReleaseRequest:
-        return real(plan, version, cheap, *rest, **named)
+    def request_for_another(plan: str, version: int, loss: Loss, *rest: Any, **named: Any) -> ReleaseRequest:
+        return real(plan, version, wrong, *rest, **named)
 
-    monkeypatch.setattr(reuse, "ReleaseRequest", request_for_less)
+    monkeypatch.setattr(reuse, "ReleaseRequest", request_for_another)
     assert any(finding.startswith("charged") for finding in bench.run_trial(asked).findings)
 
 

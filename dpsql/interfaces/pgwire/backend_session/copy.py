@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
+from dpsql.base.client_encodings import UTF8, ClientEncoding
+from dpsql.base.time_zones import UTC, TimeZone
 from dpsql.errors import UnknownColumn
 from dpsql.interfaces.pgwire.protocol import backend
 from dpsql.interfaces.pgwire.protocol.encode import make_text_writer
@@ -33,10 +35,14 @@ class CopyFormat(Protocol):
 
 
 def encode_copy_rows(
-    columns: Sequence[SpelledColumn], rows: Sequence[Sequence[Any]], format_: CopyFormat
+    columns: Sequence[SpelledColumn],
+    rows: Sequence[Sequence[Any]],
+    format_: CopyFormat,
+    encoding: ClientEncoding = UTF8,
+    time_zone: TimeZone = UTC,
 ) -> Iterator[bytes]:
     """CopyData, one for each line; and before them, what is to come."""
-    write_line = make_line_writer(columns, format_)
+    write_line = make_line_writer(columns, format_, time_zone)
     yield backend.copy_out_response(len(columns))
     if format_.header:
         names = (
@@ -44,18 +50,20 @@ def encode_copy_rows(
             if format_.csv
             else _make_text_line_writer(columns, format_)
         )
-        yield _encode_line(names([column.name for column in columns]))
+        yield _encode_line(names([column.name for column in columns]), encoding)
     for row in rows:
-        yield _encode_line(write_line(row))
+        yield _encode_line(write_line(row), encoding)
     yield backend.COPY_DONE
 
 
-def _encode_line(line: str) -> bytes:
-    return backend.copy_data(line.encode("utf-8", "replace") + b"\n")
+def _encode_line(line: str, encoding: ClientEncoding) -> bytes:
+    return backend.copy_data(encoding.encode(line) + b"\n")
 
 
-def make_line_writer(columns: Sequence[SpelledColumn], format_: CopyFormat) -> Callable[[Sequence[Any]], str]:
-    writers = [make_text_writer(column_wire_type(column)[0]) for column in columns]
+def make_line_writer(
+    columns: Sequence[SpelledColumn], format_: CopyFormat, time_zone: TimeZone = UTC
+) -> Callable[[Sequence[Any]], str]:
+    writers = [make_text_writer(column_wire_type(column)[0], time_zone) for column in columns]
     write = (
         _make_csv_line_writer(columns, format_, force=True) if format_.csv else _make_text_line_writer(columns, format_)
     )

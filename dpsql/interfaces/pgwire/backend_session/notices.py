@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from math import isfinite
 
@@ -52,7 +52,7 @@ def error_fields(
 
 def charge_sentence(charge: Charge) -> str | None:
     """The sentence about the charge of a statement that failed or was canceled after it was paid for."""
-    return f"The statement was charged: {charge}. Asking again is free." if charge else None
+    return f"The statement was charged: {charge}. What is paid for is not charged again." if charge else None
 
 
 def notice_fields(message: str, severity: str = "NOTICE", sqlstate: str = "00000", detail: str = "") -> dict[str, str]:
@@ -155,11 +155,18 @@ def format_error_bars(answer: StatementResult) -> tuple[str, ...]:
         widths = sorted(width for bars in answer.errors if (width := _half_width(bars[index])) is not None)
         if widths:
             narrow, wide = format_rounded_up(Fraction(widths[0])), format_rounded_up(Fraction(widths[-1]))
-            parts.append(f"{column.name} ± {wide}" if narrow == wide else f"{column.name} ± {narrow} to {wide}")
+            text = f"{column.name} ± {wide}" if narrow == wide else f"{column.name} ± {narrow} to {wide}"
+            parts.append(text + _format_clipping(bars[index] for bars in answer.errors))
     if not parts:
         return ()
     more = f" and {len(parts) - MAX_ERROR_BARS} more" if len(parts) > MAX_ERROR_BARS else ""
     return (f"95 % intervals: {', '.join(parts[:MAX_ERROR_BARS])}{more}",)
+
+
+def _format_clipping(bars: Iterable[CellError | None]) -> str:
+    """How much of a column's widest bar is for units that were scaled down."""
+    clipped = [bar.clipped for bar in bars if bar is not None and bar.clipped and isfinite(bar.clipped)]
+    return f" (of it up to {format_rounded_up(Fraction(max(clipped)))} for clipping)" if clipped else ""
 
 
 def _half_width(bar: CellError | None) -> float | None:

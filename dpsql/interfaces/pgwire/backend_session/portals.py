@@ -14,7 +14,16 @@ from dpsql.errors import Error, LimitExceeded, OperationalError, ProgrammingErro
 from dpsql.interfaces.pgwire.backend_session.results import ResultColumns
 from dpsql.interfaces.pgwire.protocol.extension import NAME_PREFIX, StatementOptions
 from dpsql.interfaces.pgwire.protocol.types import WireType
-from dpsql.session.session import CopyCommand, DeallocateCommand, OutputColumn, Parameter, read_command
+from dpsql.session.session import (
+    CloseCommand,
+    CopyCommand,
+    DeallocateCommand,
+    FetchCommand,
+    FetchDirection,
+    OutputColumn,
+    Parameter,
+    read_command,
+)
 
 MAX_STATEMENTS = 1_000
 MAX_PORTALS = 1_000
@@ -25,13 +34,17 @@ MAX_OPEN_ROWS = 2_000_000
 
 
 _BLANK = r"(?:\s++|--[^\n]*+\n|/\*(?:[^*]++|\*(?!/))*+\*/)*+"
-_WIRE_COMMAND = re.compile(_BLANK + r"(?:copy|deallocate)\b", re.IGNORECASE)
+_WIRE_COMMAND = re.compile(_BLANK + r"(?:copy|deallocate|fetch|move|close)\b", re.IGNORECASE)
 
 
-def read_wire_command(sql: str) -> CopyCommand | DeallocateCommand | None:
-    """The commands that are carried out here and not by the session: both concern the protocol only."""
+WireCommand = CopyCommand | DeallocateCommand | FetchCommand | CloseCommand
+
+
+def read_wire_command(sql: str) -> WireCommand | None:
+    """The commands that are carried out here and not by the session, as far as they concern the protocol: portals are
+    cursors too."""
     command = read_command(sql) if _WIRE_COMMAND.match(sql) else None
-    return command if isinstance(command, CopyCommand | DeallocateCommand) else None
+    return command if isinstance(command, WireCommand) else None
 
 
 @dataclass(frozen=True)
@@ -83,6 +96,13 @@ class Portal:
     def remaining_rows(self) -> int:
         return 0 if self.rows is None else len(self.rows) - self.at
 
+    def take_rows(self, count: int | None) -> Sequence[Sequence[Any]]:
+        """The next rows, or all that are left; it goes behind them."""
+        rows = self.rows or ()
+        end = len(rows) if count is None else min(len(rows), self.at + count)
+        taken, self.at = rows[self.at : end], end
+        return taken
+
 
 class PortalStore:
     def __init__(self, own_client: bool = False) -> None:
@@ -121,6 +141,14 @@ class PortalStore:
             }
 
     # --- portals -----------------------------------------------------------------------------------------------------
+
+    def find_cursor(self, command: WireCommand | None) -> Portal | None:
+        """The portal that a FETCH or MOVE names, as a cursor that goes forward only."""
+        portal = self.portals.get(command.name) if isinstance(command, FetchCommand) and command.name else None
+        if portal is not None and isinstance(command, FetchCommand) and command.way is not FetchDirection.FORWARD:
+            raise ProgrammingError("cursor can only scan forward", sqlstate="55000",
+                                   hint="Declare it with SCROLL option to enable backward scan.")  # fmt: skip
+        return portal
 
     def add_portal(self, name: str, portal: Portal) -> None:
         if self._is_durable_name(name) and name in self.portals:

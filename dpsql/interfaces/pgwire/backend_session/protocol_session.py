@@ -7,15 +7,19 @@
     protocol_session.cancel()                                # from another thread
 
 Laws: Parse, Bind and Describe are free and run nothing; only Query and Execute do, a portal once. An exception that is
-not one of ours reaches the client as one fixed text. A message that breaks the protocol raises ProtocolViolation, and
-the connection must be closed.
+not one of ours reaches the client as one fixed text. A message that cannot be read is an error like any other; one that
+has no place here raises ProtocolViolation, and the connection must be closed.
+
+Text goes in and out in the client's encoding, which `SET client_encoding` changes between two statements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 
+from dpsql.base.client_encodings import UTF8, find_encoding
 from dpsql.base.lexer import quote_name
 from dpsql.errors import InvalidSyntax, ProgrammingError, Unsupported, relocate_errors
 from dpsql.interfaces.pgwire.backend_session.copy import encode_copy_rows
@@ -45,16 +49,22 @@ from dpsql.interfaces.pgwire.protocol.frontend import (
     Flush,
     FrontendMessage,
     FunctionCall,
+    MalformedMessage,
     Parse,
     Password,
     SimpleQuery,
     Sync,
     Terminate,
+    restore_bytes,
 )
+from dpsql.interfaces.pgwire.protocol.transcode import transcode_messages
 from dpsql.interfaces.pgwire.protocol.types import find_cast_types, parameter_wire_type, to_session_type, to_wire_type
 from dpsql.session.session import (
+    CellError,
+    CloseCommand,
     CopyCommand,
     DeallocateCommand,
+    FetchCommand,
     Parameter,
     StatementHandle,
     StatementResult,
@@ -63,6 +73,17 @@ from dpsql.session.session import (
 
 ErrorLogger = Callable[[BaseException], None]
 """Told of exceptions that are a bug of ours; for the owner's eyes."""
+
+
+ExtendedMessage = Parse | Bind | Describe | Execute | Close
+
+_COPY_TYPES = frozenset("dcf")
+"""Messages that belong to a copy: what one that failed still had on its way is no matter."""
+
+
+def _ends_skipping(message: FrontendMessage) -> bool:
+    """Whether the rest of what came with an error is skipped no longer."""
+    return isinstance(message, Sync | Terminate) or (isinstance(message, MalformedMessage) and message.kind == "S")
 
 
 def _ignore_error(error: BaseException) -> None:
@@ -81,6 +102,8 @@ class ProtocolSession:
         self._notices = ClientNotices(session, structured)
         self._reported = ReportedSettings(session)
         self._skipping = False  # after an error in the extended protocol, until Sync
+        self._encoding = UTF8  # of dpsql's own client always
+        self._read_encoding()
 
     def make_greeting(self) -> bytes:
         """After the login: the settings. BackendKeyData and ReadyForQuery are to follow."""
@@ -101,12 +124,18 @@ class ProtocolSession:
 
     def handle_message(self, message: FrontendMessage) -> Iterator[bytes]:
         """The replies, in chunks; each is made when the iterator gets to it."""
-        return join_into_chunks(self._dispatch_message(message))
+        return join_into_chunks(self._encode_texts(self._dispatch_message(message)))
 
     def _dispatch_message(self, message: FrontendMessage) -> Iterator[bytes]:
-        if self._skipping and not isinstance(message, Sync | Terminate):
+        if self._skipping and not _ends_skipping(message):
             return
         match message:
+            case MalformedMessage(_, reason) if message.is_extended:
+                yield from self._skip_batch(ProtocolViolation(reason), None, 0)
+            case MalformedMessage(kind, reason) if kind not in _COPY_TYPES:
+                self._skipping = False
+                yield from self._report_error(ProtocolViolation(reason), None, 0)
+                yield from self._report_ready()
             case SimpleQuery(sql):
                 yield from self._handle_query(sql)
             case Sync():
@@ -117,16 +146,45 @@ class ProtocolSession:
                 yield from self._report_ready()
             case Parse() | Bind() | Describe() | Execute() | Close():
                 try:
-                    yield from self._handle_extended(message)
-                except ProtocolViolation:
-                    raise
+                    yield from self._handle_extended(self._decode_texts(message))
                 except Exception as error:
-                    self._skipping = True
-                    yield from self._report_error(error, *self._locate_statement(message))
+                    yield from self._skip_batch(error, *self._locate_statement(message))
             case Password():
                 raise ProtocolViolation("there is no login under way")
-            case Flush() | Terminate() | CopyData() | CopyDone() | CopyFail():
+            case Flush() | Terminate() | CopyData() | CopyDone() | CopyFail() | MalformedMessage():
                 return  # what a copy that failed still had on its way is no matter
+
+    def _skip_batch(self, error: Exception, sql: str | None, offset: int) -> Iterator[bytes]:
+        """Report an error of the extended protocol; what follows up to Sync is not obeyed."""
+        self._skipping = True
+        yield from self._report_error(error, sql, offset)
+
+    # --- the client's encoding ---------------------------------------------------------------------------------------
+
+    def _read_encoding(self) -> None:
+        """To be called where the setting may have changed: after statements, and where a transaction has ended."""
+        if not self._notices.structured:
+            name = next((value for name, value in self._session.variables if name == "client_encoding"), UTF8.name)
+            self._encoding = find_encoding(name) or UTF8
+
+    def _encode_texts(self, replies: Iterator[bytes]) -> Iterator[bytes]:
+        for reply in replies:
+            yield reply if self._encoding.is_utf8 else transcode_messages(reply, self._encoding)
+
+    def _decode_text(self, text: str) -> str:
+        return text if text.isascii() else self._encoding.decode(restore_bytes(text))
+
+    def _decode_texts(self, message: ExtendedMessage) -> ExtendedMessage:
+        """The message with its SQL and its names as the client means them."""
+        match message:
+            case Parse(name, sql):
+                return replace(message, name=self._decode_text(name), sql=self._decode_text(sql))
+            case Bind(portal, statement):
+                return replace(message, portal=self._decode_text(portal), statement=self._decode_text(statement))
+            case Execute(portal):
+                return replace(message, portal=self._decode_text(portal))
+            case Describe(_, name) | Close(_, name):
+                return replace(message, name=self._decode_text(name))
 
     def _locate_statement(self, message: FrontendMessage) -> tuple[str | None, int]:
         """The statement that a message is about, and where it began in what was parsed."""
@@ -144,6 +202,7 @@ class ProtocolSession:
         self._portal_store.drop_unnamed()
         text, offset = sql, 0
         try:
+            text = sql = self._decode_text(sql)
             statements = split_statements(sql)
             if not statements:
                 yield backend.EMPTY_QUERY
@@ -167,7 +226,7 @@ class ProtocolSession:
             if answer.columns:
                 columns = result_columns_of(answer.columns)
                 yield columns.description
-                row = columns.make_row_encoder()
+                row = columns.make_row_encoder(None, self._encoding, self._session.time_zone)
                 for values in answer.rows:
                     self._transaction.check_canceled(handle)
                     yield row(values)
@@ -181,9 +240,16 @@ class ProtocolSession:
         command = read_wire_command(sql)
         if isinstance(command, DeallocateCommand):
             answer = self._deallocate_statements(sql, command, handle)
+        elif isinstance(command, FetchCommand) and (portal := self._portal_store.find_cursor(command)) is not None:
+            return self._fetch_from_portal(command, portal, handle)
+        elif isinstance(command, CloseCommand) and self._portal_store.portals.get(command.name or "") is not None:
+            self._transaction.require_transaction_end("CLOSE")
+            self._portal_store.portals.pop(command.name or "")
+            return StatementResult((), [], [], command="CLOSE CURSOR"), iter(())
         else:
             in_transaction = self._transaction.status != "I"
             answer = self._transaction.execute(sql, parameters, options, handle)
+            self._read_encoding()
             if answer.command == "DISCARD ALL":
                 self._portal_store.clear()
             if not in_transaction and answer.command in ("COMMIT", "ROLLBACK"):
@@ -193,6 +259,18 @@ class ProtocolSession:
                     "there is already a transaction in progress", sqlstate="25001"
                 )
         return answer, self._notices.write_answer_notices(answer, self._session.charged)
+
+    def _fetch_from_portal(
+        self, command: FetchCommand, portal: Portal, handle: StatementHandle
+    ) -> tuple[StatementResult, Iterator[bytes]]:
+        """Rows of a portal that was bound by a message; it is run when the first are asked for."""
+        self._transaction.require_transaction_end("FETCH")
+        notices = self._start_portal(portal, handle) if portal.rows is None else iter(())
+        rows = [tuple(row) for row in portal.take_rows(command.count)]
+        if command.move:
+            return StatementResult((), [], [], command=f"MOVE {len(rows)}"), notices
+        errors: list[tuple[CellError | None, ...]] = [(None,) * len(portal.answered) for _ in rows]
+        return StatementResult(portal.answered, rows, errors, command="FETCH"), notices
 
     def _deallocate_statements(self, sql: str, command: DeallocateCommand, handle: StatementHandle) -> StatementResult:
         """Statements prepared by a Parse message and by PREPARE share their names."""
@@ -212,7 +290,7 @@ class ProtocolSession:
         with self._transaction.statement_scope(options.free) as handle, relocate_errors(sql, command.offset):
             answer = self._transaction.execute(command.sql, parameters, options, handle)
             charge = self._session.charged
-            for line in encode_copy_rows(answer.columns, answer.rows, command):
+            for line in encode_copy_rows(answer.columns, answer.rows, command, self._encoding, self._session.time_zone):
                 self._transaction.check_canceled(handle)
                 yield line
             yield from self._notices.write_answer_notices(answer, charge)
@@ -220,7 +298,7 @@ class ProtocolSession:
 
     # --- the extended protocol ----------------------------------------------------------------------------------------
 
-    def _handle_extended(self, message: Parse | Bind | Describe | Execute | Close) -> Iterator[bytes]:
+    def _handle_extended(self, message: ExtendedMessage) -> Iterator[bytes]:
         match message:
             case Parse():
                 self._portal_store.check_new_statement(message.name)
@@ -290,7 +368,10 @@ class ProtocolSession:
                 sqlstate="08P01",
             )
         values = zip(message.values, statement.types, formats, strict=True)
-        parameters = tuple([decode_parameter(value, type_, format_) for value, type_, format_ in values])
+        zone = self._session.time_zone
+        parameters = tuple(
+            [decode_parameter(value, type_, format_, self._encoding, zone) for value, type_, format_ in values]
+        )
         size = sum(len(value or b"") for value in message.values) + 200
         options, formats = (
             decode_statement_name(message.portal) if self._notices.structured else StatementOptions(),
@@ -362,7 +443,7 @@ class ProtocolSession:
                 raise ProgrammingError("the portal cannot be run again", sqlstate="55000")
             rows = portal.rows or ()
             end = min(len(rows), portal.at + limit) if limit > 0 else len(rows)
-            row = portal.columns.make_row_encoder(portal.answered)
+            row = portal.columns.make_row_encoder(portal.answered, self._encoding, self._session.time_zone)
             sent = 0
             while portal.at < end:
                 self._transaction.check_canceled(handle)
@@ -414,6 +495,7 @@ class ProtocolSession:
             self._portal_store.close_portals()
 
     def _report_ready(self) -> Iterator[bytes]:
+        self._read_encoding()
         yield from self._reported.report_changes()
         yield backend.ready_for_query(self._transaction.status)
 

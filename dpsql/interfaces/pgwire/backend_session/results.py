@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dpsql.base.client_encodings import UTF8, ClientEncoding
+from dpsql.base.time_zones import UTC, TimeZone
 from dpsql.errors import DataError, ProgrammingError
 from dpsql.interfaces.pgwire.protocol import backend
 from dpsql.interfaces.pgwire.protocol.encode import TEXT_FORMAT, Encoder, make_encoder
@@ -42,16 +44,18 @@ class ResultColumns:
         )
 
     def make_row_encoder(
-        self, actual_columns: Sequence[SpelledColumn] | None = None
+        self,
+        actual_columns: Sequence[SpelledColumn] | None = None,
+        encoding: ClientEncoding = UTF8,
+        time_zone: TimeZone = UTC,
     ) -> Callable[[Sequence[Any]], bytes]:
         """One DataRow. The columns that were answered may be of other types than those that were described: values
         decide types where a parameter stands. The client reads what was described."""
         types = self.types
         if actual_columns is not None:
             types = tuple(map(_encoding_type, self.types, (column_wire_type(column)[0] for column in actual_columns)))
-        return _make_data_row_encoder(
-            [make_encoder(type_, format_) for type_, format_ in zip(types, self.formats, strict=True)]
-        )
+        pairs = zip(types, self.formats, strict=True)
+        return _make_data_row_encoder([make_encoder(type_, form, encoding, time_zone) for type_, form in pairs])
 
 
 def _encoding_type(described: WireType, actual: WireType) -> WireType:

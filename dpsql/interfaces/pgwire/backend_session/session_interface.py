@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
+from dpsql.base.time_zones import TimeZone
 from dpsql.errors import Error
 from dpsql.session.session import Charge, OutputColumn, Parameter, StatementHandle, StatementResult
 from dpsql.types import Type
@@ -36,6 +37,8 @@ class SessionProtocol(Protocol):
     def charged(self) -> Charge: ...
     @property
     def in_transaction(self) -> bool: ...
+    @property
+    def time_zone(self) -> TimeZone: ...
     @property
     def variables(self) -> Sequence[tuple[str, str]]: ...
     def execute(

@@ -12,13 +12,12 @@ import datetime as dt
 import re
 import struct
 from fractions import Fraction
-from typing import NamedTuple
 
-from dpsql.base.intervals import format_interval, make_interval
+from dpsql.base.intervals import MICROSECONDS_PER_DAY, IntervalParts, format_time
 
 EPOCH_ORDINAL = dt.date(2000, 1, 1).toordinal()
-MICROSECONDS_PER_DAY = 86_400_000_000
-_DUCKDB_TIMESTAMP = re.compile(r"(\d{4,})-(\d\d)-(\d\d)( \(BC\))?(?: (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?)?(?:\+00)?")
+_DUCKDB_TIMESTAMP = re.compile(r"(\d{4,})-(\d\d)-(\d\d)( \(BC\))?(?: (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?)?"
+                               r"(?:([+-])(\d\d)(?::(\d\d))?)?")  # fmt: skip
 
 
 def date_to_days(year: int, month: int, day: int) -> int:
@@ -54,7 +53,9 @@ def to_microseconds(value: object) -> int | None:
         return None
     hours, minutes, seconds = (int(match[group] or 0) for group in (5, 6, 7))
     part = int((match[8] or "").ljust(6, "0"))
-    return _match_to_days(match) * MICROSECONDS_PER_DAY + ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + part
+    ahead = (int(match[10] or 0) * 60 + int(match[11] or 0)) * (-60 if match[9] == "-" else 60)
+    within = (hours * 60 + minutes) * 60 + seconds - ahead
+    return _match_to_days(match) * MICROSECONDS_PER_DAY + within * 1_000_000 + part
 
 
 def _match_to_days(match: re.Match[str]) -> int:
@@ -101,48 +102,21 @@ def _format_year(year: int) -> str:
     return f"{year if year > 0 else 1 - year:04}"
 
 
-def format_time(microseconds: int) -> str:
-    """
-    >>> format_time(3_723_000_000), format_time(250_000)
-    ('01:02:03', '00:00:00.25')
-    """
-    seconds, part = divmod(microseconds, 1_000_000)
-    fraction = f".{part:06}".rstrip("0") if part else ""
-    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{fraction}"
-
-
-# Intervals: months, days and microseconds, each on its own, as PostgreSQL keeps, writes and reads them.
+# --- intervals, as PostgreSQL writes and reads them ------------------------------------------------------------------
 
 _WIRE_FORMAT = struct.Struct("!qii")
 
 
-class WireInterval(NamedTuple):
-    months: int
-    days: int
-    microseconds: int
-
-    def __str__(self) -> str:
-        """
-        >>> str(WireInterval(14, -3, -1_500_000)), str(WireInterval(0, 0, 0)), str(WireInterval(0, 1, 0))
-        ('1 year 2 mons -3 days -00:00:01.5', '00:00:00', '1 day')
-        """
-        return format_interval(*self)
-
-    @property
-    def value(self) -> dt.timedelta | str:
-        """The value as a session returns it."""
-        return make_interval(*self)
-
-    def to_bytes(self) -> bytes:
-        return _WIRE_FORMAT.pack(self.microseconds, self.days, self.months)
+def interval_to_bytes(interval: IntervalParts) -> bytes:
+    return _WIRE_FORMAT.pack(interval.microseconds, interval.days, interval.months)
 
 
-def interval_from_bytes(data: bytes) -> WireInterval:
+def interval_from_bytes(data: bytes) -> IntervalParts:
     """ValueError where there are not sixteen bytes."""
     if len(data) != _WIRE_FORMAT.size:
         raise ValueError("not an interval")
     microseconds, days, months = _WIRE_FORMAT.unpack(data)
-    return WireInterval(months, days, microseconds)
+    return IntervalParts(months, days, microseconds)
 
 
 _MONTH_UNITS = {
@@ -175,13 +149,13 @@ _ISO_INTERVAL = re.compile(
 _ISO_PART = re.compile(r"([+-]?\d{1,18}(?:\.\d+)?)([ymwdhs])")
 
 
-def parse_interval(text: str) -> WireInterval:
+def parse_interval(text: str) -> IntervalParts:
     """From units and times, as in `1 day 02:00`, or ISO 8601, as in `P1DT2H`; ValueError where it is neither.
 
     >>> parse_interval("1 year 2 mons -3 days 04:05:06.5 ago")
-    WireInterval(months=-14, days=3, microseconds=-14706500000)
+    IntervalParts(months=-14, days=3, microseconds=-14706500000)
     >>> parse_interval("P1DT2H")
-    WireInterval(months=0, days=1, microseconds=7200000000)
+    IntervalParts(months=0, days=1, microseconds=7200000000)
     """
     folded = text.strip().lower()
     iso = _ISO_INTERVAL.fullmatch(folded)
@@ -213,7 +187,7 @@ def _read_part(match: re.Match[str]) -> list[tuple[Fraction, str]]:
             (sign * Fraction((match[4] or "0").rstrip(".")), "second")]  # fmt: skip
 
 
-def _sum_parts(parts: list[tuple[Fraction, str]]) -> WireInterval:
+def _sum_parts(parts: list[tuple[Fraction, str]]) -> IntervalParts:
     """The sum of an interval's parts: fractions of a month become days, fractions of a day time."""
     months, days, time = Fraction(0), Fraction(0), Fraction(0)
     for number, unit in parts:
@@ -230,7 +204,7 @@ def _sum_parts(parts: list[tuple[Fraction, str]]) -> WireInterval:
     microseconds = round(time + (days - integer_days) * MICROSECONDS_PER_DAY)
     if max(abs(integer_months), abs(integer_days)) >= 2**31 or abs(microseconds) >= 2**63:
         raise ValueError("too long an interval")
-    return WireInterval(integer_months, integer_days, microseconds)
+    return IntervalParts(integer_months, integer_days, microseconds)
 
 
 def _normalize_unit(word: str) -> str:

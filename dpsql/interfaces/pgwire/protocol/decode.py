@@ -16,11 +16,12 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from dpsql.base.client_encodings import UTF8, ClientEncoding
+from dpsql.base.intervals import MICROSECONDS_PER_DAY, IntervalParts, make_interval
+from dpsql.base.time_zones import UTC, TimeZone
 from dpsql.errors import DataError, Error, Unsupported
 from dpsql.interfaces.pgwire.protocol.datetime import (
     EPOCH_ORDINAL,
-    MICROSECONDS_PER_DAY,
-    WireInterval,
     format_date,
     format_timestamp,
     interval_from_bytes,
@@ -37,40 +38,38 @@ MAX_DIGITS = 1_000
 _FIRST_DAY, _LAST_DAY = dt.date.min.toordinal() - EPOCH_ORDINAL, dt.date.max.toordinal() - EPOCH_ORDINAL
 
 
-def decode_value(data: bytes, wire: WireType, format_: int) -> Value:
+def decode_value(data: bytes, wire: WireType, format_: int, encoding: ClientEncoding = UTF8) -> Value:
     """One value, which is not NULL."""
     if format_ == TEXT_FORMAT:
-        return from_text(_decode_utf8(data), wire)
+        return from_text(_decode_text(data, encoding), wire)
     if format_ != BINARY_FORMAT:
         raise DataError(f"unsupported format code: {format_}", sqlstate="22023")
     try:
-        return _from_bytes(data, wire)
+        return _from_bytes(data, wire, encoding)
     except (ValueError, struct.error, OverflowError):
         raise DataError("incorrect binary data format", sqlstate="22P03") from None
 
 
 def decode_parameter(
-    data: bytes | None, wire: WireType, format_: int
+    data: bytes | None, wire: WireType, format_: int, encoding: ClientEncoding = UTF8, time_zone: TimeZone = UTC
 ) -> bool | int | float | Decimal | str | Any | None:
-    """A value as a statement takes it: arrays are texts there."""
+    """A value as a statement takes it: arrays are texts there. A moment whose text has no zone is in `time_zone`."""
     if data is None:
         return None
     if wire.name in ("other", "bytea", "aclitem", "timetz") and format_ == BINARY_FORMAT:
         raise Unsupported(f"a parameter of a type {wire.spelled} cannot be bound", hint="Send it as text.")
-    value = decode_value(data, wire, format_)
-    if isinstance(value, WireInterval):
-        return value.value
+    if wire.name == "timestamptz" and format_ == TEXT_FORMAT:
+        return _parse_timestamptz(_decode_text(data, encoding), wire, time_zone)
+    value = decode_value(data, wire, format_, encoding)
+    if isinstance(value, IntervalParts):
+        return make_interval(*value)
     if wire.element is not None:
         return value if isinstance(value, str) else array_to_text(value, wire.element)
     return value if wire.name not in ("json", "jsonb") or isinstance(value, str) else json.dumps(value)
 
 
-def _decode_utf8(data: bytes) -> str:
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        message = f'invalid byte sequence for encoding "UTF8": 0x{data[error.start]:02x}'
-        raise DataError(message, sqlstate="22021") from None
+def _decode_text(data: bytes, encoding: ClientEncoding) -> str:
+    text = encoding.decode(data)
     if "\0" in text:
         raise DataError('invalid byte sequence for encoding "UTF8": 0x00', sqlstate="22021")
     return text
@@ -195,19 +194,20 @@ def _parse_timestamp(text: str, wire: WireType) -> dt.datetime | str:
     return value if isinstance(value, str) else value[0]
 
 
-def _parse_timestamptz(text: str, wire: WireType) -> dt.datetime | str:
-    """Without a zone it is UTC, the zone of every session."""
+def _parse_timestamptz(text: str, wire: WireType, time_zone: TimeZone = UTC) -> dt.datetime | str:
+    """Without a zone it is what the session's clocks show."""
     value = _parse_datetime(text, wire)
     if isinstance(value, str):
         return value
+    local, ahead = value
     try:
-        return (value[0] - value[1]).replace(tzinfo=dt.UTC)
+        return time_zone.to_utc(local) if ahead is None else (local - ahead).replace(tzinfo=dt.UTC)
     except OverflowError:
         raise _datetime_range_error(text) from None
 
 
-def _parse_datetime(text: str, wire: WireType) -> tuple[dt.datetime, dt.timedelta] | str:
-    """A moment and how far its zone is ahead; or a word for what no calendar has."""
+def _parse_datetime(text: str, wire: WireType) -> tuple[dt.datetime, dt.timedelta | None] | str:
+    """A local time and how far its zone is ahead, if it has one; or a word for what no calendar has."""
     folded = text.strip().lower()
     if folded in _INFINITE:
         return folded.removeprefix("+")
@@ -220,9 +220,10 @@ def _parse_datetime(text: str, wire: WireType) -> tuple[dt.datetime, dt.timedelt
     zone = dt.timedelta(hours=int(match[10] or 0), minutes=int(match[11] or 0), seconds=int(match[12] or 0))
     if zone >= dt.timedelta(hours=16):
         raise DataError(f'time zone displacement out of range: "{text}"', sqlstate="22009")
-    return _make_datetime(text, (year, month, day), (hour, minute, second), match[7]), -zone if match[
-        9
-    ] == "-" else zone
+    local = _make_datetime(text, (year, month, day), (hour, minute, second), match[7])
+    if match[8] is None and match[9] is None:
+        return local, None
+    return local, -zone if match[9] == "-" else zone
 
 
 def _make_datetime(
@@ -260,7 +261,7 @@ def _parse_time(text: str, wire: WireType) -> dt.time:
         raise _datetime_range_error(text) from None
 
 
-def _parse_interval(text: str, wire: WireType) -> WireInterval:
+def _parse_interval(text: str, wire: WireType) -> IntervalParts:
     try:
         return parse_interval(text)
     except ValueError:
@@ -348,11 +349,13 @@ _TEXT_PARSERS: dict[str, Callable[[str, WireType], Value]] = {
 # --- binary ----------------------------------------------------------------------------------------------------------
 
 
-def _from_bytes(data: bytes, wire: WireType) -> Value:
+def _from_bytes(data: bytes, wire: WireType, encoding: ClientEncoding) -> Value:
     if wire.element is not None:
-        return _array_from_bytes(data, wire.element)
+        return _array_from_bytes(data, wire.element, encoding)
+    if wire.name == "jsonb":
+        return _json_from_bytes(data, encoding)
     read = _BINARY_DECODERS.get(wire.name)
-    return _decode_utf8(data) if read is None else read(data)
+    return _decode_text(data, encoding) if read is None else read(data)
 
 
 def _bool_from_bytes(data: bytes) -> bool:
@@ -392,13 +395,13 @@ def _uuid_from_bytes(data: bytes) -> UUID:
     return UUID(bytes=data)
 
 
-def _json_from_bytes(data: bytes) -> str:
+def _json_from_bytes(data: bytes, encoding: ClientEncoding) -> str:
     if data[:1] != b"\1":
         raise ValueError("another version of jsonb")
-    return _decode_utf8(data[1:])
+    return _decode_text(data[1:], encoding)
 
 
-def _array_from_bytes(data: bytes, element: WireType) -> list[Value]:
+def _array_from_bytes(data: bytes, element: WireType, encoding: ClientEncoding) -> list[Value]:
     """Decode an array of one dimension; its elements may have another type than the array's, as PostgreSQL allows."""
     dimensions, _nulls, oid = struct.unpack("!iiI", data[:12])
     if dimensions == 0 and len(data) == 12:
@@ -414,7 +417,7 @@ def _array_from_bytes(data: bytes, element: WireType) -> list[Value]:
         at += 4
         if size < -1 or at + max(size, 0) > len(data):
             raise ValueError("an element is longer than its array")
-        items.append(None if size == -1 else _from_bytes(data[at : at + size], element))
+        items.append(None if size == -1 else _from_bytes(data[at : at + size], element, encoding))
         at += max(size, 0)
     if at != len(data):
         raise ValueError("more bytes than elements")
@@ -428,5 +431,5 @@ _BINARY_DECODERS: dict[str, Callable[[bytes], Value]] = {
     "float4": _make_unpacker("!f"), "float8": _make_unpacker("!d"), "numeric": numeric_from_bytes,
     "date": _date_from_bytes, "time": _time_from_bytes,
     "timestamp": _timestamp_from_bytes, "timestamptz": lambda data: _timestamp_from_bytes(data, dt.UTC),
-    "interval": interval_from_bytes, "uuid": _uuid_from_bytes, "jsonb": _json_from_bytes,
+    "interval": interval_from_bytes, "uuid": _uuid_from_bytes,
 }  # fmt: skip

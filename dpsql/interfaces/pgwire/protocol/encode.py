@@ -16,14 +16,15 @@ from json.encoder import encode_basestring
 from typing import Any
 from uuid import UUID
 
-from dpsql.base.intervals import interval_parts
+from dpsql.base.client_encodings import UTF8, ClientEncoding
+from dpsql.base.intervals import IntervalParts, format_time, interval_parts
+from dpsql.base.time_zones import UTC, TimeZone
 from dpsql.errors import DataError
 from dpsql.interfaces.pgwire.protocol.datetime import (
-    WireInterval,
     format_date,
     format_datetime,
-    format_time,
     format_timestamp,
+    interval_to_bytes,
     parse_interval,
     time_to_microseconds,
     to_days,
@@ -36,14 +37,21 @@ TEXT_FORMAT, BINARY_FORMAT = 0, 1
 Encoder = Callable[[Any], bytes]
 
 _INFINITE_DAYS = {"infinity": 2**31 - 1, "-infinity": -(2**31)}
+_EPOCH = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
+_FIRST_MICROSECOND, _LAST_MICROSECOND = (
+    (dt.datetime(year, 6, 1, tzinfo=dt.UTC) - _EPOCH) // dt.timedelta(microseconds=1) for year in (1, 9999)
+)
 _INFINITE_TIMESTAMPS = {"infinity": 2**63 - 1, "-infinity": -(2**63)}
 
 
-def make_encoder(wire: WireType, format_: int) -> Encoder:
-    """How values of the type are written; NULL is none of its values."""
+def make_encoder(wire: WireType, format_: int, encoding: ClientEncoding = UTF8, time_zone: TimeZone = UTC) -> Encoder:
+    """How values of the type are written; NULL is none of its values. Moments as text are shown in `time_zone`."""
     if format_ not in (TEXT_FORMAT, BINARY_FORMAT):
         raise DataError(f"unsupported format code: {format_}", sqlstate="22023")
-    encode = _make_binary_encoder(wire) if format_ == BINARY_FORMAT else _make_text_encoder(wire)
+    if format_ == BINARY_FORMAT:
+        encode = _make_binary_encoder(wire, encoding)
+    else:
+        encode = _make_text_encoder(wire, encoding, time_zone)
 
     def encode_checked(value: Any) -> bytes:
         try:
@@ -57,18 +65,20 @@ def make_encoder(wire: WireType, format_: int) -> Encoder:
 # --- text ------------------------------------------------------------------------------------------------------------
 
 
-def _make_text_encoder(wire: WireType) -> Encoder:
-    write = make_text_writer(wire)
-    return lambda value: write(value).encode("utf-8", "replace")
+def _make_text_encoder(wire: WireType, encoding: ClientEncoding, time_zone: TimeZone = UTC) -> Encoder:
+    write = make_text_writer(wire, time_zone)
+    return lambda value: encoding.encode(write(value))
 
 
-def make_text_writer(wire: WireType) -> Callable[[Any], str]:
+def make_text_writer(wire: WireType, time_zone: TimeZone = UTC) -> Callable[[Any], str]:
     """How values of the type are written as text."""
     element = wire.element
     if element is None:
+        if wire.name == "timestamptz" and not time_zone.is_utc:
+            return lambda value: _moment_to_text(value, time_zone)
         return _TEXT_WRITERS.get(wire.name, str)
     write = vector_to_text if wire.name in VECTOR_NAMES else array_to_text
-    return lambda values: write(values, element)
+    return lambda values: write(values, element, time_zone)
 
 
 def _bool_to_text(value: object) -> str:
@@ -106,6 +116,23 @@ def _timestamptz_to_text(value: object) -> str:
     return str(value) if microseconds is None else format_timestamp(microseconds, "+00")
 
 
+def _moment_to_text(value: object, time_zone: TimeZone) -> str:
+    """What the clocks of the zone show, and how far they are ahead of UTC."""
+    microseconds = to_microseconds(value)
+    if microseconds is None:
+        return str(value)
+    within = min(max(microseconds, _FIRST_MICROSECOND), _LAST_MICROSECOND)  # what Python's calendar has
+    seconds = time_zone.offset_seconds(_EPOCH + dt.timedelta(microseconds=within))
+    return format_timestamp(microseconds + seconds * 1_000_000, _format_offset(seconds))
+
+
+def _format_offset(seconds: int) -> str:
+    hours, rest = divmod(abs(seconds), 3600)
+    minutes, last = divmod(rest, 60)
+    parts = f":{minutes:02}" * bool(minutes or last) + f":{last:02}" * bool(last)
+    return f"{'-' if seconds < 0 else '+'}{hours:02}{parts}"
+
+
 def _time_to_text(value: object) -> str:
     return format_time(time_to_microseconds(value)) if isinstance(value, dt.time) else str(value)
 
@@ -113,11 +140,7 @@ def _time_to_text(value: object) -> str:
 def _timetz_to_text(value: object) -> str:
     if not isinstance(value, dt.time):
         return str(value)
-    seconds = _utc_offset_seconds(value)
-    hours, rest = divmod(abs(seconds), 3600)
-    minutes, last = divmod(rest, 60)
-    parts = f":{minutes:02}" * bool(minutes or last) + f":{last:02}" * bool(last)
-    return f"{format_time(time_to_microseconds(value))}{'-' if seconds < 0 else '+'}{hours:02}{parts}"
+    return format_time(time_to_microseconds(value)) + _format_offset(_utc_offset_seconds(value))
 
 
 def _utc_offset_seconds(value: dt.time) -> int:
@@ -125,17 +148,17 @@ def _utc_offset_seconds(value: dt.time) -> int:
     return 0 if offset is None else int(offset.total_seconds())
 
 
-def _to_interval(value: object) -> WireInterval:
-    if isinstance(value, WireInterval):
+def _to_interval(value: object) -> IntervalParts:
+    if isinstance(value, IntervalParts):
         return value
-    return WireInterval(*interval_parts(value)) if isinstance(value, dt.timedelta) else parse_interval(str(value))
+    return interval_parts(value) if isinstance(value, dt.timedelta) else parse_interval(str(value))
 
 
 def _bytea_to_text(value: object) -> str:
     return "\\x" + value.hex() if isinstance(value, bytes | bytearray) else str(value)
 
 
-def array_to_text(values: Sequence[Any], element: WireType) -> str:
+def array_to_text(values: Sequence[Any], element: WireType, time_zone: TimeZone = UTC) -> str:
     """
     >>> from dpsql.interfaces.pgwire.protocol.types import TYPES_BY_NAME
     >>> print(array_to_text(["a", 'b"c', "", None, "null", "d e"], TYPES_BY_NAME["text"]))
@@ -143,7 +166,7 @@ def array_to_text(values: Sequence[Any], element: WireType) -> str:
     """
     if isinstance(values, str):
         return values
-    write = make_text_writer(element)
+    write = make_text_writer(element, time_zone)
     return "{" + ",".join("NULL" if item is None else _quote_element(write(item)) for item in values) + "}"
 
 
@@ -156,8 +179,8 @@ def _quote_element(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def vector_to_text(values: Sequence[Any], element: WireType) -> str:
-    return values if isinstance(values, str) else " ".join(map(make_text_writer(element), values))
+def vector_to_text(values: Sequence[Any], element: WireType, time_zone: TimeZone = UTC) -> str:
+    return values if isinstance(values, str) else " ".join(map(make_text_writer(element, time_zone), values))
 
 
 def json_to_text(value: Any) -> str:
@@ -190,7 +213,7 @@ def _json_value_to_text(value: Any) -> str:
                 )
                 + "}"
             )
-        case list() | tuple() if not isinstance(value, WireInterval):
+        case list() | tuple() if not isinstance(value, IntervalParts):
             return "[" + ", ".join(map(_json_value_to_text, value)) + "]"
         case _:
             return encode_basestring(_to_json_string(value))
@@ -239,17 +262,19 @@ _TEXT_WRITERS: dict[str, Callable[[Any], str]] = {
 # --- binary ----------------------------------------------------------------------------------------------------------
 
 
-def _make_binary_encoder(wire: WireType) -> Encoder:
+def _make_binary_encoder(wire: WireType, encoding: ClientEncoding) -> Encoder:
     if wire.element is None:
-        return _BINARY_ENCODERS.get(wire.name, _make_text_encoder(wire))
+        if wire.name == "jsonb":
+            return lambda value: b"\1" + encoding.encode(json_to_text(value))
+        return _BINARY_ENCODERS.get(wire.name, _make_text_encoder(wire, encoding))
     element, first = wire.element, 0 if wire.name in VECTOR_NAMES else 1
-    return lambda values: _array_to_bytes(values, element, first)
+    return lambda values: _array_to_bytes(values, element, first, encoding)
 
 
-def _array_to_bytes(values: Sequence[Any], element: WireType, first: int) -> bytes:
+def _array_to_bytes(values: Sequence[Any], element: WireType, first: int, encoding: ClientEncoding) -> bytes:
     if isinstance(values, str):
         raise ValueError("the text of an array")
-    encode, nulls = _make_binary_encoder(element), any(item is None for item in values)
+    encode, nulls = _make_binary_encoder(element, encoding), any(item is None for item in values)
     head = struct.pack("!iiI", 1 if values else 0, nulls, element.oid)
     if not values:
         return head
@@ -317,7 +342,6 @@ _BINARY_ENCODERS: dict[str, Encoder] = {
     "timetz": _timetz_to_bytes,
     "timestamp": _timestamp_to_bytes,
     "timestamptz": _timestamp_to_bytes,
-    "interval": lambda value: _to_interval(value).to_bytes(),
+    "interval": lambda value: interval_to_bytes(_to_interval(value)),
     "uuid": _uuid_to_bytes,
-    "jsonb": lambda value: b"\1" + json_to_text(value).encode("utf-8", "replace"),
 }

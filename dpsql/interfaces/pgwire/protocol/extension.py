@@ -107,8 +107,8 @@ def decode_statement_name(name: str) -> StatementOptions:
 
 
 def encode_answer_notices(answer: StatementResult, charge: Charge, remaining: str | None) -> Iterator[str]:
-    """The Details of an answer's notices: first what is told of it, then error bars, and values that the wire has no
-    type for, by columns and in chunks."""
+    """The Details of an answer's notices: first its charge and notices, then error bars, and values that the wire
+    has no type for, by columns and in chunks."""
     yield _encode_json({
         "charge": to_json(charge),
         "command": answer.command,
@@ -122,7 +122,8 @@ def encode_answer_notices(answer: StatementResult, charge: Charge, remaining: st
         for start in range(0, len(answer.rows), CELLS_PER_NOTICE):
             bars = [row[index] for row in answer.errors[start : start + CELLS_PER_NOTICE]]
             if any(bar is not None for bar in bars):
-                yield _encode_json({"column": index, "from": start, "bars": [_encode_error_bar(bar) for bar in bars]})
+                coded = {"column": index, "from": start, "bars": [_encode_error_bar(bar) for bar in bars]}
+                yield _encode_json(coded | _encode_clipping(bars))
             if column.type is None:
                 values = [dumps(row[index]) for row in answer.rows[start : start + CELLS_PER_NOTICE]]
                 yield _encode_json({"column": index, "from": start, "values": values})
@@ -188,9 +189,13 @@ class StatementMetadata:
             self.notices = tuple(str(notice) for notice in plain["notices"])
             self.receipts = from_json(_RECEIPTS_TYPE, plain["receipts"])
             self.rows = from_json(int, plain["rows"])
-        for row, bar in enumerate(plain.get("bars", ()), start=plain.get("from", 0)):
+        bars = plain.get("bars", ())
+        clipped = plain.get("clipped", [None] * len(bars))
+        for row, (bar, moved) in enumerate(zip(bars, clipped, strict=True), start=plain.get("from", 0)):
             if bar is not None:
-                self.bars[self._check_cell(row, plain["column"])] = CellError(*map(loads, bar))
+                stderr, low, high = map(loads, bar)
+                error = CellError(stderr, low, high, None if moved is None else from_json(float, loads(moved)))
+                self.bars[self._check_cell(row, plain["column"])] = error
         for row, value in enumerate(plain.get("values", ()), start=plain.get("from", 0)):
             self.values[self._check_cell(row, plain["column"])] = loads(value)
 
@@ -212,6 +217,12 @@ _RECEIPTS_TYPE: Any = tuple[tuple[str, int, str], ...]
 
 def _encode_error_bar(bar: CellError | None) -> Any:
     return None if bar is None else [dumps(bar.stderr), dumps(bar.low), dumps(bar.high)]
+
+
+def _encode_clipping(bars: Sequence[CellError | None]) -> dict[str, Any]:
+    """A field of its own, which clients of before do not read; left out where nothing is known."""
+    clipped = [None if bar is None or bar.clipped is None else dumps(bar.clipped) for bar in bars]
+    return {"clipped": clipped} if any(moved is not None for moved in clipped) else {}
 
 
 def read_json(text: str | bytes) -> Any:

@@ -47,12 +47,20 @@ class MessageReader:
 
     def read_text(self) -> str:
         """Up to a zero byte, which it must have."""
+        return decode_utf8(self._read_string())
+
+    def read_client_text(self) -> str:
+        """As `read_text`, of a client that may write in another encoding: bytes that are no UTF-8 are kept as halves of
+        surrogates, so that whoever knows the encoding can have the bytes back."""
+        return self._read_string().decode("utf-8", "surrogateescape")
+
+    def _read_string(self) -> bytes:
         end = self._body.find(b"\0", self._at)
         if end < 0:
             raise ProtocolViolation("invalid string in message")
         data = self._body[self._at : end]
         self._at = end + 1
-        return decode_utf8(data)
+        return data
 
     def read_sized(self) -> bytes | None:
         """A value with its length before it; None for NULL, whose length is -1."""

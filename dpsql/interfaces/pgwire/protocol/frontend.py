@@ -134,6 +134,19 @@ class FunctionCall:
     """Refused: a function is called in a SELECT."""
 
 
+@dataclass(frozen=True)
+class MalformedMessage:
+    """A message of a known type and length whose content is wrong: the next one can still be read."""
+
+    kind: str
+    reason: str
+
+    @property
+    def is_extended(self) -> bool:
+        """Whether what follows is skipped up to Sync, as after any error of the extended protocol."""
+        return self.kind in _EXTENDED_TYPES
+
+
 FrontendMessage = (
     SimpleQuery
     | Parse
@@ -149,6 +162,7 @@ FrontendMessage = (
     | CopyDone
     | CopyFail
     | FunctionCall
+    | MalformedMessage
 )
 
 
@@ -190,7 +204,10 @@ def _read_parameters(reader: MessageReader) -> dict[str, str]:
 
 
 def read_message(kind: bytes, body: bytes) -> FrontendMessage:
-    """A message of a client that has started."""
+    """A message of a client that has started.
+
+    What a client writes as text may be in an encoding that is not known here: `restore_bytes` has its bytes.
+    """
     parse = _MESSAGE_READERS.get(kind)
     if parse is None:
         raise ProtocolViolation(f"invalid frontend message type {kind[0]}")
@@ -200,18 +217,23 @@ def read_message(kind: bytes, body: bytes) -> FrontendMessage:
     return message
 
 
+def restore_bytes(text: str) -> bytes:
+    """The bytes of a text as they were sent."""
+    return text.encode("utf-8", "surrogateescape")
+
+
 def _read_count(reader: MessageReader) -> int:
     """A number of things: two bytes, without a sign."""
     return reader.read_int16() & 0xFFFF
 
 
 def _read_parse(reader: MessageReader) -> Parse:
-    name, sql = reader.read_text(), reader.read_text()
+    name, sql = reader.read_client_text(), reader.read_client_text()
     return Parse(name, sql, tuple(reader.read_uint32() for _ in range(_read_count(reader))))
 
 
 def _read_bind(reader: MessageReader) -> Bind:
-    portal, statement = reader.read_text(), reader.read_text()
+    portal, statement = reader.read_client_text(), reader.read_client_text()
     formats = tuple(reader.read_int16() for _ in range(_read_count(reader)))
     values = tuple(reader.read_sized() for _ in range(_read_count(reader)))
     return Bind(portal, statement, formats, values, tuple(reader.read_int16() for _ in range(_read_count(reader))))
@@ -221,7 +243,12 @@ def _read_target(reader: MessageReader, message: str) -> tuple[str, str]:
     kind = reader.read_byte()
     if kind not in (b"S", b"P"):
         raise ProtocolViolation(f"invalid {message} message subtype {kind[0]}")
-    return kind.decode("ascii"), reader.read_text()
+    return kind.decode("ascii"), reader.read_client_text()
+
+
+def _read_terminate(reader: MessageReader) -> Terminate:
+    reader.read_rest()  # a client that says more leaves all the same
+    return Terminate()
 
 
 def _read_function_call(reader: MessageReader) -> FunctionCall:
@@ -230,22 +257,23 @@ def _read_function_call(reader: MessageReader) -> FunctionCall:
 
 
 _MESSAGE_READERS: dict[bytes, Callable[[MessageReader], FrontendMessage]] = {
-    b"Q": lambda reader: SimpleQuery(reader.read_text()),
+    b"Q": lambda reader: SimpleQuery(reader.read_client_text()),
     b"P": _read_parse,
     b"B": _read_bind,
     b"D": lambda reader: Describe(*_read_target(reader, "DESCRIBE")),
-    b"E": lambda reader: Execute(reader.read_text(), reader.read_int32()),
+    b"E": lambda reader: Execute(reader.read_client_text(), reader.read_int32()),
     b"C": lambda reader: Close(*_read_target(reader, "CLOSE")),
     b"H": lambda reader: Flush(),
     b"S": lambda reader: Sync(),
-    b"X": lambda reader: Terminate(),
+    b"X": _read_terminate,
     b"p": lambda reader: Password(reader.read_rest()),
     b"d": lambda reader: CopyData(reader.read_rest()),
     b"c": lambda reader: CopyDone(),
-    b"f": lambda reader: CopyFail(reader.read_text()),
+    b"f": lambda reader: CopyFail(reader.read_client_text()),
     b"F": _read_function_call,
 }
 MESSAGE_TYPES = frozenset(_MESSAGE_READERS)
+_EXTENDED_TYPES = frozenset("PBDECH")
 
 # From bytes as they come to messages, one by one.
 #
@@ -324,7 +352,12 @@ class FrontendDecoder:
                 "invalid message length", detail=f"A message may have {self._max_message_bytes} bytes."
             )
         body = self._take_body(1, length)
-        return None if body is None else read_message(kind, body)
+        if body is None:
+            return None
+        try:
+            return read_message(kind, body)
+        except ProtocolViolation as error:
+            return MalformedMessage(kind.decode("ascii"), error.message)
 
     def _take_body(self, start: int, length: int) -> bytes | None:
         """The body of a message whose length stands at `start`, once it is all here; it is gone from the buffer."""

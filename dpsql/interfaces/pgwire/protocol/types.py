@@ -131,7 +131,7 @@ def column_wire_type(column: SpelledColumn) -> tuple[WireType, int]:
     """The type of a column, and its modifier."""
     spelling = column.spelling.lower()
     if spelling in _CATALOG_NAMES or (spelling.endswith("[]") and spelling[:-2] in _CATALOG_NAMES):
-        return wire_type_of_spelling(spelling), -1
+        return TYPES_BY_NAME[f"_{spelling[:-2]}" if spelling.endswith("[]") else spelling], -1
     if column.type is not None:
         return TYPES_BY_OID[pg_type_of(column.type).oid], type_modifier(column.type)
     return wire_type_of_spelling(column.spelling), -1
@@ -177,6 +177,8 @@ def find_cast_types(sql: str) -> dict[int, WireType]:
     {1: '_oid', 2: 'name'}
     >>> {number: wire.name for number, wire in find_cast_types('SELECT $1::CHAR, $2::"char"').items()}
     {1: 'bpchar', 2: 'char'}
+    >>> find_cast_types('SELECT $1::"pg_catalog"."float8"')[1].name
+    'float8'
     >>> # more words may follow, which the session reads
     >>> find_cast_types("SELECT $1::timestamp with time zone, $2::time(3)")
     {}
@@ -186,7 +188,7 @@ def find_cast_types(sql: str) -> dict[int, WireType]:
     words = [token for token in split_tokens(sql) if token.kind not in (TokenKind.SPACE, TokenKind.COMMENT)]
     types: dict[int, WireType] = {}
     for index, token in enumerate(words):
-        texts = [following.text.lower() for following in words[index + 1 : index + 7]]
+        texts = [_bare_name(following.text) for following in words[index + 1 : index + 7]]
         if token.kind is TokenKind.PARAMETER and token.text[1:].isdigit() and texts[:1] == ["::"]:
             type_tokens = texts[3:] if texts[1:3] == ["pg_catalog", "."] else texts[1:]
             word = {"char": "bpchar", '"char"': "char"}.get("".join(type_tokens[:1]), "".join(type_tokens[:1]))
@@ -194,6 +196,11 @@ def find_cast_types(sql: str) -> dict[int, WireType]:
             if name in TYPES_BY_NAME and word not in ("timestamp", "time"):
                 types.setdefault(int(token.text[1:]), TYPES_BY_NAME[name])
     return types
+
+
+def _bare_name(word: str) -> str:
+    """A name of small letters needs no quotes; "char" is another type than char."""
+    return word[1:-1] if re.fullmatch(r'"[a-z_][a-z0-9_]*"', word) and word != '"char"' else word.lower()
 
 
 def to_wire_type(type_: Type, array: bool = False) -> WireType:

@@ -29,6 +29,7 @@ from dpsql.interfaces.pgwire.protocol.frontend import (
     Flush,
     FrontendDecoder,
     FrontendMessage,
+    MalformedMessage,
     SimpleQuery,
     StartupMessage,
     Sync,
@@ -56,10 +57,17 @@ WRITE_CHUNK_BYTES = 64 * 1024
 """Bytes of answers that are gathered before they are written."""
 MAX_BATCH_MESSAGES = 256
 """Messages that are answered in one turn: a client may send any number at once."""
+LISTENING_CHECK_SECONDS = (0.02, 1.0)
+"""Between two looks at whether a client that has ended its input still listens: at first, and at most."""
+ABORT_SECONDS = 2.0
+"""For the last message to a client, at the end of the server's grace."""
 PROGRESS_INTERVAL_SECONDS = 0.25
 """Between two looks at how far a statement is."""
 UNFINISHED_MESSAGE_SECONDS = 120.0
 """For the next bytes of a message that has begun."""
+
+OWNERS_SQLSTATES = ("XX", "58", "57P03")
+"""Statements that fail so are the owner's to look at: logged as errors."""
 
 T = TypeVar("T")
 
@@ -70,7 +78,8 @@ class ServerLimits:
 
     connections: int = 500
     connections_of_user: int = 200
-    pending: int = 200
+    pending: int = 200  # that have not logged in
+    pending_of_address: int = 0  # of one address; 0: half of what the others leave
     login_seconds: float = 60.0
     idle_seconds: float = 0.0
     write_seconds: float = 60.0
@@ -94,13 +103,14 @@ class ServerContext:
 
     def __post_init__(self) -> None:
         self.connections: dict[int, ClientConnection] = {}  # those that are logged in, by process number
-        self.login_slots = FairScheduler(self.limits.pending)
+        self.login_slots = FairScheduler(self.limits.pending, self.limits.pending_of_address)
         self.buffered = 0
 
     def record_statement(self, connection: ClientConnection, report: StatementReport) -> None:
         self.metrics.statements[connection.database, report.outcome] += 1
         charge = report.charge
-        self.log.info(
+        write_event = self.log.error if (report.sqlstate or "").startswith(OWNERS_SQLSTATES) else self.log.info
+        write_event(
             "statement",
             user=connection.user,
             account=report.account,
@@ -134,11 +144,13 @@ class ClientConnection:
         self._waiting = False  # for a turn
         self._stopping = False
         self._task: asyncio.Task[None] | None = None
+        self._listening_check: asyncio.Task[None] | None = None
 
     # --- from outside ------------------------------------------------------------------------------------------------
 
     def start_task(self) -> asyncio.Task[None]:
         self.stream.on_disconnected = self.detach_statement
+        self.stream.on_input_ended = self._watch_listening
         self._task = asyncio.get_running_loop().create_task(self._run_connection())
         return self._task
 
@@ -154,10 +166,28 @@ class ClientConnection:
             self._task.cancel()
 
     def abort_connection(self) -> None:
-        """Close the connection at once, and leave the statement that runs."""
+        """Close the connection, and leave the statement that runs. The client is told why, if it reads that soon."""
         self.request_stop()
+        self._send_fatal_error(_shutdown_error())
         self.detach_statement()
-        self.stream.abort()
+        self.stream.close()
+        self._loop.call_later(ABORT_SECONDS, self.stream.abort)
+
+    def _watch_listening(self) -> None:
+        """Of a client that has ended its input while a statement runs."""
+        if self._session is not None and not self._idle:
+            self._listening_check = self._loop.create_task(self._check_listening())
+
+    async def _check_listening(self) -> None:
+        """Tell a client that has said all, and is answered, from one that has left: to whom is gone nothing can be
+        written. A parameter may be reported at any time, and this one is as the client knows it."""
+        wait, longest = LISTENING_CHECK_SECONDS
+        with suppress(ClientGone):
+            while not self.stream.gone and not self._idle:
+                if self.stream.is_writable:
+                    self.stream.write(_LISTENING_PROBE)
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, longest)
 
     # --- its life ----------------------------------------------------------------------------------------------------
 
@@ -170,19 +200,17 @@ class ClientConnection:
             pass
         except ProtocolViolation as error:
             context.metrics.violations += 1
-            context.log.info("protocol violation", address=self.stream.address, user=self.user or None,
+            context.log.warning("protocol violation", address=self.stream.address, user=self.user or None,
                            reason=error.message, sqlstate=error.sqlstate)  # fmt: skip
             self._send_fatal_error(error)
         except Error as error:
             if not isinstance(error, LoginFailed):  # which is told of by itself
                 event = "login refused" if self._session is None else "sent away"
-                context.log.info(event, address=self.stream.address, user=self.user or None,
+                context.log.warning(event, address=self.stream.address, user=self.user or None,
                                database=self.database or None, sqlstate=error.sqlstate)  # fmt: skip
             self._send_fatal_error(error)
         except asyncio.CancelledError:
-            self._send_fatal_error(
-                OperationalError("terminating connection due to administrator command", sqlstate="57P01")
-            )
+            self._send_fatal_error(_shutdown_error())
         except Exception as error:
             self._log_bug(error)
             self._send_fatal_error(InternalError("internal error"))
@@ -223,7 +251,7 @@ class ClientConnection:
                 return served
         except TimeoutError:
             outcome = "timeout"
-            self.context.log.info("login timeout", address=self.stream.address, user=self.user or None)
+            self.context.log.warning("login timeout", address=self.stream.address, user=self.user or None)
             raise ClientGone from None
         except LoginFailed as error:
             outcome = "failed"
@@ -324,7 +352,7 @@ class ClientConnection:
                 return
             for data in session.handle_message(message):
                 yield data, False
-            yield b"", isinstance(message, SimpleQuery | Sync | Flush)
+            yield b"", isinstance(message, SimpleQuery | Sync | Flush | MalformedMessage)
 
     async def _next_messages(self) -> list[FrontendMessage]:
         """The messages that were received, at least one; Terminate is the last."""
@@ -332,6 +360,7 @@ class ClientConnection:
         while True:
             while len(messages) < MAX_BATCH_MESSAGES and (message := self._protocol.next_message()) is not None:
                 messages.append(message)
+                self.context.metrics.violations += isinstance(message, MalformedMessage)
                 if isinstance(message, Terminate):
                     break
             self._count_buffered()
@@ -404,6 +433,13 @@ def _gather_chunk(work: Iterator[tuple[bytes, bool]]) -> tuple[bytes, bool]:
         if is_awaited or size >= WRITE_CHUNK_BYTES:
             return b"".join(parts), True
     return b"".join(parts), False
+
+
+_LISTENING_PROBE = backend.parameter_status("integer_datetimes", "on")
+
+
+def _shutdown_error() -> Error:
+    return OperationalError("terminating connection due to administrator command", sqlstate="57P01")
 
 
 def _too_many_clients_error(message: str) -> Error:

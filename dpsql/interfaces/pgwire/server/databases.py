@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from dpsql.base.scram import Verifier
-from dpsql.errors import Error, InterfaceError
+from dpsql.errors import Error, InterfaceError, OperationalError
 from dpsql.session.dataset.dataset import Dataset, open_dataset
 from dpsql.session.logins import Logins, find_conspicuous, load_logins, stranger_logins
 from dpsql.session.session import Session, SessionCache, check_settings
@@ -54,10 +54,23 @@ def open_served_database(path: str, environment: Mapping[str, str]) -> ServedDat
     dataset = open_dataset(path)
     try:
         check_settings(dataset.schema)
+        _check_ledger(dataset)
         return ServedDatabase(path, dataset, load_logins(dataset.schema, dataset.ledger.id, environment))
     except BaseException:
         dataset.close()
         raise
+
+
+def _check_ledger(dataset: Dataset) -> None:
+    """Whether charges can be written: nobody is let in to a server that can answer nothing new."""
+    try:
+        dataset.ledger.check_writable()
+    except Error as error:
+        reason = f"{error.message[:1].upper()}{error.message[1:]}. {error.detail or ''}".strip()
+        raise OperationalError(
+            f'the ledger of "{dataset.schema.database}" cannot be written, so nothing could be charged',
+            detail=reason, hint="Check the space on its disk, and who may write its file and its folder.",
+        ) from error  # fmt: skip
 
 
 def warm_up_database(served: ServedDatabase) -> None:

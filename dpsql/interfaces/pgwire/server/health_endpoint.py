@@ -136,7 +136,7 @@ def _encode_response(response: HttpResponse) -> bytes:
     return "\r\n".join((*head, "", "")).encode("latin-1") + body
 
 
-# What the owner's monitoring is told of a running server: whether it is well, its figures, and her budgets.
+# What the owner's monitoring reads of a running server: whether it is well, its metrics, and her budgets.
 
 STATE_CACHE_SECONDS = 5.0
 """For which a look at the databases holds: who asks often does not make the ledger work."""
@@ -176,12 +176,17 @@ class ServerMonitor:
 
 
 def _database_state(served: ServedDatabase) -> str:
-    """`stale` where another data version is registered, or the files have changed: the owner reloads, or registers."""
+    """`stale` where another data version is registered, or the files have changed: the owner reloads, or registers.
+    `unwritable` where nothing can be charged: the ledger's disk is full or read-only."""
     try:
         served.dataset.check_unchanged()
-        return "ok"
     except Error as error:
         return "stale" if error.sqlstate == "55000" else "unavailable"
+    try:
+        served.dataset.ledger.check_writable()
+    except Error:
+        return "unwritable"
+    return "ok"
 
 
 def _account_budgets(served: ServedDatabase) -> list[AccountBudget]:

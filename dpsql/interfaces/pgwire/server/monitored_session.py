@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from time import monotonic
 
 from dpsql.amounts import NO_CHARGE
+from dpsql.base.time_zones import TimeZone
 from dpsql.errors import EngineFailed, Error, InternalError, QueryCanceled
 from dpsql.interfaces.pgwire.backend_session.notices import encode_structured_notice
 from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolSession
@@ -60,6 +61,10 @@ class MonitoredSession:
     @property
     def in_transaction(self) -> bool:
         return self._session.in_transaction
+
+    @property
+    def time_zone(self) -> TimeZone:
+        return self._session.time_zone
 
     @property
     def variables(self) -> Sequence[tuple[str, str]]:

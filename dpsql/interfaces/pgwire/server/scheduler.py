@@ -23,8 +23,9 @@ class _WaitingStatement:
 class FairScheduler:
     """Shares the threads of a pool (`slots`) fairly among accounts; belongs to one event loop."""
 
-    def __init__(self, slots: int) -> None:
-        self.slots = slots
+    def __init__(self, slots: int, slots_of_account: int = 0) -> None:
+        """`slots_of_account`: a fixed number, in the place of half of what the others leave."""
+        self.slots, self.slots_of_account = slots, slots_of_account
         self.slots_by_account: Counter[str] = Counter()
         self._waiting: list[_WaitingStatement] = []
 
@@ -38,7 +39,8 @@ class FairScheduler:
 
     def can_acquire(self, account: str) -> bool:
         free_of_others = self.slots - (self.used_slots - self.slots_by_account[account])
-        return self.used_slots < self.slots and self.slots_by_account[account] < (free_of_others + 1) // 2
+        allowed = self.slots_of_account or (free_of_others + 1) // 2
+        return self.used_slots < self.slots and self.slots_by_account[account] < allowed
 
     def try_acquire(self, account: str) -> bool:
         """Take a slot if one is free, and say whether; `release_slot` gives it back."""

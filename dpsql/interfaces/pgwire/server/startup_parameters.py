@@ -41,17 +41,11 @@ def read_startup_request(parameters: Mapping[str, str]) -> StartupRequest:
 
 
 def startup_settings_of(parameters: Mapping[str, str], request: StartupRequest) -> dict[str, str]:
-    """The settings of a connection; raises what is wrong with them, for who has logged in.
-
-    The time zone of the client's machine, which JDBC sends unasked, is no wish: times are in UTC, and the client is
-    told so. Where it is wished for by `options` or SET, it is refused.
-    """
+    """The settings of a connection; raises what is wrong with them, for who has logged in."""
     if parameters.get("replication", "").lower() not in _OFF_VALUES:
         raise Unsupported("there is no replication here", hint="Leave out the parameter replication.")
     option_settings = dict(parse_startup_options(parameters.get("options", "")))
-    return option_settings | {
-        name.lower(): value for name, value in request.settings.items() if name.lower() != "timezone"
-    }
+    return option_settings | {name.lower(): value for name, value in request.settings.items()}
 
 
 def parse_startup_options(text: str) -> list[tuple[str, str]]:

@@ -157,12 +157,15 @@ class ClientGone(Exception):
 
 
 class ClientStream(asyncio.Protocol):
-    """`on_connected` is called once the connection stands; `on_disconnected` when the client has gone."""
+    """`on_connected` is called once the connection stands; `on_input_ended` when the client has said all that it will
+    say, and may still listen; `on_disconnected` when it has gone."""
 
     def __init__(self, on_connected: Callable[[ClientStream], None]) -> None:
         self._on_connected = on_connected
         self.on_disconnected: Callable[[], None] | None = None
+        self.on_input_ended: Callable[[], None] | None = None
         self.gone = False
+        self.input_ended = False
         self.address = "local"
         self._transport: asyncio.Transport
         self._data = bytearray()
@@ -196,14 +199,14 @@ class ClientStream(asyncio.Protocol):
         self._data += data
         self._data_arrived.set()
         if self.tls is not None and self.tls.ended:
-            self._mark_gone()
+            self._end_input()
         elif len(self._data) > HIGH_WATER_BYTES and not self._paused:
             self._paused = True
             self._transport.pause_reading()
 
     def eof_received(self) -> bool:
-        """Keep the transport open: what is on its way to the client may still arrive."""
-        self._mark_gone()
+        """Keep the transport open: what is on its way to the client may still arrive, and what it asked is answered."""
+        self._end_input()
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -214,6 +217,13 @@ class ClientStream(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._writable.set()
+
+    def _end_input(self) -> None:
+        if not self.input_ended:
+            self.input_ended = True
+            self._data_arrived.set()
+            if self.on_input_ended is not None:
+                self.on_input_ended()
 
     def _mark_gone(self) -> None:
         if not self.gone:
@@ -253,7 +263,7 @@ class ClientStream(asyncio.Protocol):
         return data
 
     async def _wait_for_data(self) -> None:
-        if self.gone:
+        if self.gone or self.input_ended:
             raise ClientGone
         self._data_arrived.clear()
         await self._data_arrived.wait()
@@ -273,6 +283,11 @@ class ClientStream(asyncio.Protocol):
     def _flush_tls(self) -> None:
         if self.tls is not None and (out := self.tls.take_outgoing()):
             self._transport.write(out)
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the client has read nearly all that was written."""
+        return self._writable.is_set()
 
     async def drain(self, seconds: float | None) -> None:
         """Wait until the client has read nearly all; after so many seconds it counts as gone."""

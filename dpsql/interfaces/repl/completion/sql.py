@@ -49,11 +49,18 @@ def _declared_conditions(last: FromItem, other: FromItem) -> Iterator[str]:
     for referencing, referenced in ((last, other), (other, last)):
         for key in referencing.table.foreign if referencing.table else ():
             if referenced.table is not None and referenced.table.name.lower() == key.table.lower():
-                yield _format_equality(last, other, (referencing, key.column), (referenced, key.key))
+                yield " AND ".join(
+                    _format_equality(last, other, (referencing, column), (referenced, target))
+                    for column, target in key.pairs
+                )
     for key in last.table.foreign if last.table else ():
         for other_key in other.table.foreign if other.table else ():
-            if (key.table, key.key) == (other_key.table, other_key.key):
-                yield _format_equality(last, other, (last, key.column), (other, other_key.column))
+            if key.table == other_key.table and set(key.keys) == set(other_key.keys):
+                theirs = {target: column for column, target in other_key.pairs}
+                yield " AND ".join(
+                    _format_equality(last, other, (last, column), (other, theirs[target]))
+                    for column, target in key.pairs
+                )
 
 
 def _unique_key_conditions(last: FromItem, other: FromItem) -> Iterator[str]:

@@ -72,7 +72,7 @@ def test_order_and_names_of_outputs_do_not_matter(clinic: Resolved) -> None:
     assert text(one, clinic) == text(other, clinic)
 
 
-def test_keys_that_change_places_are_another_plan(clinic: Resolved) -> None:
+def test_keys_that_change_positions_are_another_plan(clinic: Resolved) -> None:
     """What is stored is read by the names of keys and the places of cells."""
     sql = "SELECT kind, ward, COUNT(*), SUM(cost) FROM visits GROUP BY 1, 2"
     (release,) = split_query(parse_query(sql), clinic.schema).releases

@@ -147,7 +147,7 @@ def test_a_cast_that_may_fail_may_be_null() -> None:
     assert not cast(between(0, 5), TEXT).nullable
 
 
-def test_a_cast_to_whole_numbers_rounds_to_a_neighbor() -> None:
+def test_a_cast_to_integers_rounds_to_a_neighbor() -> None:
     result = cast(between("0.4", "2.5", DOUBLE), INTEGER)
     assert (result.lower, result.upper) == (0, 3)
 
@@ -213,7 +213,7 @@ def test_floor_and_ceil() -> None:
     assert call("ceil", (A, between("-0.5", "2.5", DOUBLE))) == between(0, 3, DOUBLE)
 
 
-def test_letters_of_listed_ascii_text_are_known_and_others_are_not() -> None:
+def test_letters_of_listed_ascii_text_have_values_and_others_do_not() -> None:
     values = Domain(TEXT, False, values=("a", "A", " b "))
     assert call("upper", (A, values), type_=TEXT).values == ("A", " B ")
     assert call("trim", (A, values), type_=TEXT).values == ("a", "A", "b")
@@ -262,6 +262,6 @@ def test_conditions_are_booleans_that_are_null_with_their_parts() -> None:
     assert not domain_of(IsNull(A), null).nullable
 
 
-def test_quantised_values_are_whole_steps_within_their_limits() -> None:
+def test_quantised_values_are_integer_steps_within_their_limits() -> None:
     result = domain_of(Quantise(A, Fraction(1, 2), -3, 7), {"a": Domain(INTEGER)})
     assert (result.type, result.lower, result.upper) == (BIGINT, -3, 7)

@@ -193,7 +193,7 @@ def test_a_function_says_nothing_of_rows_for_which_a_condition_is_not_true() -> 
     assert narrow_unless({"a": AT}, after) == {"a": AT}
 
 
-def test_nothing_narrows_what_an_engine_may_look_at() -> None:
+def test_nothing_narrows_what_an_engine_may_read() -> None:
     env = EnforcedDomains({"a": AT})
     assert (
         narrow_where(env, Compare("=", Cast(Column("a", TIMESTAMP), DATE), Literal(dt.date(2024, 3, 1), DATE))) == env

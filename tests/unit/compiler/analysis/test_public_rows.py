@@ -1,5 +1,6 @@
 """Public rows beside private ones: what a unit's rows become, and how many public rows one may meet."""
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
@@ -12,7 +13,9 @@ from dpsql.compiler.analysis.public_rows import (
     unique_keys_of,
 )
 from dpsql.compiler.analysis.units import derive_unit_facts, has_one_row_per_group
-from dpsql.compiler.plan.expressions import TRUE, And, Column, Compare, Expr
+from dpsql.compiler.plan.aggregate import Aggregate
+from dpsql.compiler.plan.expressions import TRUE, And, Cast, Column, Compare, Expr
+from dpsql.compiler.plan.measures import CountRows
 from dpsql.compiler.plan.relations import (
     SET_COLUMN,
     Expand,
@@ -35,8 +38,10 @@ from dpsql.compiler.plan.relations import (
     UnitMeasure,
     UnitWindow,
 )
+from dpsql.compiler.rewrite.limit_joins import MAX_MATCHED_ROWS, limit_public_joins
+from dpsql.errors import LimitExceeded
 from dpsql.schema.model import Domain, EngineTable
-from dpsql.types import BIGINT
+from dpsql.types import BIGINT, DOUBLE, SMALLINT, TEXT
 
 
 def column(name: str, is_id: bool = False) -> ScanColumn:
@@ -77,6 +82,10 @@ LESS = Compare("<", c("v_x"), c("w_k"))
         (ON_OTHER, True, 50),
         (LESS, True, 50),
         (TRUE, True, 50),
+        (Compare("=", c("v_x"), Cast(c("w_k"), SMALLINT)), True, 1),  # whole numbers stay apart, or become NULL
+        (Compare("=", c("v_x"), Cast(Column("w_k", DOUBLE), BIGINT)), True, 50),  # 1.2 and 1.4 are one
+        (Compare("=", c("v_x"), Cast(Column("w_k", TEXT), BIGINT)), True, 50),  # so are '1' and '01'
+        (Compare("=", c("v_x"), Cast(Cast(c("w_k"), DOUBLE), BIGINT)), True, 50),  # beyond 2^53
     ],
 )
 @pytest.mark.parametrize("kind", [JoinKind.INNER, JoinKind.LEFT])
@@ -187,3 +196,13 @@ def test_counts_and_sums_of_a_unit_have_no_bounds_unless_they_are_assumed() -> N
     free, assumed = (derive_domains(PerUnit(scan, (), measures), assume) for assume in (None, 4))
     assert not free["n"].is_bounded and not free["s"].is_bounded and free["m"].bounds == (-2, 5)
     assert assumed["n"].bounds == (1, 4) and assumed["s"].bounds == (-8, 20) and assumed["m"].bounds == (-2, 5)
+
+
+@pytest.mark.parametrize("joins", [joined, lambda left, right, condition: Mark(left, right, "m", condition)])
+def test_a_row_that_could_meet_too_many_public_rows_is_refused(joins: Callable[[Rows, Rows, Expr], Rows]) -> None:
+    """In a sub-select that is looked into, too, where no join is."""
+    count = (CountRows(),)
+    few = Aggregate(joins(private(), public(rows=MAX_MATCHED_ROWS), LESS), (), count)
+    assert limit_public_joins(few) is few
+    with pytest.raises(LimitExceeded, match=f"could meet {MAX_MATCHED_ROWS + 1} public rows"):
+        limit_public_joins(Aggregate(joins(private(), public(rows=MAX_MATCHED_ROWS + 1), LESS), (), count))

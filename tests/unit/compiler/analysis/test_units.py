@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.compiler.analysis.units import UnitFacts, derive_unit_facts
+from dpsql.compiler.analysis.units import UnitFacts, derive_unit_facts, rows_of_each_set
 from dpsql.compiler.plan.aggregate import Node
 from dpsql.compiler.plan.expressions import TRUE, UID, Column, Literal
 from dpsql.compiler.plan.relations import Filter, Join, JoinKind, Named, Project, Scan, ScanColumn, UnitId
@@ -64,3 +64,8 @@ def test_the_right_side_of_a_left_join_is_not_determined() -> None:
 def test_a_join_that_does_not_equate_units_is_refused() -> None:
     with pytest.raises(InternalError):
         derive_unit_facts(join(scan("v"), scan("p"), by_unit=False))
+
+
+def test_grouping_sets_share_rows_evenly_or_any_of_them_has_all() -> None:
+    assert rows_of_each_set(6, 2) == 3
+    assert rows_of_each_set(1, 2) == 1 and rows_of_each_set(5, 2) == 5

@@ -53,7 +53,9 @@ def test_a_laplace_statement_is_charged_at_most_its_epsilon_and_delta(sql: str, 
     assert all(value.epsilon is not None and value.delta == 0 for value in values)
     spent = sum((value.epsilon for value in values if value.epsilon is not None), Fraction(0))
     for_selection = sum(
-        (SELECTION_SHARE if step.calibrated.bundles else 1) for step in statement.steps if step.calibrated.selection
+        (SELECTION_SHARE[False] if step.calibrated.bundles else 1)
+        for step in statement.steps
+        if step.calibrated.selection
     )
     assert spent <= EPSILON - EPSILON / len(statement.steps) * for_selection
     assert statement.loss.delta <= DELTA / 10
@@ -182,7 +184,7 @@ def test_a_signed_score_in_many_groups_is_charged_for_both_its_sides(noise: Nois
     ("SELECT POSTERIOR_SAMPLE(cost > 100) FROM visits", 1 << 16),
     ("SELECT POSTERIOR_SAMPLE(birth_year > 1970) FROM patients", 1),
 ])  # fmt: skip
-def test_the_temper_of_a_posterior_is_that_of_a_whole_row(sql: str, whole: int, clinic: Resolved) -> None:
+def test_the_temper_of_a_posterior_is_that_of_a_complete_row(sql: str, whole: int, clinic: Resolved) -> None:
     scores = only(compiled(sql, clinic, settings(NoiseKind.LAPLACE))).scores
     assert isinstance(scores, PosteriorDraws)
     assert scores.whole == whole and scores.likelihood_power == LIKELIHOOD_STEPS * whole / scores.scale

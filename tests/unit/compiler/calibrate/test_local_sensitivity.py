@@ -113,7 +113,7 @@ def test_a_delta_is_needed(by: str, clinic: Resolved) -> None:
     ("survey", "SELECT MEDIAN(age) FROM people", 1),
     ("survey", "SELECT region, MEDIAN(age) FROM people GROUP BY region", 4),
 ])  # fmt: skip
-def test_the_charge_is_within_what_was_asked_and_the_checker_finds_it(
+def test_the_charge_is_within_what_was_requested_and_the_checker_finds_it(
     by: str, noise: str, schema: str, sql: str, blocks: int, resolved: object
 ) -> None:
     known = resolved(schema)  # type: ignore[operator]
@@ -184,7 +184,7 @@ def test_wrong_values_cannot_be_built() -> None:
 
 
 @pytest.mark.parametrize(("by", "told"), [("smooth", "at most; what it is depends"), ("ptr", "no answer, or standard")])
-def test_explain_and_notices_tell_public_figures(by: str, told: str, clinic: Resolved) -> None:
+def test_explain_and_notices_show_public_figures(by: str, told: str, clinic: Resolved) -> None:
     statement = compiled(PATIENTS, clinic, mechanism=by)
     (notice,) = [one for one in statement.notices if "rarely better" in one]
     assert "the exponential mechanism at the same rho is within" in notice

@@ -79,7 +79,7 @@ def test_describe_shows_them(path: Path) -> None:
                     ("city", "text", "", "Oslo, Rome", "")]  # fmt: skip
 
 
-def test_an_edit_makes_nobody_pay_again(path: Path) -> None:
+def test_an_edit_causes_no_new_charge(path: Path) -> None:
     """Private and public tables, views, and a sub-select over public rows that is put into the release."""
     statements = [
         "SELECT city, COUNT(*) FROM people GROUP BY city",

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from dpsql.compiler.catalog.builtin import CatalogTable, load_relations
+from dpsql.compiler.catalog.builtin import load_relations
 from dpsql.compiler.catalog.objects import PUBLIC_OID
-from dpsql.compiler.catalog.tables import find_catalog_table, is_catalog_schema
+from dpsql.compiler.catalog.tables import CatalogTable, find_catalog_table, is_catalog_schema
 from dpsql.compiler.catalog.variables import Identity
 from dpsql.schema.model import Resolved
 from dpsql.types import INTEGER, TEXT
@@ -59,7 +59,7 @@ def test_keys_and_what_they_refer_to(clinic: Resolved) -> None:
     assert ("lab_tests_visit_id_fkey", "visits_visit_id_key") in links
 
 
-def test_comments_tell_bounds_and_the_unit(clinic: Resolved) -> None:
+def test_comments_have_bounds_and_the_unit(clinic: Resolved) -> None:
     oids = dict(rows(clinic, "pg_catalog", "pg_class", "relname", "oid"))
     told = {
         (oid, place): text for oid, place, text in rows(clinic, "pg_catalog", "pg_description", "objoid", "objsubid",

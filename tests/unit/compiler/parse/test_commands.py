@@ -60,7 +60,7 @@ def test_a_command_without_its_object_is_refused(sql: str) -> None:
         read_command(sql)
 
 
-def test_explain_keeps_the_place_of_its_statement() -> None:
+def test_explain_keeps_the_position_of_its_statement() -> None:
     sql = "/* why */ EXPLAIN  SELECT 1;"
     command = read_command(sql)
     assert isinstance(command, ExplainCommand)
@@ -79,7 +79,11 @@ def test_what_only_looks_like_a_command_is_none(sql: str) -> None:
         ("SET epsilon TO DEFAULT", SetCommand("epsilon", None)),
         ("SET NAMES 'UTF8'", SetCommand("client_encoding", "UTF8")),
         ("SET TIME ZONE 'UTC'", SetCommand("timezone", "UTC")),
-        ("SET TIME ZONE LOCAL", SetCommand("timezone", "UTC")),
+        ("SET TIME ZONE LOCAL", SetCommand("timezone", None)),
+        ("SET TIME ZONE DEFAULT", SetCommand("timezone", None)),
+        ("SET TIME ZONE -7", SetCommand("timezone", "-7")),
+        ("SET LOCAL TIME ZONE 'Europe/Berlin'", SetCommand("timezone", "Europe/Berlin", True)),
+        ("SET TIME ZONE INTERVAL '+05:30' HOUR TO MINUTE", SetCommand("timezone", "<+05:30>-05:30")),
         ('SET search_path = "$user", public', SetCommand("search_path", "$user, public")),
         ("SET extra_float_digits = -1", SetCommand("extra_float_digits", "-1")),
         (
@@ -166,7 +170,7 @@ def test_explain_takes_options_that_change_nothing(sql: str, inner: str) -> None
         ("SUMMARIZE visits", "every column"),
     ],
 )
-def test_what_would_tell_about_rows_is_refused_with_a_hint(sql: str, text: str) -> None:
+def test_commands_that_would_reveal_rows_are_refused_with_a_hint(sql: str, text: str) -> None:
     with pytest.raises(Unsupported, match=text) as caught:
         read_command(sql)
     assert caught.value.hint

@@ -20,7 +20,7 @@ def test_a_synthetic_table() -> None:
 
 
 @pytest.mark.parametrize("sql", [TABLE, MODEL])
-def test_the_query_keeps_its_places(sql: str) -> None:
+def test_the_query_keeps_its_positions(sql: str) -> None:
     command = read_command(sql)
     assert isinstance(command, CreateCommand)
     for word in ("cost", "visits"):
@@ -118,7 +118,7 @@ def test_numbered_parameters_may_stand_in_any_order() -> None:
         ("CREATE SYNTHETIC TABLE v AS SELECT a FROM t WITH (epsilon = ?)", (1, 2), ProgrammingError),
     ],
 )
-def test_parameters_are_counted_over_the_whole(sql: str, parameters: tuple[int, ...], error: type[Error]) -> None:
+def test_parameters_are_counted_over_the_statement(sql: str, parameters: tuple[int, ...], error: type[Error]) -> None:
     with pytest.raises(error):
         read_command(sql, parameters)
     command = read_artifact_command(sql)

@@ -82,6 +82,11 @@ Q = "SELECT 1 AS x"
             "COPY (SELECT ')' FROM (SELECT 1) t) TO STDOUT (FORMAT 'text', HEADER false, ENCODING 'UTF-8')",
             CopyCommand("SELECT ')' FROM (SELECT 1) t", 6),
         ),
+        ("COPY visits TO STDOUT", CopyCommand('SELECT * FROM "visits"', -9)),
+        (
+            'COPY public . "Wards" ( ward , "Floor" ) TO STDOUT CSV',
+            CopyCommand('SELECT "ward", "Floor" FROM "public"."Wards"', -23, True, delimiter=",", null=""),
+        ),
     ],
 )
 def test_what_is_read(sql: str, command: object) -> None:
@@ -94,7 +99,8 @@ def test_what_is_read(sql: str, command: object) -> None:
         "PREPARE", "PREPARE s", "PREPARE s SELECT 1", "PREPARE s (nonsense) AS SELECT 1", "EXECUTE",
         "EXECUTE s (now())", "EXECUTE s (1", "DECLARE c", "DECLARE c CURSOR", "DECLARE c FAST CURSOR FOR SELECT 1",
         "FETCH", "FETCH 1.5 FROM c", "FETCH FROM c d", "FETCH 99999999999 FROM c", "CLOSE", "CLOSE a b",
-        "COPY visits TO STDOUT", "COPY visits FROM STDIN", "COPY (SELECT 1) TO 'file'",
+        "COPY visits FROM STDIN", "COPY visits (ward FROM STDIN", "COPY visits () TO STDOUT", "COPY 1 TO STDOUT",
+        "COPY (SELECT 1) TO 'file'",
         "COPY (SELECT 1) TO PROGRAM 'x'", "COPY (SELECT 1", "COPY () TO STDOUT",
         "COPY (SELECT 1) TO STDOUT (FORMAT binary)", "COPY (SELECT 1) TO STDOUT (DELIMITER 'ab')",
         "COPY (SELECT 1) TO STDOUT (FORMAT csv, QUOTE '')", "COPY (SELECT 1) TO STDOUT (QUOTE 'x')",

@@ -64,6 +64,6 @@ def test_a_copy_or_a_constant_is_no_argument() -> None:
 
 @pytest.mark.parametrize("sql", ["SELECT floor(a", "SELECT trim(a", "SELECT cast(a AS int", "SELECT (floor(a, (1))",
                                  "SELECT arg_max() FROM t", "SELECT floor()", "SELECT position()"])  # fmt: skip
-def test_a_call_that_is_not_whole_is_an_error(sql: str) -> None:
+def test_an_incomplete_call_is_an_error(sql: str) -> None:
     with pytest.raises(InvalidSyntax):
         parse_query(sql)

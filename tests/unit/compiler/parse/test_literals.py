@@ -29,6 +29,7 @@ KNOWN = {
                                "Fraction(min(upper.__floor__(), type_max))"},
     # Its texts become floats, or whole numbers that were written without an exponent.
     "compiler/bind/coercion.py": {"Decimal(text)", "Fraction(value)", "Decimal(scaled.numerator)"},
+    "compiler/bind/composed_calls.py": {"Fraction(value)"},
     "compiler/bind/expressions.py": {"Fraction(expr.left.value)", "Fraction(expr.right.value)"},
     # The largest priors, which nobody writes.
     "compiler/bind/posteriors.py": {"Fraction(10 ** 15)", "Fraction(10 ** 9)"},
@@ -36,6 +37,7 @@ KNOWN = {
     "compiler/parameter_types.py": {"Decimal(f'{sample}.5')", "Decimal(str(sample))"},
     "compiler/parse/literals.py": {"Fraction(number)", "Decimal(text)", "Fraction(clock[4] or 0)",
                                    "Fraction(amount[1])"},
+    "compiler/render/clipped_sums.py": {"Fraction(MAX_STEPS)", "Fraction(-MAX_STEPS)"},
     "compiler/render/expressions.py": {"Fraction(-719162)", "Fraction(value)"},
     "compiler/settings.py": {"Decimal(number.numerator)", "Decimal(number.denominator)", "Fraction(as_decimal)"},
     "compiler/split/declared_range.py": {"Decimal(round(bound * 10 ** scale))"},

@@ -51,7 +51,7 @@ def test_cursors_are_declared_as_before() -> None:
     assert read_command("DECLARE threshold CURSOR FOR SELECT 1") == DeclareCommand("threshold", "SELECT 1", 29)
 
 
-def test_a_question_keeps_its_place() -> None:
+def test_a_question_keeps_its_position() -> None:
     assert asked(f"ASK busy {Q};") == SubmitQuery("busy", NestedStatement(Q, 9))
     told = SubmitQuery("B 1", NestedStatement(Q, 43), None, "1/3", True)
     assert asked(f"ASK (FORMAT JSON, SENSITIVITY '1/3') \"B 1\" {Q}") == told

@@ -82,7 +82,7 @@ def test_a_name_of_other_drivers_opens_no_text() -> None:
         parse_query("SELECT a IN ($a,$b) OR c IN ($a,$b)")
 
 
-def test_the_place_of_what_follows_is_kept() -> None:
+def test_the_position_of_what_follows_is_kept() -> None:
     with pytest.raises(InvalidSyntax) as caught:
         parse_query("SELECT $1,$2 FROM t WHERE a = = b", [1, 2])
     assert caught.value.position == 31
@@ -173,7 +173,7 @@ def test_values_as_texts(value: object, text: str) -> None:
     assert to_literal(value)[1] == text  # type: ignore[arg-type]
 
 
-def test_moments_of_numpy_and_pandas_never_become_numbers() -> None:
+def test_timestamps_of_numpy_and_pandas_never_become_numbers() -> None:
     """The `item` of nanoseconds is an integer, and NaT a datetime of the year 1."""
     for value in (np.datetime64("2024-01-02", "ns"), np.timedelta64(3, "ns")):
         with pytest.raises(ProgrammingError, match="cannot be bound"):
@@ -233,7 +233,7 @@ def test_an_operator_of_jsonb_is_no_missing_value(written: str) -> None:
     assert caught.value.hint == "Write x -> 'a' IS NOT NULL."
 
 
-def test_a_missing_value_is_told_in_nobodys_language() -> None:
+def test_a_missing_value_is_reported_in_no_drivers_words() -> None:
     """The same words go over the wire."""
     with pytest.raises(ProgrammingError) as caught:
         parse_query("SELECT ? + 1, x = ? FROM t")

@@ -160,3 +160,28 @@ def test_whatever_is_written_ends_in_a_plan_or_in_an_error_of_ours(clinic: Resol
             assert error.message and not error.message.endswith("."), sql
         except Exception as crash:
             raise AssertionError(sql) from crash
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("x::FLOAT(53)", "CAST(x AS DOUBLE)"), ("CAST(x AS FLOAT(24))", "CAST(x AS REAL)"),
+        ("x::float(1)", "CAST(x AS REAL)"), ("x::pg_catalog.float8", "CAST(x AS DOUBLE)"),
+        ('x::"pg_catalog"."float8"', "CAST(x AS DOUBLE)"), ("x::pg_catalog.int4[]", "CAST(x AS INT[])"),
+        ("CAST(x AS TIMESTAMP(6) WITHOUT TIME ZONE)", "CAST(x AS TIMESTAMP)"),
+        ("x::timestamp(6) with time zone", "CAST(x AS TIMESTAMPTZ)"), ("x::TIMESTAMP(0)", "CAST(x AS TIMESTAMP(0))"),
+        ("x::pg_catalog.regclass", "CAST(x AS pg_catalog.regclass)"), ("x::time(6)", "CAST(x AS TIME)"),
+        ('"x" AS float', '"x" AS float'),
+    ],
+)  # fmt: skip
+def test_types_of_casts_are_read_as_drivers_write_them(written: str, read: str) -> None:
+    assert parse_query(f"SELECT {written} FROM t").selects[0].sql(dialect="duckdb") == read
+
+
+@pytest.mark.parametrize(
+    ("digits", "message"), [("0", "at least 1 bit"), ("54", "less than 54 bits"), ("99999999999", "less than 54 bits")]
+)
+def test_a_float_has_between_1_and_53_digits(digits: str, message: str) -> None:
+    with pytest.raises(Error, match=f"precision for type float must be {message}") as caught:
+        parse_query(f"SELECT x::FLOAT({digits}) FROM t")
+    assert caught.value.sqlstate == "22023"

@@ -28,7 +28,7 @@ from dpsql.schema.model import Resolved
         ("SELECT 1\nFROM t\nWHERE (x = 1", "", '")" is missing'),
     ],
 )
-def test_a_slip_is_pointed_at_with_a_hint(sql: str, near: str, hint: str) -> None:
+def test_a_syntax_error_is_pointed_at_with_a_hint(sql: str, near: str, hint: str) -> None:
     with pytest.raises(InvalidSyntax) as caught:
         parse_query(sql)
     error = caught.value
@@ -55,7 +55,7 @@ def test_a_statement_that_stops_short_says_so(sql: str) -> None:
         ("SELECT 1 FROM (SELECT FROM t) s", "at least one column"),
     ],
 )
-def test_other_slips_are_named(sql: str, message: str) -> None:
+def test_other_syntax_errors_are_named(sql: str, message: str) -> None:
     with pytest.raises(InvalidSyntax, match=message):
         parse_query(sql)
 
@@ -121,7 +121,7 @@ def test_values_are_a_statement_with_names() -> None:
         ("SELECT substring(a FROM ) FROM t", 25),
     ],
 )
-def test_a_statement_that_breaks_off_is_refused_with_the_place(sql: str, position: int) -> None:
+def test_a_statement_that_breaks_off_is_refused_with_the_position(sql: str, position: int) -> None:
     with pytest.raises(InvalidSyntax, match="syntax error") as caught:
         parse_query(sql)
     assert caught.value.position == position and caught.value.sqlstate == "42601"
@@ -138,5 +138,5 @@ def test_a_statement_that_breaks_off_is_refused_with_the_place(sql: str, positio
         "SELECT a IS DISTINCT FROM b, EXTRACT(year FROM c) FROM t",
     ],
 )
-def test_what_is_whole_is_read(sql: str) -> None:
+def test_complete_input_is_read(sql: str) -> None:
     assert parse_query(sql)

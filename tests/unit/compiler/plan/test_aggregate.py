@@ -63,7 +63,7 @@ def test_names_are_not_repeated() -> None:
         Sum(TABLE, ("x",), (COUNT, COUNT))
 
 
-def test_listed_groups_are_distinct_and_whole() -> None:
+def test_listed_groups_are_distinct_and_complete() -> None:
     with pytest.raises(ValueError, match="repeat"):
         ListedRows((KEY,), ((1,), (2,), (1,)))
     with pytest.raises(ValueError, match="a value for each key"):

@@ -11,7 +11,7 @@ import sqlglot
 
 from dpsql.compiler.parse.dialect import AnalystDialect
 from dpsql.compiler.parse.parser import parse_query
-from dpsql.compiler.postprocess.postgres_semantics import parse_number_format, render_postprocessing
+from dpsql.compiler.postprocess.postgres_semantics import has_arithmetic, parse_number_format, render_postprocessing
 from dpsql.errors import LimitExceeded, Unsupported
 from dpsql.session.postprocess import sandbox
 
@@ -148,3 +148,51 @@ def test_a_number_with_another_format_is_refused() -> None:
 
 def test_dates_are_printed_as_ever() -> None:
     assert "STRFTIME" in post("CURRENT_DATE", "YYYY-MM").upper()
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["7 / 0", "7.0 / 0", "0.0 / 0", "7 // 0", "7 % 0", "7.5 % 0", "7::float8 / 0.0", "mod(7, 0)", "fmod(7, 0)",
+     "divide(7, 0)", "n / (n - n)", "1.5 / (n - n)", "1e3 / (n * 0.0)", "INTERVAL '1 day' / 0", "1 / NULLIF(n - 1, 5)"],
+)  # fmt: skip
+def test_dividing_by_zero_gives_null(written: str) -> None:
+    assert value(written, "FROM (VALUES (1)) AS t(n)") is None
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["ln(n - n)", "ln(-n)", "log(n - n)", "log(2, n - n)", "log(n - n, 2)", "log2(0)", "log10(-n)", "sqrt(-n)",
+     "sqrt(-1)", "power(n - n, -1)", "(n - n) ^ (-n)", "acos(n + 1)", "asin(-n - 1)", "ln(sqrt(ln(n) - 1))"],
+)  # fmt: skip
+def test_outside_of_its_domain_a_function_gives_null(written: str) -> None:
+    assert value(written, "FROM (VALUES (1)) AS t(n)") is None
+
+
+@pytest.mark.parametrize(
+    ("written", "due"),
+    [("sqrt(0)", 0.0), ("sqrt(n)", 2.0), ("ln(1)", 0.0), ("power(0, n)", 0.0), ("power(n, -1)", 0.25),
+     ("log(100)", 2.0), ("power(-n, 2)", 16.0), ("log(2, n)", 2.0), ("acos(1)", 0.0), ("sqrt(abs(-n))", 2.0),
+     ("0 ^ (n - n)", 1.0)],
+)  # fmt: skip
+def test_inside_of_its_domain_it_gives_what_it_did(written: str, due: float) -> None:
+    assert value(written, "FROM (VALUES (4)) AS t(n)") == pytest.approx(due)
+
+
+@pytest.mark.parametrize(
+    ("sql", "computes"),
+    [
+        ("SELECT 'inf'::float8", False), ("SELECT x FROM t WHERE x > 3 AND y IS NULL", False),
+        ("SELECT CASE WHEN x > 1 THEN x ELSE COALESCE(y, x) END FROM t", False), ("SELECT x + 1 FROM t", True),
+        ("SELECT exp(x) FROM t", True), ("SELECT SUM(x) FROM t", True),
+        ("SELECT x FROM (SELECT a / b AS x FROM t) u", True),
+    ],
+)  # fmt: skip
+def test_arithmetic_is_distinguished_from_copying(sql: str, computes: bool) -> None:
+    assert has_arithmetic(parse_query(sql)) is computes
+
+
+def test_overflow_is_null_wherever_it_stands() -> None:
+    columns = "1e308 * 10 AS a, [1.0, exp(1000)] AS b, MAP {'x': exp(n)} AS c, 'inf'::float8::text AS d, 2.5 AS e"
+    sql = f"SELECT {columns} FROM (SELECT 1e3 AS n)"
+    result = sandbox.without_overflow(sandbox.run_query(sql, (), 10))
+    assert result.rows == [(None, [1.0, None], {"x": None}, "inf", Decimal("2.5"))]

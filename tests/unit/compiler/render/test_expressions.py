@@ -63,7 +63,7 @@ def test_null_has_its_type(type_: Type) -> None:
     assert value is None and spelling.lower() not in ("null", '"null"')
 
 
-def test_a_moment_without_a_zone_is_utc() -> None:
+def test_a_timestamp_without_a_zone_is_utc() -> None:
     assert "+00:00" in render_literal(dt.datetime(2024, 1, 2), TIMESTAMPTZ)
 
 
@@ -85,7 +85,7 @@ def test_names_and_texts_are_quoted() -> None:
         render_text("a\x00b")
 
 
-def test_days_and_microseconds_become_moments() -> None:
+def test_days_and_microseconds_become_timestamps() -> None:
     assert render_timestamp(Fraction(1), DATE) == render_literal(dt.date(1970, 1, 2), DATE)
     assert render_timestamp(Fraction(-1), TIMESTAMP) == render_literal(
         dt.datetime(1969, 12, 31, 23, 59, 59, 999_999), TIMESTAMP

@@ -100,5 +100,5 @@ def test_forms_are_of_clipped_sums_on_their_grid(session: Session) -> None:
         "SELECT MEDIAN(age) FROM people",
     ],
 )
-def test_nothing_is_derived_from_sets_holes_and_bins(sql: str, session: Session) -> None:
+def test_nothing_is_derived_from_sets_runtime_parameters_and_bins(sql: str, session: Session) -> None:
     assert session.compile_statement(sql).steps[-1].described is None

@@ -30,6 +30,7 @@ from dpsql.compiler.plan.relations import (
 from dpsql.compiler.plan.walk import walk_nodes
 from dpsql.compiler.render.release import render_release
 from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
+from dpsql.compiler.rewrite.count_matches import CountsNeeded
 from dpsql.compiler.rewrite.list_groups import MAX_CROSSED_KEYS, GroupPlan, list_groups
 from dpsql.compiler.rewrite.make_total import make_total
 from dpsql.compiler.rewrite.pipeline import rewrite_plan
@@ -276,7 +277,7 @@ ON_HOLE = Compare("=", text("v_ward"), text("h_ward"))
 
 
 @pytest.mark.parametrize("key", ["v_ward", "h_ward"])
-def test_a_key_equated_to_a_hole_lists_what_will_be_bound_without_null(key: str, clinic: Resolved) -> None:
+def test_a_key_equated_to_a_runtime_parameter_lists_what_will_be_bound_without_null(key: str, clinic: Resolved) -> None:
     gather = gathered(asked(Join(visits(), hole(), JoinKind.INNER, ON_HOLE), text(key)), clinic)
     assert gather.selection is None and gather.listed is not None and gather.listed.count == 1000
     (factor,) = gather.listed.factors
@@ -284,7 +285,7 @@ def test_a_key_equated_to_a_hole_lists_what_will_be_bound_without_null(key: str,
     assert "IS NULL" in render_release(gather)
 
 
-def test_keys_of_a_hole_stay_together_and_cross_with_others(clinic: Resolved) -> None:
+def test_keys_of_a_runtime_parameter_stay_together_and_cross_with_others(clinic: Resolved) -> None:
     rows = Join(visits(), hole(), JoinKind.INNER, ON_HOLE)
     pairs = gathered(asked(rows, text("h_ward"), number("h_floor")), clinic)
     assert pairs.listed is not None and len(pairs.listed.factors) == 1 and pairs.listed.count == 1000
@@ -297,7 +298,7 @@ def test_keys_of_a_hole_stay_together_and_cross_with_others(clinic: Resolved) ->
     assert gathered(asked(free, text("h_ward")), clinic).selection is None
 
 
-def test_a_hole_joined_with_an_outer_join_has_a_group_for_rows_that_met_none(clinic: Resolved) -> None:
+def test_a_runtime_parameter_joined_with_an_outer_join_has_a_group_for_rows_that_met_none(clinic: Resolved) -> None:
     gather = gathered(asked(Join(visits(), hole(), JoinKind.LEFT, ON_HOLE), text("h_ward")), clinic)
     assert gather.listed is not None and gather.listed.count == 1001
     kept = gathered(asked(Join(visits(), hole(), JoinKind.LEFT, ON_HOLE), text("v_ward")), clinic)
@@ -364,11 +365,15 @@ def test_more_public_rows_than_allowed_are_refused_before_anything_runs(clinic: 
     less = Join(visits(), wards(), JoinKind.INNER, Compare("<", text("v_ward"), text("w_ward")))
     within, beyond = (with_wards(clinic, PublicFacts(rows, {})) for rows in (1000, 1001))
     gathered(asked(less), within)
-    with pytest.raises(LimitExceeded, match="1001 public rows") as raised:
+    with pytest.raises(CountsNeeded) as needed:
         gathered(asked(less), beyond)
+    (count,) = needed.value.counts
+    with pytest.raises(LimitExceeded, match="1001 public rows") as raised:
+        gathered(asked(less), replace(beyond, counted={count.text: 1001}))
+    gathered(asked(less), replace(beyond, counted={count.text: 1000}))
     assert raised.value.hint is not None and '"Wards"' in raised.value.hint and "unique" in raised.value.hint
     gathered(asked(join()), beyond)  # by its unique key
-    with pytest.raises(LimitExceeded):
+    with pytest.raises(CountsNeeded):
         gathered(asked(join()), with_wards(clinic, PublicFacts(1001, {}), unique=False))
 
 

@@ -61,7 +61,7 @@ def argument(function: str, arg: Expr, type_: Type = DOUBLE) -> Expr | None:
     return node.measures[0].arg
 
 
-def test_sums_of_doubles_are_of_whole_steps_within_their_bounds() -> None:
+def test_sums_of_doubles_are_of_integer_steps_within_their_bounds() -> None:
     fine = argument("sum", c("cost"))
     assert isinstance(fine, Quantise) and fine.lower == 0 and fine.upper * fine.grid <= 100
     assert fine.grid <= Fraction(100, 1 << 43)

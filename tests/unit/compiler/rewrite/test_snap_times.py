@@ -64,7 +64,7 @@ def test_rounding_goes_down_by_less_than_a_step_and_only_once(moment: dt.datetim
 
 
 @given(MOMENTS, st.sampled_from(SNAPS))
-def test_dates_and_aware_moments_have_the_same_grid(moment: dt.datetime, snap: Snap) -> None:
+def test_dates_and_aware_timestamps_have_the_same_grid(moment: dt.datetime, snap: Snap) -> None:
     zone = dt.timezone(dt.timedelta(hours=5))
     assert snap.round_down(moment.replace(tzinfo=dt.UTC).astimezone(zone)) == snap.round_down(moment).replace(
         tzinfo=dt.UTC

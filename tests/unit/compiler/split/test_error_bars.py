@@ -17,6 +17,8 @@ from dpsql.compiler.split.error_bars import ErrorBarExpressions, NoErrorBar, pro
 NAMES = ("m0", "m1", "m2")
 COVARIANCE = [[4.0, 1.0, -0.5], [1.0, 9.0, 2.0], [-0.5, 2.0, 1.0]]
 FACTOR = 1.96
+CLIPPING = [("0.25", "0.25"), ("0.5", "0"), ("0.125", "-0.125")]
+"""How far clipping may have moved each: the first up only, the second both ways, the third down only."""
 
 
 def over_columns(node: exp.Expr) -> exp.Expr:
@@ -41,6 +43,10 @@ class Given:
     def interval_factor(self) -> exp.Expr:
         return exp.Literal.number(str(FACTOR))
 
+    def clipping_of(self, measure: int) -> tuple[exp.Expr, exp.Expr]:
+        half, mid = CLIPPING[measure]
+        return exp.Literal.number(half), exp.Literal.number(mid)
+
 
 COLUMNS = Given(COVARIANCE)
 
@@ -59,8 +65,8 @@ def run(items: list[exp.Expr], values: list[float]) -> tuple[float | None, ...]:
     return row
 
 
-def numeric(text: str, values: list[float]) -> float:
-    """The delta method with derivatives by differences."""
+def numeric_gradient(text: str, values: list[float]) -> list[float]:
+    """Derivatives by differences."""
     node = over_columns(parsed(text))
     gradient = []
     for place in range(len(NAMES)):
@@ -70,7 +76,12 @@ def numeric(text: str, values: list[float]) -> float:
             moved = [v + sign * step * (at == place) for at, v in enumerate(values)]
             sides.append(run([node], moved)[0])
         gradient.append((sides[0] - sides[1]) / (2 * step))
-    both = range(len(NAMES))
+    return gradient
+
+
+def numeric(text: str, values: list[float]) -> float:
+    """The delta method."""
+    gradient, both = numeric_gradient(text, values), range(len(NAMES))
     return math.sqrt(sum(gradient[i] * gradient[j] * COVARIANCE[i][j] for i in both for j in both))
 
 
@@ -102,9 +113,16 @@ def test_bars_agree_with_numeric_derivatives(text: str) -> None:
     for _ in range(2):
         values = [chance.choice((-1, 1)) * chance.uniform(2, 50) for _ in NAMES]
         value = run([over_columns(parsed(text))], values)[0]
-        stderr, low, high = run([bars.stderr, bars.low, bars.high], values)
+        stderr, low, high, clipped = (float(bar or 0) for bar in run(list(bars.columns), values))
         assert stderr == pytest.approx(numeric(text, values), rel=1e-3, abs=1e-6)
-        assert (low, high) == (pytest.approx(value - FACTOR * stderr), pytest.approx(value + FACTOR * stderr))
+        reach = [
+            sum(max(g * (float(mid) - float(half)) * side, g * (float(mid) + float(half)) * side)
+                for g, (half, mid) in zip(numeric_gradient(text, values), CLIPPING, strict=True))
+            for side in (-1, 1)
+        ]  # fmt: skip
+        assert clipped == pytest.approx(max(reach), rel=1e-3, abs=1e-6)
+        assert low == pytest.approx(value - FACTOR * stderr - reach[0], rel=1e-3, abs=1e-6)
+        assert high == pytest.approx(value + FACTOR * stderr + reach[1], rel=1e-3, abs=1e-6)
 
 
 @pytest.mark.parametrize("text", ["ROUND(SUM(m0), 1)", "CEIL(SUM(m0))", "SUM(m0)::bigint", "ROUND(SUM(m0)::real, 2)"])
@@ -120,6 +138,17 @@ def test_no_answer_has_no_bar(text: str) -> None:
     assert isinstance(bars, ErrorBarExpressions)
     stderr = run([bars.stderr], [1, 0, 1])[0]
     assert stderr is None
+
+
+def test_clipping_that_is_not_known_is_not_in_the_bar() -> None:
+    class Unknown(Given):
+        def clipping_of(self, measure: int) -> tuple[exp.Expr, exp.Expr]:
+            return (exp.Null(), exp.Null()) if measure == 1 else super().clipping_of(measure)
+
+    bars = propagate_error(parsed("SUM(m0) + SUM(m1)"), Unknown(COVARIANCE))
+    assert isinstance(bars, ErrorBarExpressions)
+    stderr, low, high, clipped = run(list(bars.columns), [10, 20, 1])
+    assert clipped is None and (high - low) / 2 == pytest.approx(FACTOR * stderr)
 
 
 @pytest.mark.parametrize(

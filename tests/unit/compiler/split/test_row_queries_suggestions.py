@@ -19,7 +19,7 @@ from dpsql.errors import NotPrivate, Unsupported
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Resolved
 from tests.support.count_study import counts
-from tests.support.effort import QUICK_SHARE, THOROUGH
+from tests.support.effort import draw_some
 
 GOLDEN = Path(__file__).parents[3] / "golden"
 CORPUS = Path(__file__).parents[3] / "corpus"
@@ -57,7 +57,7 @@ def test_what_is_proposed_compiles(path: Path) -> None:
         if table.public:
             continue
         names = [f'"{column.name}"' for column in table.columns]
-        pairs = list(itertools.permutations(names, 2))[:: 1 if THOROUGH else QUICK_SHARE]
+        pairs = draw_some(list(itertools.permutations(names, 2)))
         for columns in [*pairs, *[(name,) for name in names], ("*",)]:
             selected = ", ".join(columns)
             for sql in (
@@ -85,7 +85,7 @@ def test_what_is_proposed(sql: str, better: str) -> None:
     compiled(better, data)
 
 
-def test_only_who_would_create_is_told_of_with() -> None:
+def test_only_a_refused_create_mentions_with() -> None:
     for word in sorted(word for family in REFUSED_STATEMENTS for word in family.words):
         with pytest.raises(Unsupported) as caught:
             refuse_statement(word, None)
@@ -98,7 +98,7 @@ def test_only_who_would_create_is_told_of_with() -> None:
     ids=lambda p: p.stem,
 )  # fmt: skip
 @pytest.mark.parametrize("limit", ["", " LIMIT 10"])
-def test_who_wants_rows_is_offered_synthetic_ones(path: Path, limit: str) -> None:
+def test_a_query_for_rows_is_offered_synthetic_ones(path: Path, limit: str) -> None:
     """And what is proposed can be made."""
     data, offered = resolved(path), 0
     for table in data.schema.tables:

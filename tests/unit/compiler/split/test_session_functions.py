@@ -87,7 +87,7 @@ def test_an_error_points_at_what_was_written(clinic: object) -> None:
     "(CURRENT_TIMESTAMP) AT TIME ZONE 'Europe/Berlin'",
     "timezone('Europe/Berlin', now())",
 ])  # fmt: skip
-def test_a_zone_is_asked_of_the_moment(asked: str) -> None:
+def test_a_time_zone_applies_to_the_timestamp(asked: str) -> None:
     """Of a clock that shows UTC it would move the other way."""
     assert "AS TIMESTAMPTZ)" in written(f"SELECT {asked} AS t FROM x")
     assert "TIMESTAMPTZ" not in written("SELECT localtimestamp AT TIME ZONE 'Europe/Berlin' AS t FROM x")

@@ -65,14 +65,14 @@ def test_what_is_no_command_is_reported_what_it_is_near_to(run: Run, given: tupl
     assert ran.code == 2 and told in ran.err and ran.err.startswith("usage: dpsql") and ran.out == ""
 
 
-def test_a_schema_alone_asks_what_comes_in(run: Run, clinic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_schema_alone_executes_standard_input(run: Run, clinic: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("SELECT 1 AS a;\nSELECT 2 AS b"))
     ran = run(clinic, "--user", "ana", "--csv")
     assert ran.code == 0 and ran.out == "a\n1\nb\n2\n"
     assert run(clinic, "--user", "ana", "-c", "SELECT 1 AS a", "--json", "-q").out.split() == ["[", '{"a":', "1}", "]"]
 
 
-def test_alone_and_help_tell_the_same(run: Run) -> None:
+def test_no_arguments_and_help_print_the_same(run: Run) -> None:
     assert run().out == run("help").out == run("--help").out and run().code == 0
 
 
@@ -90,7 +90,7 @@ def test_help_of_groups_and_schemas(run: Run) -> None:
 # --- completion ------------------------------------------------------------------------------------------------------
 
 
-def test_every_command_and_option_is_a_place_and_all_of_them_are_in_every_script() -> None:
+def test_every_command_and_option_is_completed_in_every_script() -> None:
     found = {place.words: place for place in list_command_nodes(build_parser())}
     assert found.keys() >= COMMANDS.keys()
     for words, parser in COMMANDS.items():

@@ -84,7 +84,7 @@ def test_what_is_left_in_statements_is_what_will_be_granted(run, clinic):
     assert "about 0 more statements" in after
 
 
-def test_an_analyst_sees_her_own_figures_only(run, clinic):
+def test_an_analyst_sees_their_own_figures_only(run, clinic):
     run("query", clinic, BY_SEX, "--user", "ana")
     for options in ((), ("--json",), ("--report",), ("--report", "--json"), ("--history", "-")):
         shown = run("budget", clinic, "--user", "bi", *options)

@@ -187,7 +187,7 @@ def test_the_epsilon_for_five_percent_gives_five_percent(shop, report):
     assert 0.9 * 0.05 < error / counted.exact <= 1.01 * 0.05
 
 
-def test_undeclared_keys_tell_how_many_groups_would_show(shop):
+def test_undeclared_keys_report_how_many_groups_would_show(shop):
     with duckdb.connect(str(shop.parent / "shop.duckdb")) as db:
         db.execute("UPDATE orders SET kind = 'r' || order_id WHERE order_id < 31")
     (kind,) = tables_of(check_schema(shop))["orders"].keys
@@ -233,7 +233,7 @@ def test_it_leaves_no_trace(run, shop, monkeypatch, tmp_path_factory):
     assert everything(shop.parent) == before and list(temporary.iterdir()) == []
 
 
-def test_text_files_are_copied_for_the_time_of_a_look(run, tmp_path, monkeypatch, tmp_path_factory):
+def test_copies_of_text_files_are_removed(run, tmp_path, monkeypatch, tmp_path_factory):
     temporary = tmp_path_factory.mktemp("temporary")
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     (tmp_path / "users.csv").write_text("user_id,age\n" + "".join(f"{i},{i % 90}\n" for i in range(500)))
@@ -283,7 +283,7 @@ def test_the_schema_alone(run, shop):
     assert json.loads(run("check", str(shop), "--no-data", "--json").out)["tables"] == []
 
 
-def test_json_and_text_tell_the_same_findings(run, shop):
+def test_json_and_text_have_the_same_findings(run, shop):
     told, text = json.loads(run("check", str(shop), "--json").out), run("check", str(shop)).out
     assert told["findings"] and all(f"- {one['where']}: {one['what']}" in text for one in told["findings"])
 
@@ -511,7 +511,7 @@ def test_an_empty_table(run, shop):
 # --- from data to answers --------------------------------------------------------------------------------------------
 
 
-def test_a_draft_is_checked_decided_and_asked(run, tmp_path, silent):
+def test_a_draft_is_checked_decided_and_queried(run, tmp_path, silent):
     """As the owner would go on: draft, check, take what is proposed, check again, ask."""
     with duckdb.connect(str(tmp_path / "shop.duckdb")) as db:
         db.execute(DATA)

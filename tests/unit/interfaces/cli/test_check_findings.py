@@ -63,7 +63,8 @@ def test_numbers_with_a_comma_are_to_mend(run, people):
 def test_dates_of_another_form_are_to_mend(people):
     report = check_schema(people(lambda i: f"{i},1.5,{1 + i % 28}.12.2023,1"))
     assert column(report, "born").unfit == 1
-    assert [level for level, what in told(report, "tables.people.born") if "2023-12-24" in what] == [Severity.MEND]
+    ((level, what),) = told(report, "tables.people.born")
+    assert level is Severity.MEND and "declare their format" in what
 
 
 @pytest.mark.parametrize(("every", "level"), [(100, Severity.BETTER), (5, Severity.MEND)])
@@ -221,14 +222,14 @@ def test_many_findings_of_one_kind_are_reported_together(run, tmp_path):
     assert sum(one.what.startswith("has no bounds") for one in check_schema(path).findings) == 60
 
 
-def test_ids_need_no_bounds_and_times_are_named_by_their_place(tmp_path):
+def test_ids_need_no_bounds_and_times_are_named_by_their_position(tmp_path):
     report = check_schema(wide(tmp_path, {"doctor_id": "integer", "cost": "integer", "seen": "timestamp"}))
     assert told(report, "tables.t.doctor_id") == [] and told(report, "tables.t.cost")
     assert ("tables.t.seen", "snap: 1 hour") in {(one.where, one.try_) for one in report.findings}
 
 
 def test_a_draft_says_why_numbers_are_text(run, tmp_path):
-    rows = "".join(f'{i},"{i},5",{"unknown" if i % 9 == 0 else i},{"abc"[i % 3]},{i:03}\n' for i in range(200))
+    rows = "".join(f'{i},"{i},500",{"unknown" if i % 9 == 0 else i},{"abc"[i % 3]},{i:03}\n' for i in range(200))
     (tmp_path / "people.csv").write_text("person_id,cost,age,kind,zip\n" + rows)
     ran = run("init", str(tmp_path / "people.csv"), "-o", str(tmp_path / "d.yaml"))
     lines = {line.split(":")[0].strip(): line for line in (tmp_path / "d.yaml").read_text().splitlines()}
@@ -243,3 +244,68 @@ def test_names_in_other_languages_are_personal_too(run, tmp_path):
     lines = (tmp_path / "d.yaml").read_text().splitlines()
     (line,) = (line for line in lines if "Nom complet" in line and "type" in line)
     assert "may name people" in line and "values" not in line
+
+
+# --- units -----------------------------------------------------------------------------------------------------------
+
+PLANES = """
+dpsql: 1
+privacy:
+  unit: {unit}
+  budget: {{epsilon: 40, delta: 1e-6}}
+tables:
+  planes:
+    source: planes.csv
+    unit: {of_planes}
+    columns:
+      tailnum: {{type: text}}
+  flights:
+    source: flights.csv
+    unit: {of_flights}
+    columns:
+      tailnum: {{type: text}}
+      s: {{type: integer}}
+      delay: {{type: integer, bounds: [0, 99]}}
+"""
+
+
+@pytest.fixture
+def planes(tmp_path):
+    """500 planes, of which the table has 400; each has 10 flights, and s occurs 25 times."""
+
+    def write(**units):
+        (tmp_path / "planes.csv").write_text("tailnum\n" + "".join(f"N{i}\n" for i in range(400)))
+        flights = (f"N{i % 500},{i % 200},{i % 100}\n" for i in range(5000))
+        (tmp_path / "flights.csv").write_text("tailnum,s,delay\n" + "".join(flights))
+        (tmp_path / "planes.yaml").write_text(PLANES.format(**units))
+        return tmp_path / "planes.yaml"
+
+    return write
+
+
+def test_an_id_that_another_table_has_too_is_a_fault_beside_rows_as_units(run, planes):
+    path = planes(unit="row", of_planes="row", of_flights="row")
+    shared, unclear = told(check_schema(path), "tables.flights.unit")
+    assert shared[0] is Severity.MEND and "values of tailnum stand in 5,000 rows" in shared[1]
+    assert 'the table "planes" has the column, too' in shared[1]
+    assert unclear[0] is Severity.BETTER and "values of s stand in 5,000 rows" in unclear[1]
+    assert "delay" not in unclear[1]  # what has bounds is a quantity
+    ran = run("check", str(path))
+    assert ran.code == 3 and "All is well" not in ran.out
+
+
+def test_rows_that_name_a_missing_unit_say_what_follows_for_answers(planes):
+    path = planes(unit="planes.tailnum", of_planes="tailnum", of_flights="{tailnum: planes.tailnum}")
+    report = check_schema(path)
+    ((level, what),) = told(report, "tables.flights.unit")
+    assert level is Severity.MEND and what.startswith('1,000 rows (20 %) name a row of "planes" that is not there')
+    assert "questions about this table alone count them" in what and 'a join with "planes" leaves them out' in what
+    counted = next(query for table in report.tables for query in table.questions if "FROM flights" in query.sql)
+    assert counted.exact == 5000 and counted.lost == pytest.approx(0, abs=0.1)
+
+
+def test_all_is_well_never_follows_a_finding(run, people):
+    """What could be better is no fault, and is a finding."""
+    ran = run("check", str(people(lambda i: f"{i},1.5,2020-01-01,2")))
+    assert "Could be better" in ran.out
+    assert "All is well" not in ran.out and ("Nothing has to be mended." in ran.out) == (ran.code == 0)

@@ -14,6 +14,9 @@ from dpsql.interfaces.cli.demo_hospital import SplitMix64, make_hospital
 
 pytestmark = pytest.mark.slow
 
+CHARGES = 5 + 4 + 2
+"""The questions; a histogram before each, but for that of one row for each patient; one more for each AVG."""
+
 NOTICE = "NOTICE:  rows for which a computed key is NULL are in no group; COALESCE(…) within the key keeps them\n"
 
 
@@ -23,9 +26,10 @@ def shown(tmp_path_factory):
     command = [sys.executable, "-m", "dpsql", "demo", "--keep", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, encoding="utf-8")
     receipts = re.findall(r"^receipt: ana/\d+/[0-9a-f]{64}\n", done.stderr, re.MULTILINE)
-    assert done.returncode == 0 and len(set(receipts)) == len(DEMO_QUERIES)
+    assert done.returncode == 0 and len(set(receipts)) == CHARGES
     rest = [line for line in done.stderr.splitlines(keepends=True) if line not in receipts]
-    assert [line for line in rest if "derived from your release" not in line] == [NOTICE]
+    told = [line for line in rest if not re.search("scaled down|count less|may hold much more|clip is unknown", line)]
+    assert told == [NOTICE]
     return done.stdout, folder
 
 
@@ -34,7 +38,7 @@ def test_five_questions_a_refusal_a_repetition(shown):
     assert len(re.findall(r"^charged: epsilon ≤ 1 at delta 1e-7", text, re.MULTILINE)) == len(DEMO_QUERIES) == 5
     assert text.count("charged: nothing") == 1
     assert "ERROR:  this would return single private rows" in text and "HINT:  " in text
-    assert 'account "ana": 5 charges' in text and "unit: patients.patient_id" in text
+    assert f'account "ana": {CHARGES} charges' in text and "unit: patients.patient_id" in text
 
 
 def test_it_fits_in_a_hundred_columns(shown):
@@ -43,11 +47,12 @@ def test_it_fits_in_a_hundred_columns(shown):
 
 
 def test_the_answers_are_useful(shown):
-    """Error bars of a few percent: every value of some size is told within a tenth."""
+    """Error bars of a few percent mostly, clipping and all; of few nights, or where the noise is large, more."""
     text, _ = shown
     cells = [(float(value), float(bar)) for value, bar in re.findall(r"([0-9.]+) ± +([0-9.]+)", text)]
     assert len(cells) >= 40
-    assert all(bar < 0.1 * value for value, bar in cells if value > 500 or value < 10)
+    assert all(bar < value / 5 for value, bar in cells if value > 500)
+    assert all(bar < value / 2.5 for value, bar in cells if value < 10)
 
 
 def test_the_repetition_gives_the_same_values(shown):
@@ -67,7 +72,7 @@ def test_rare_diagnoses_do_not_appear(shown):
     assert len(rare) >= 5 and not any(name in text for name in rare)
 
 
-def test_kept_hospitals_can_be_asked(shown):
+def test_kept_hospitals_can_be_queried(shown):
     text, folder = shown
     assert f"dpsql budget {folder / 'hospital.yaml'}" in text
     command = [

@@ -307,7 +307,7 @@ def test_postgresql_is_read_by_its_catalogs(run, books, tmp_path):
     assert 'left out: the column "Who" of "s_trips"' in ran.out
 
 
-def test_tables_of_postgresql_are_exported_checked_and_asked(run, books, tmp_path, silent):
+def test_tables_of_postgresql_are_exported_checked_and_queried(run, books, tmp_path, silent):
     """As the draft says, but for psql: the same COPY by psycopg."""
     target = tmp_path / "books.yaml"
     assert run("init", books, "-o", str(target)).code == 0
@@ -495,7 +495,7 @@ def test_rows_alone_are_the_last_resort(run, tmp_path):
     assert "no two rows are about one person" in ran.out
 
 
-def test_json_tells_all(run, tmp_path):
+def test_json_has_all(run, tmp_path):
     ran = run("init", *database(tmp_path), "-o", "-", "--json")
     told = json.loads(ran.out)
     assert told["unit"] == "patients.patient_id" and told["chosen"] == "picked" and told["file"] is None
@@ -506,7 +506,7 @@ def test_json_tells_all(run, tmp_path):
 # --- on a terminal ---------------------------------------------------------------------------------------------------
 
 
-def test_it_asks_on_a_terminal_only(tmp_path):
+def test_it_prompts_on_a_terminal_only(tmp_path):
     pexpect = package("pexpect")
     database(tmp_path)
     command = f"-m dpsql init {tmp_path}/clinic.duckdb -o {tmp_path}/d.yaml"

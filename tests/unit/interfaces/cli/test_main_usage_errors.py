@@ -35,7 +35,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize(("words", "asks"), COMMANDS, ids=lambda value: value[0] if isinstance(value, tuple) else "")
-def test_ctrl_c_speaks_of_charges_where_statements_are_asked(run, monkeypatch, words, asks):
+def test_ctrl_c_mentions_charges_where_statements_run(run, monkeypatch, words, asks):
     def interrupted(given, screen):
         raise KeyboardInterrupt
 

@@ -49,7 +49,7 @@ def test_a_table_without_error_bars(run, clinic, silent):
     assert ran.out.splitlines()[2] == " f    │ 1268" and "(4 rows)" in ran.out
 
 
-def test_asked_again_is_free(run, clinic):
+def test_a_repeat_is_free(run, clinic):
     first = run("query", clinic, BY_SEX, "--user", "ana").out
     again = run("query", clinic, BY_SEX, "--user", "ana").out
     assert "charged: nothing\n" in again
@@ -65,7 +65,7 @@ def test_csv(run, clinic, silent):
 def test_csv_with_errors(run, clinic, silent):
     ran = run("query", clinic, BY_SEX, "--user", "ana", "--format", "csv", "--errors")
     rows = list(csv.DictReader(io.StringIO(ran.out)))
-    assert list(rows[0]) == ["sex", "n", "n_stderr", "n_low", "n_high"]
+    assert list(rows[0]) == ["sex", "n", "n_stderr", "n_low", "n_high", "n_clipped"]
     assert (rows[0]["n"], rows[0]["n_low"], rows[0]["n_high"]) == ("1268", "1258.0", "1278.0")
 
 
@@ -79,7 +79,8 @@ def test_json_with_errors_and_equal_names(run, clinic, silent):
     sql = "SELECT COUNT(*), COUNT(*) FROM patients"
     ran = run("query", clinic, sql, "--user", "ana", "--format", "json", "--errors")
     assert list(json.loads(ran.out)[0]) == [
-        "count", "count_stderr", "count_low", "count_high", "count_2", "count_2_stderr", "count_2_low", "count_2_high"
+        "count", "count_stderr", "count_low", "count_high", "count_clipped",
+        "count_2", "count_2_stderr", "count_2_low", "count_2_high", "count_2_clipped",
     ]  # fmt: skip
 
 
@@ -95,7 +96,7 @@ def test_commands_cost_nothing_and_do_not_speak_of_it(run, clinic):
     assert "last" in run("query", clinic, "SET epsilon = 1", "--user", "ana").err
 
 
-def test_an_error_points_at_its_place(run, clinic):
+def test_an_error_points_at_its_position(run, clinic):
     ran = run("query", clinic, "SELECT\n  SUM(costt) FROM visits", "--user", "ana")
     assert ran.code == 1 and ran.out == ""
     lines = ran.err.splitlines()
@@ -255,7 +256,7 @@ def test_changed_data_is_served_once_the_owner_registers_it(run, clinic, folder)
     assert again.code == 0 and "charged: epsilon" in again.out  # another version is another release
 
 
-def test_a_bug_tells_nothing_of_the_data(run, clinic, monkeypatch):
+def test_a_bug_reveals_nothing_of_the_data(run, clinic, monkeypatch):
     def fail(*arguments, **settings):
         raise RuntimeError("patient 17 is ill")
 
@@ -296,7 +297,7 @@ def test_the_entry_point_is_declared():
     assert 'dpsql = "dpsql.interfaces.cli.main:main"' in text
 
 
-def test_the_owners_log_is_hers_alone(tmp_path):
+def test_the_owners_log_is_private(tmp_path):
     """It may hold private values."""
     old = tmp_path / "old.log"
     old.touch(mode=0o644)

@@ -97,7 +97,7 @@ def test_one_is_removed_and_what_was_charged_stays(run: Run, clinic: str, monkey
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
-def test_a_file_that_everyone_can_read_is_told_of(run: Run, clinic: str) -> None:
+def test_a_file_that_everyone_can_read_is_reported(run: Run, clinic: str) -> None:
     for mode, told in ((0o644, True), (0o640, False), (0o600, False)):
         os.chmod(clinic, mode)
         assert ("chmod 640" in run("user", "add", clinic, "ana", "--generate", "--force").err) is told
@@ -120,7 +120,7 @@ def _typed(clinic: str, *answers: tuple[str, str]) -> tuple[int | None, str]:
     return child.exitstatus, shown.getvalue()
 
 
-def test_a_person_is_asked_twice_and_nothing_is_echoed(clinic: str) -> None:
+def test_a_new_password_is_typed_twice_and_not_echoed(clinic: str) -> None:
     code, shown = _typed(clinic, ("Password for ana: ", "hunter22"), ("Again: ", "hunter22"))
     assert code == 0 and "has a new password" in shown and "hunter22" not in shown
     before = kept(clinic, "ana")

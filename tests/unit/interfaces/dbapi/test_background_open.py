@@ -84,7 +84,7 @@ def test_data_that_has_changed_is_refused_at_once(path: Path) -> None:
         open_in_background(path, "ana")
 
 
-def test_who_and_what_is_asked_is_checked_at_once(path: Path) -> None:
+def test_user_and_schema_are_checked_at_once(path: Path) -> None:
     with pytest.raises(AccessDenied, match="eve"):
         open_in_background(path, "eve")
     with pytest.raises(SchemaError, match="no such file"):
@@ -108,7 +108,7 @@ def test_settings_and_the_user_may_stand_in_the_address(path: Path) -> None:
     soon.close()
 
 
-def test_who_leaves_meanwhile_waits_for_one_part_at_most(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leaving_while_it_opens_waits_for_one_part_at_most(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     def slow(name: str) -> object:

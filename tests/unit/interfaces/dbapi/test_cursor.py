@@ -91,7 +91,7 @@ def test_loss_of_pure_noise(connection, cursor):
     assert cursor.loss.pure_epsilon == connection.budget().pure_epsilon
 
 
-def test_asked_again_is_free_and_the_same(connection, cursor):
+def test_a_repeat_is_free_and_the_same(connection, cursor):
     first = cursor.execute("SELECT sex, COUNT(*) FROM patients GROUP BY sex").fetchall()
     spent = connection.budget()
     again = cursor.execute("select SEX, count(*) from patients group by 1").fetchall()
@@ -215,7 +215,7 @@ def test_arrow_with_errors(cursor):
     package("pyarrow")
     cursor.execute("SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex")
     table = cursor.fetch_arrow(errors=True)
-    assert table.schema.names == ["sex", "n", "n_stderr", "n_low", "n_high"]
+    assert table.schema.names == ["sex", "n", "n_stderr", "n_low", "n_high", "n_clipped"]
     assert table.column("n_stderr").to_pylist() == [bars[1].stderr for bars in cursor.errors]
 
 

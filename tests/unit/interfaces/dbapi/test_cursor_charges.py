@@ -47,7 +47,7 @@ def test_after_a_cancel(gated: GatedShop) -> None:
     assert cursor.execute(COUNT).fetchall() == [(2400,)] and not cursor.loss
 
 
-def test_after_a_timeout_and_of_the_question_asked_again(gated: GatedShop) -> None:
+def test_after_a_timeout_and_of_the_repeated_query(gated: GatedShop) -> None:
     connection = Connection(gated.session)
     cursor = connection.cursor().execute("SET statement_timeout = ?", ["250ms"])
     with pytest.raises(QueryCanceled) as caught:

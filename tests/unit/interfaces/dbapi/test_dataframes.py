@@ -57,7 +57,7 @@ def test_what_arrow_cannot_hold_is_reported() -> None:
         to_arrow(column(Type(Kind.HUGEINT), 2**127 - 1))
 
 
-def test_moments_have_zones() -> None:
+def test_timestamps_have_zones() -> None:
     package("polars"), package("pandas"), package("pyarrow")
     at = dt.datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=dt.UTC)
     frame = column(Type(Kind.TIMESTAMPTZ), at, None)
@@ -83,8 +83,8 @@ def test_uuids_are_texts_where_there_is_no_such_type() -> None:
 
 def test_errors_stand_behind_their_column_and_only_there() -> None:
     frame = Frame(("k", "n", "m"), (TEXT, BIGINT, DOUBLE), [("a", 5, 0.5), ("b", None, 1.5)])
-    wide = add_error_columns(frame, [(None, CellError(1.0, 3.0, 8.0), None), (None, None, None)])
-    assert wide.names == ("k", "n", "n_stderr", "n_low", "n_high", "m")
-    assert wide.types == (TEXT, BIGINT, DOUBLE, DOUBLE, DOUBLE, DOUBLE)
-    assert wide.rows == [("a", 5, 1.0, 3.0, 8.0, 0.5), ("b", None, None, None, None, 1.5)]
+    wide = add_error_columns(frame, [(None, CellError(1.0, 3.0, 8.0, 0.5), None), (None, None, None)])
+    assert wide.names == ("k", "n", "n_stderr", "n_low", "n_high", "n_clipped", "m")
+    assert wide.types == (TEXT, BIGINT, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE)
+    assert wide.rows == [("a", 5, 1.0, 3.0, 8.0, 0.5, 0.5), ("b", None, None, None, None, None, 1.5)]
     assert add_error_columns(frame, [(None,) * 3] * 2) == frame

@@ -77,7 +77,7 @@ def test_connecting_says_to_what(shell, capsys):
 
 
 @pytest.mark.parametrize("code", [f"%%dpsql kept <<\n{QUERY}", f"kept = %dpsql {QUERY}"])
-def test_an_answer_that_is_not_shown_tells_its_charge(connected, capsys, code):
+def test_an_answer_that_is_not_shown_reports_its_charge(connected, capsys, code):
     """A charge that nobody sees is made again and again."""
     for charged in ("charged: epsilon ≤ ", "charged: nothing; "):
         capsys.readouterr()
@@ -88,7 +88,7 @@ def test_an_answer_that_is_not_shown_tells_its_charge(connected, capsys, code):
     assert capsys.readouterr().out == ""
 
 
-def test_an_answer_that_is_shown_tells_its_charge_once(connected, capsys):
+def test_an_answer_that_is_shown_reports_its_charge_once(connected, capsys):
     capsys.readouterr()
     connected.run_cell(f"%dpsql {QUERY}")
     assert capsys.readouterr().out.count("charged: ") == 1
@@ -107,7 +107,7 @@ def test_the_answer_goes_to_a_variable_and_is_not_shown(connected, capsys):
     ran = connected.run_cell(f"%%dpsql kept <<\n{QUERY}")
     assert ran.success and ran.result is None and capsys.readouterr().out.count("\n") == 1
     assert len(connected.user_ns["kept"]) == 4
-    assert connected.run_cell("kept.df(errors=True)").result.shape == (4, 5)
+    assert connected.run_cell("kept.df(errors=True)").result.shape == (4, 6)
 
 
 def test_an_epsilon_for_one_statement(connected):
@@ -143,7 +143,7 @@ def test_braces_and_dollars_are_not_filled_in(connected):
         assert connected.run_cell(code).result.rows == [("{x} $x",)]
 
 
-def test_interrupting_the_kernel_cancels_and_tells_the_charge(shell, capsys, tmp_path):
+def test_interrupting_the_kernel_cancels_and_reports_the_charge(shell, capsys, tmp_path):
     with gated_shop(tmp_path) as gated:
         shell.user_ns["mine"] = connection = Connection(gated.session)
         thread = press_ctrl_c(lambda: gated.engine.began)

@@ -25,7 +25,7 @@ ROW = (1, 2, 9007199254740993, 170141183460469231731, 1.5, 0.5, Decimal("2.50"),
        dt.time(1, 2, 3), dt.timedelta(hours=36), UUID(int=5), True, [1, 2])  # fmt: skip
 
 
-def test_it_is_what_a_cursor_tells(connection):
+def test_it_is_what_a_cursor_shows(connection):
     answer = connection.sql(QUERY)
     cursor = connection.cursor().execute(QUERY)
     assert isinstance(answer, dpsql.Answer)
@@ -77,7 +77,7 @@ def test_text(connection):
     assert str(answer) == repr(answer)
 
 
-def test_what_reads_no_private_rows_tells_of_no_charge(connection):
+def test_what_reads_no_private_rows_reports_no_charge(connection):
     assert repr(connection.sql("SELECT 1 AS a")).splitlines()[-1] == "(1 row)"
 
 
@@ -155,7 +155,7 @@ def test_pandas_keeps_values(connection):
 
 def test_frames_with_errors(connection):
     answer = connection.sql(QUERY)
-    names = ["sex", "n", "n_stderr", "n_low", "n_high"]
+    names = ["sex", "n", "n_stderr", "n_low", "n_high", "n_clipped"]
     package("pandas"), package("polars"), package("pyarrow")
     assert list(answer.df(errors=True).columns) == answer.pl(errors=True).columns == names
     assert answer.arrow(errors=True).column_names == names and list(answer.df().columns) == names[:2]

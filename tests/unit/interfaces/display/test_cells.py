@@ -77,3 +77,21 @@ def test_what_is_shown_covers_what_is_known(value, half, digits):
     assert Decimal(written.bar) + hair >= Decimal(width) + abs(shown - known)
     # And not by much: at most a step of the second digit, and the value's own rounding.
     assert Decimal(written.bar) <= Decimal(width) * Decimal("1.16") + 1
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "shown"),
+    [
+        (22_063, 1_997.0, ("22063", "2000")),
+        (22_063, 2_000.0, ("22063", "2000")),
+        (22_063, 1_940.0, ("22100", "2000")),
+        (22_063, 2_001.0, ("22100", "2100")),
+        (22_063.456789, 1_997.0, ("22063", "2000")),
+        (12.3456, 0.2, ("12.35", "0.21")),
+    ],
+)
+def test_an_error_that_was_asked_for_is_shown_as_it_was(value: float, half: float, shown: tuple[str, str]) -> None:
+    """A rounded value widens its bar; where that would show 2100 for 2000, the value keeps its digits."""
+    cell = format_cell(value, CellError(half / 1.96, value - half, value + half))
+    assert (cell.text, cell.bar) == shown
+    assert abs(float(cell.text) - value) + half <= float(cell.bar)

@@ -17,7 +17,7 @@ def test_csv_is_read_back():
     assert list(csv.reader(io.StringIO(text))) == [["name", "n"]] + [[a, "" if n is None else str(n)] for a, n in rows]
 
 
-def test_csv_tells_null_from_empty_text():
+def test_csv_distinguishes_null_from_empty_text():
     assert list(to_csv_lines(["a", "b"], [(None, "")])) == ["a,b", ',""']
 
 

@@ -85,3 +85,10 @@ def test_notebooks_typeset_no_mathematics() -> None:
 def test_nothing_but_lines() -> None:
     only = Reader(render_html_table((), (), (), ["a < b"]))
     assert [tag for tag, _ in only.tags] == ["div", "pre"] and "a < b" in only.text
+
+
+def test_a_cell_shows_its_two_parts_where_one_is_for_clipping() -> None:
+    both = CellError(52.0, 8879.0, 9163.0, 80.0)
+    page = render_html_table(["n"], [[8981]], [[both]])
+    assert 'title="noise: standard error 52; clipping: up to 80"' in page
+    assert "title=" not in render_html_table(["n"], [[8981]], [[NOISE]])

@@ -208,6 +208,54 @@ def test_hostile_texts_are_drawn_as_texts(pyplot: Any, kind: str) -> None:
     assert len(axes.get_legend().get_texts()) == len(HOSTILE)
 
 
+UNLIKE: Rows = [("emergency", "f", 9000, 430.5), ("oncology", "f", 4500, 1350.0), ("oncology", "m", 4400, 1320.0)]
+
+
+def test_unlike_scales_have_axes_of_their_own(pyplot: Any) -> None:
+    """Else the smaller is a line of dots at the bottom; axes that were given stay one."""
+    names = ["ward", "sex", "visits", "average"]
+    axes = drawn("matplotlib", UNLIKE, (2, 3), names)
+    first, second = axes.figure.axes
+    assert axes is first and (first.get_ylabel(), second.get_ylabel()) == ("visits", "average")
+    assert [text.get_text() for text in second.get_legend().get_texts()] == ["f", "m"]
+    assert sorted(bar.get_height() for bar in second.patches) == [430.5, 1320.0, 1350.0]
+    assert (first.get_xlabel(), second.get_xlabel()) == ("", "ward")
+    given = pyplot.subplots()[1]
+    assert drawn("matplotlib", UNLIKE, (2, 3), names, ax=given) is given and len(given.figure.axes) == 1
+    like: Rows = [(ward, sex, visits, average * 4) for ward, sex, visits, average in UNLIKE]
+    assert len(drawn("matplotlib", like, (2, 3), names).figure.axes) == 1
+
+
+def test_each_chart_labels_its_own_bars(pyplot: Any) -> None:
+    """A row without an average has no bar there; names that end in another's are told apart."""
+    rows: Rows = [("a", 9000, None), ("b", 8000, 2.5), ("c", 7000, 3.5)]
+    first, second = drawn("matplotlib", rows, (1, 2), ["k", "n", "x, n"]).figure.axes
+    assert [label.get_text() for label in first.get_xticklabels()] == ["a", "b", "c"]
+    assert [label.get_text() for label in second.get_xticklabels()] == ["b", "c"]
+    assert [bar.get_height() for bar in second.patches] == [2.5, 3.5]
+
+
+def test_a_legend_has_a_title_and_whiskers_are_explained(pyplot: Any) -> None:
+    axes = drawn("matplotlib", MONTHS, (2,), ["m", "sex", "n"])
+    assert axes.get_legend().get_title().get_text() == "sex"
+    assert axes.get_title("right") == "whiskers are 95 % intervals"
+    assert drawn("matplotlib", WARDS, (), ["ward", "n"]).get_title("right") == ""
+
+
+def test_no_label_is_cut_where_a_figure_is_saved(pyplot: Any) -> None:
+    rows: Rows = [(f"a ward with a long name {at}", at) for at in range(1, 7)]
+    axes = drawn("matplotlib", rows, (1,), ["ward", "n"])
+    axes.figure.canvas.draw()
+    for label in (*axes.get_xticklabels(), axes.xaxis.label, axes.yaxis.label):
+        extent = label.get_window_extent()
+        assert extent.x0 >= 0 and extent.y0 >= 0
+
+
+def test_whole_numbers_have_no_ticks_between_them(pyplot: Any) -> None:
+    axes = drawn("matplotlib", [(2021, 5), (2022, 6), (2023, 7)], (1,), ["year", "n"])
+    assert all(float(tick).is_integer() for tick in axes.get_xticks())
+
+
 # --- altair ----------------------------------------------------------------------------------------------------------
 
 
@@ -233,6 +281,15 @@ def test_no_text_ends_the_script_of_an_altair_page() -> None:
     for tag in ("<script", "</script", "<!--"):
         assert page.lower().count(tag) == plain.lower().count(tag)
     assert "<10" in page  # what is no tag stays as it is
+
+
+def test_unlike_scales_of_altair() -> None:
+    package("altair")
+    spec = drawn("altair", UNLIKE, (2, 3), ["ward", "sex", "visits", "average"]).to_dict()
+    titles = [part["layer"][0]["encoding"]["y"]["title"] for part in spec["vconcat"]]
+    assert titles == ["visits", "average"]
+    assert spec["vconcat"][0]["layer"][0]["encoding"]["color"]["title"] == "sex"
+    assert spec["vconcat"][0]["title"]["text"] == "whiskers are 95 % intervals"
 
 
 def test_columns_may_be_named_like_paths() -> None:

@@ -35,10 +35,10 @@ def test_bars_with_whiskers():
         chart(["ward", "visits"], WARDS, (None, 900))
         == """
             visits
- emergency    │███████████████████████████├──┼──┤ 8980 ± 910
- cardiology   │████████████████████├──┼──┤        6850 ± 910
- surgery      │██████████████├──┼──┤              5050 ± 910
- maternity  ├───┼──┤                              430 ± 910
+ emergency    │███████████████████████████├──┼──┤ 8981 ± 900
+ cardiology   │████████████████████├──┼──┤        6853 ± 900
+ surgery      │██████████████├──┼──┤              5054 ± 900
+ maternity  ├───┼──┤                              426 ± 900
             ──┴─────────────────┴────────────────
               0                5000
 whiskers are 95 % intervals
@@ -46,7 +46,7 @@ whiskers are 95 % intervals
     )
 
 
-def test_bars_end_at_an_eighth_of_a_place():
+def test_bars_end_at_an_eighth_of_a_cell():
     assert (
         chart(["k", "n"], [("a", 16), ("b", 10), ("c", 1), ("d", 0)], width=29)
         == """

@@ -102,7 +102,7 @@ COLUMNS = (
 ANSWER = StatementResult(
     COLUMNS,
     [(i, {"a": i}, 2**100 + i) for i in range(1201)],
-    [(CellError(0.1 + i, -1.0, float("inf")), None, None) for i in range(1201)],
+    [(CellError(0.1 + i, -1.0, float("inf"), 0.3 * i if i % 3 else None), None, None) for i in range(1201)],
     notices=("☃ is cold",),
     receipts=(Receipt("ana", 3, "f" * 64),),
 )
@@ -177,7 +177,7 @@ def test_what_is_wrong_here_is_not_sent_and_was_not_charged(stage: Stage) -> Non
 # --- connections that end --------------------------------------------------------------------------------------------
 
 
-def test_a_connection_that_is_lost_says_so_and_asks_nothing_again(stage: Stage) -> None:
+def test_a_lost_connection_is_reported_and_nothing_is_sent_again(stage: Stage) -> None:
     stage.plays(hang_up=True)
     with pytest.raises(dpsql.OperationalError, match="lost") as caught:
         stage.session.execute("SELECT COUNT(*) FROM visits")
@@ -233,7 +233,7 @@ def test_what_a_server_says_of_rows_takes_no_memory() -> None:
     assert (told.bars, told.values) == ({}, {})
 
 
-def test_a_server_that_tells_of_more_rows_than_it_gave_is_left(stage: Stage) -> None:
+def test_a_server_that_announces_more_rows_than_it_sends_is_left(stage: Stage) -> None:
     stage.plays(*sent(ANSWER)[1:], READY)
     with pytest.raises(dpsql.OperationalError, match="lost"):
         stage.session.execute("SELECT 1")

@@ -106,7 +106,7 @@ def test_what_is_a_server() -> None:
 ADDRESS = ServerAddress("h", 5433, "clinic", "ana")
 
 
-def test_a_password_that_is_given_is_taken(tmp_path: Path) -> None:
+def test_a_password_in_the_url_is_used(tmp_path: Path) -> None:
     assert resolve_password(ADDRESS.with_password("x"), {}).password == "x"
 
 
@@ -138,7 +138,7 @@ def test_a_socket_of_this_machine_is_called_localhost(tmp_path: Path) -> None:
     assert resolve_password(local, passfile(tmp_path, "localhost:5433:ana:ana:x")).password == "x"
 
 
-def test_a_person_is_asked_last(tmp_path: Path) -> None:
+def test_the_password_prompt_comes_last(tmp_path: Path) -> None:
     asked: list[str] = []
 
     def ask(question: str) -> str:

@@ -18,7 +18,7 @@ VISITS = NamedTable(
         NamedColumn("doctor", BIGINT),
     ),
     unique=(UniqueKey("u", ("patient_id", "ward")),),
-    foreign=(ForeignKey("f", "doctor", "doctors", "id"),),
+    foreign=(ForeignKey("f", ("doctor",), "doctors", ("id",)),),
     comment="Each visit. " + "Long. " * 30,
 )  # fmt: skip
 

@@ -80,7 +80,7 @@ def test_a_statement_over_several_lines_with_a_switch_between(typed):
 
 
 @pytest.mark.parametrize("command", ["\\timing", "\\d patients", "\\x on", "\\errors off", "\\budget"])
-def test_a_command_behind_unfinished_text_does_not_ask_it(typed, command):
+def test_a_command_behind_unfinished_text_does_not_execute_it(typed, command):
     assert "not asked" in typed(f"{BY_SEX} {command}") and charges(typed) == 0
 
 
@@ -106,7 +106,7 @@ def test_include(typed, folder):
     assert "epsilon ≤ 0.25" in typed("\\i two.sql")
 
 
-def test_an_error_in_a_file_tells_its_line(typed, folder):
+def test_an_error_in_a_file_has_its_line(typed, folder):
     (folder / "many.sql").write_text("SELECT 1;\n\n\nSELECT count(*)\nFROM visits\nWHERE cots > 1;\n")
     with pytest.raises(UnknownColumn) as caught:
         typed("\\i many.sql")
@@ -173,7 +173,7 @@ def test_watch_takes_seconds(typed, argument):
 def test_formats(typed):
     typed("\\format csv")
     told = typed(f"{BY_SEX};")
-    assert told.startswith("sex,n,n_stderr,n_low,n_high\nf,") and "charged" in told
+    assert told.startswith("sex,n,n_stderr,n_low,n_high,n_clipped\nf,") and "charged" in told
     typed("\\format json")
     assert json.loads(typed("\\g").split("]")[0] + "]")[0]["sex"] == "f"
     typed("\\errors off")
@@ -220,7 +220,7 @@ def test_copy_of_the_last_answer(typed, folder, name):
 def test_copy_of_a_query_with_errors(typed, folder):
     typed(f"\\copy ({BY_SEX}) to 'with errors.parquet' errors")
     names = pyarrow.parquet.read_table(folder / "with errors.parquet").column_names
-    assert names == ["sex", "n", "n_stderr", "n_low", "n_high"]
+    assert names == ["sex", "n", "n_stderr", "n_low", "n_high", "n_clipped"]
     assert charges(typed) == 1
 
 
@@ -315,12 +315,12 @@ def test_settings(typed):
         typed("\\set epsilon much")
 
 
-def test_budget_and_who(typed):
+def test_budget_and_user(typed):
     assert "5" in typed("\\budget")
     assert '"clinic" as "ana".' in typed("\\conninfo") and "clinic" in typed("\\l")
 
 
-def test_who_asks_a_server_is_told_which_and_how(typed, connection, monkeypatch):
+def test_the_connection_to_a_server_is_shown(typed, connection, monkeypatch):
     monkeypatch.setattr(type(connection), "server", property(lambda self: "h:5433, with TLS (TLSv1.3)"))
     assert '"clinic" as "ana", on the server h:5433, with TLS (TLSv1.3).' in typed("\\conninfo")
 
@@ -340,20 +340,20 @@ def test_an_unknown_command(typed, text, hint):
 # --- before a charge -------------------------------------------------------------------------------------------------
 
 
-def test_a_person_is_asked_before_a_charge_and_says_no(typed, person):
+def test_a_charge_that_is_not_confirmed_is_not_made(typed, person):
     typed.shell.confirm, person.agrees = Fraction(1, 2), False
     assert "not asked, and nothing was charged" in typed(f"{BY_SEX};")
     assert person.questions == ["It will be charged at most epsilon 1. Ask it?"] and charges(typed) == 0
 
 
-def test_a_person_is_asked_once_for_what_is_paid_for_once(typed, person):
+def test_a_statement_is_confirmed_once_for_one_charge(typed, person):
     typed.shell.confirm = Fraction(1, 2)
     typed(f"{BY_SEX};")
     typed(f"{BY_SEX};")
     assert len(person.questions) == 1 and charges(typed) == 1
 
 
-def test_a_small_charge_is_not_asked_about(typed, person):
+def test_a_small_charge_needs_no_confirmation(typed, person):
     typed("\\confirm 1")
     typed(f"{BY_SEX}; SET epsilon = 2;")
     assert person.questions == []
@@ -362,7 +362,7 @@ def test_a_small_charge_is_not_asked_about(typed, person):
     assert person.questions == [] and typed.shell.confirm is None
 
 
-def test_a_query_that_is_copied_is_asked_about_too(typed, person):
+def test_a_query_that_is_copied_is_confirmed_too(typed, person):
     typed.shell.confirm, person.agrees = Fraction(1, 2), False
     typed(f"\\copy ({BY_SEX}) to a.csv")
     assert len(person.questions) == 1 and charges(typed) == 0

@@ -34,7 +34,7 @@ def test_what_would_be_refused_is_reported(connection: dpsql.Connection) -> None
     assert format_statement_cost(connection.explain(COUNT)) == "next: would be refused, your budget does not cover it"
 
 
-def test_what_is_typed_is_reported_and_what_was_asked_lessens_what_is_left(connection: dpsql.Connection) -> None:
+def test_what_is_typed_is_priced_and_a_charge_lessens_what_is_left(connection: dpsql.Connection) -> None:
     news = threading.Semaphore(0)
     beneath = StatusLine(lambda: connection, None, news.release)
     beneath.start()
@@ -51,5 +51,21 @@ def test_what_is_typed_is_reported_and_what_was_asked_lessens_what_is_left(conne
         connection.sql(COUNT)
         beneath.refresh_balance()
         assert news.acquire(timeout=30) and "100 %" not in beneath.render()
+    finally:
+        beneath.close()
+
+
+def test_fractions_that_are_cut_off_are_reported_while_typing(connection: dpsql.Connection) -> None:
+    news = threading.Semaphore(0)
+    beneath = StatusLine(lambda: connection, None, news.release)
+    beneath.start()
+    try:
+        assert news.acquire(timeout=30)
+        beneath.update_text("SELECT SUM(birth_year) / COUNT(*) AS mean FROM patients")
+        assert news.acquire(timeout=30)
+        assert "warning: SUM(birth_year) / COUNT(*) is a quotient of whole numbers" in beneath.render()
+        beneath.update_text("SELECT COUNT(*) FILTER (WHERE insured) / COUNT(*) FROM patients")
+        assert news.acquire(timeout=30)
+        assert "next: would be refused, a quotient of whole numbers that can only be 0 or 1" in beneath.render()
     finally:
         beneath.close()

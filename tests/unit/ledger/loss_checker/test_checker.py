@@ -23,6 +23,7 @@ from dpsql.ledger.loss_checker import checker as series
 from dpsql.ledger.loss_checker.checker import (
     LossFigures,
     UnreadableRecord,
+    add_losses,
     covers_loss,
     discrete_gaussian_tail,
     discrete_laplace_tail,
@@ -41,7 +42,7 @@ from dpsql.privacy.exponential import (
     calibrate_picks_by_rho,
     picks_loss,
 )
-from dpsql.privacy.loss import Loss, LossTooSmall, sum_losses
+from dpsql.privacy.loss import Loss, LossTooSmall, epsilon_to_rho, sum_losses
 from dpsql.privacy.noise import Sensitivity, calibrate_gaussian, calibrate_laplace, noise_loss, scale_from_square
 from dpsql.privacy.partition_selection import KeyReach, Selection
 from dpsql.privacy.score_selection import (
@@ -290,7 +291,7 @@ def test_under_every_neighboring_relation(schema: str, noise: NoiseKind, resolve
             agree(step.calibrated.loss, step.calibrated.record)
 
 
-def test_a_record_keeps_what_picks_look_at(clinic: Resolved) -> None:
+def test_a_record_of_a_median_has_its_weights(clinic: Resolved) -> None:
     sql = "SELECT MEDIAN(cost) FROM visits"
     (step,) = compile_query(sql, clinic, Settings(F(1), F(1, 10**7), 8, 4, NoiseKind.LAPLACE)).steps
     calibrated: CalibratedPlan = step.calibrated
@@ -320,6 +321,18 @@ def test_what_covers_what() -> None:
         assert not covers_loss(replace(lost, **{name: getattr(lost, name) * F(999_999, 1_000_000)}), lost)
         assert exceeds_loss(replace(lost, **{name: getattr(lost, name) * F(21, 10)}), lost)
     assert covers_loss(replace(lost, delta=F(1, 100) * (1 - F(1, 10**10))), lost)  # the series are that much off
+
+
+@pytest.mark.parametrize("epsilon", [F(1, 100), F(1), F(20)])
+def test_an_epsilon_beside_gaussian_noise_is_converted_with_the_delta_beyond_the_selection(epsilon: F) -> None:
+    conversion, selecting = F(9, 10**7), F(1, 10**7)
+    rho = epsilon_to_rho(epsilon, conversion)
+    lost = add_losses([LossFigures(F(2), F(1, 2), F(0)), LossFigures(None, rho, selecting)])
+    charged = LossFigures(2 + epsilon, F(1, 2) + rho, selecting + conversion)
+    assert covers_loss(charged, lost)
+    assert not covers_loss(replace(charged, epsilon=2 + epsilon * F(999, 1000)), lost)
+    assert not covers_loss(replace(charged, delta=selecting + conversion / 2), lost)
+    assert not covers_loss(replace(charged, delta=selecting), lost)  # nothing is left for the conversion
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_nothing_is_lost_by_debiasing(poll: Path) -> None:
     assert not [one for one in report.findings if one.level is Severity.MEND]
 
 
-def test_who_reads_it_is_told_why_no_epsilon_is_named(poll: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_says_why_no_epsilon_is_named(poll: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(poll)]) == 0
     told = capsys.readouterr().out
     assert "none: where answers were randomized" in told and "NULL\n" not in told.split("Typical questions")[1]

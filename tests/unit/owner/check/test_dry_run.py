@@ -5,7 +5,7 @@ import pytest
 
 from dpsql.errors import OperationalError
 from dpsql.owner.check.dry_run import open_dry_run
-from dpsql.owner.introspect.tables import introspect_csv
+from dpsql.owner.introspect.csv_files import introspect_csv
 from dpsql.schema.load import load_schema
 from dpsql.schema.model import Contributions, Files
 from dpsql.session.dataset.dataset import open_dataset
@@ -85,6 +85,9 @@ def test_what_the_driver_says_of_a_text_file_is_not_passed_on(tmp_path):
     (tmp_path / "a.csv").write_text("x\n")
 
     class Talking:
+        def make_readable(self, files, columns):
+            return files
+
         def query_rows(self, sql):
             raise OperationalError("the engine cannot read a source", detail="Original Line: secret,row")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 import dpsql
 from dpsql.interfaces.cli.main import main
 from dpsql.owner.check.check import check_schema
-from dpsql.owner.check.report import ColumnReport, SchemaFinding
+from dpsql.owner.check.report import ColumnReport, SchemaFinding, Severity
 from dpsql.owner.draft.draft import DraftOptions
 from dpsql.owner.draft.init import draft_schema, find_sources
 from dpsql.owner.draft.relationships import find_candidates, second_unit_columns
@@ -64,7 +65,7 @@ def test_a_file_without_a_line_is_called_empty(tmp_path: Path, text: str) -> Non
 
 @pytest.mark.parametrize("home", [True, False], ids=["with a table of users", "without"])
 @pytest.mark.parametrize(("first", "second"), [("user_id", "with_user_id"), ("from_user_id", "to_user_id")])
-def test_a_draft_asks_about_a_second_person(tmp_path: Path, home: bool, first: str, second: str) -> None:
+def test_a_draft_marks_a_second_person_as_a_decision(tmp_path: Path, home: bool, first: str, second: str) -> None:
     """Rows of the table protect the one whom the way leads to, and no one else."""
     path = tmp_path / "shop.duckdb"
     with duckdb.connect(str(path)) as db:
@@ -77,7 +78,7 @@ def test_a_draft_asks_about_a_second_person(tmp_path: Path, home: bool, first: s
     assert f"# decide: {asked.what}" in draft.text
 
 
-def test_who_is_named_beside_the_unit_in_its_own_table_is_a_second_person() -> None:
+def test_a_second_reference_to_people_beside_the_unit_is_a_second_person() -> None:
     by_name = [table("employees", "employee_id", "manager_employee_id")]
     boss = ForeignKeyReference(("boss",), "employees", ("employee_id",))
     declared = [table("employees", "employee_id", "boss", references=(boss,))]
@@ -92,7 +93,7 @@ def test_who_is_named_beside_the_unit_in_its_own_table_is_a_second_person() -> N
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
 @pytest.mark.parametrize("looked", [True, False])
-def test_a_draft_of_rows_is_its_owners_alone_also_where_it_takes_another_s_place(tmp_path: Path, looked: bool) -> None:
+def test_a_draft_of_rows_is_its_owners_alone_also_where_it_replaces_another_file(tmp_path: Path, looked: bool) -> None:
     """The file that it replaces could be read by everyone; it stays so where the draft holds nothing of rows."""
     with duckdb.connect(str(tmp_path / "d.duckdb")) as db:
         db.execute("CREATE TABLE users AS SELECT i AS user_id, i % 7 AS n FROM range(500) t(i)")
@@ -182,7 +183,7 @@ def test_findings_name_what_they_are_shares_of(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("delta", "factor"), [("1e-9", 1.959964), ("0", math.log(20) / math.sqrt(2))])
-def test_noise_is_the_interval_that_analysts_are_told(tmp_path: Path, delta: str, factor: float) -> None:
+def test_noise_is_the_interval_that_analysts_see(tmp_path: Path, delta: str, factor: float) -> None:
     """Pure differential privacy has Laplace's noise, whose tails are heavier than a normal distribution's."""
     path = people(tmp_path, delta)
     (report,) = check_schema(path).tables
@@ -209,3 +210,96 @@ def test_noise_is_not_made_smaller_by_bounds(tmp_path: Path) -> None:
     asked = next(one for one in report.questions if one.sql == "SELECT AVG(age) FROM people")
     assert asked.noise is not None and asked.exact is not None
     assert asked.noise * asked.exact > 100, "wider than the bounds"
+
+
+# --- keys with the unit in them --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("look", "expected"), [(["--look-at-data"], True), ([], False)])
+def test_a_year_that_no_person_has_twice_is_proposed_as_a_key(
+    look: list[str], expected: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where units have several rows, and the owner has the rows looked at; visits is one that some have twice."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{person},{year % 2},{year}" for person in range(50) for year in range(2015, 2020)]
+    Path("panel.csv").write_text("person_id,visits,year\n" + "\n".join(rows) + "\n")
+    assert main(["init", "panel.csv", "--unit", "panel.person_id", "-o", "panel.yaml", *look]) == 0
+    assert ("unique: [[person_id, year]]" in Path("panel.yaml").read_text()) is expected
+
+
+def test_check_proposes_a_key_of_few_declared_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    test_a_year_that_no_person_has_twice_is_proposed_as_a_key(["--look-at-data"], True, tmp_path, monkeypatch)
+    text = Path("panel.yaml").read_text()
+    line = next(line for line in text.splitlines() if "unique:" in line)
+    Path("panel.yaml").write_text(text.replace(line + "\n", ""))
+    found = check_schema(Path("panel.yaml")).findings
+    assert [f.try_ for f in found if f.where == "tables.panel.unique"] == ["unique: [[person_id, year]]"]
+
+
+# --- looking at data -------------------------------------------------------------------------------------------------
+
+
+def look_at(tmp_path: Path, sql: str, *more: str) -> str:
+    """The draft, with its file looked at; it is checked and asked as it is."""
+    with duckdb.connect() as db:
+        db.execute(f"COPY ({sql}) TO '{tmp_path / 'rows.parquet'}'")
+    draft = tmp_path / "rows.yaml"
+    assert main(["init", str(tmp_path / "rows.parquet"), "--look-at-data", "--force", "-o", str(draft), *more]) == 0
+    assert [found for found in check_schema(draft).findings if found.level is Severity.BROKEN] == []
+    return draft.read_text()
+
+
+def test_few_whole_numbers_are_values_and_many_have_bounds(tmp_path: Path) -> None:
+    text = look_at(tmp_path, "SELECT i % 2 AS flag, i % 4 * 50 AS seats, i % 9 AS nights, i % 3 + 5 AS month"
+                             " FROM range(600) t(i)")  # fmt: skip
+    assert "flag: {type: bigint, values: [0, 1]}" in text and "seats: {type: bigint, values: [0, 50, 100, 150]}" in text
+    assert "nights: {type: bigint, bounds: [0, 8]}" in text and "month: {type: bigint, bounds: [1, 12]}" in text
+
+
+def test_no_rare_number_is_among_values(tmp_path: Path) -> None:
+    """Nor is it left out, as a rare text is: it would count as NULL."""
+    text = look_at(tmp_path, "SELECT CASE WHEN i < 3 THEN 7 ELSE i % 2 END AS flag FROM range(600) t(i)")
+    assert "values" not in text.partition("tables:")[2] and "bounds: [0, " in text
+
+
+def test_times_in_texts_become_times(tmp_path: Path) -> None:
+    text = look_at(tmp_path, "SELECT (DATE '2020-01-01' + i::INTEGER)::VARCHAR AS day,"
+                             " (TIMESTAMP '2020-01-01 10:00:00' + to_days(i::INTEGER))::VARCHAR AS at,"
+                             " (DATE '2020-01-01' + i::INTEGER)::VARCHAR || 'T10:00:00Z' AS zoned,"
+                             " '2020-13-' || (10 + i % 20) AS wrong,"
+                             " CASE WHEN i = 77 THEN 'unknown' ELSE '2020-01-01' END AS mixed"
+                             " FROM range(600) t(i)")  # fmt: skip
+    types = {line.split(":")[0].strip(): line.split("type: ")[1] for line in text.splitlines() if "type: " in line}
+    assert types["day"].startswith("date, bounds: [2020-01-01, 2021-0") and "the source holds texts" in types["day"]
+    assert types["at"].startswith("timestamp,") and types["zoned"].startswith("timestamptz,")
+    assert types["wrong"].startswith("text") and types["mixed"].startswith("text")
+    with dpsql.connect(tmp_path / "rows.yaml") as connection:
+        cursor = connection.cursor().execute("SELECT EXTRACT(YEAR FROM day) AS y, COUNT(*) FROM rows GROUP BY y")
+        assert {row[0] for row in cursor} <= {2020, 2021}
+
+
+def test_columns_that_may_be_the_unit_are_asked_about(tmp_path: Path) -> None:
+    """Texts before numbers, and no quantities that are declared, no parts of dates and nothing below 0."""
+    text = look_at(tmp_path, "SELECT i // 5 AS s, i // 7 AS x, i // 9 - 3 AS delay, i % 30 + 1 AS day, 'N' || (i // 10)"
+                             " AS tail, i % 2 AS flag FROM range(3000) t(i)")  # fmt: skip
+    line = next(line for line in text.splitlines() if line.strip().startswith("unit: row"))
+    asked = re.findall(r"--unit rows\.(\w+)", line)
+    assert asked == ["tail", "s", "x"] and "in about 3,000 rows" in line
+    (finding,) = (found for found in check_schema(tmp_path / "rows.yaml").findings if found.is_promise)
+    assert finding.where == "tables.rows.unit" and "values of tail stand in 3,000 rows" in finding.what
+
+
+def test_a_public_table_is_drafted_with_its_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("airports.csv").write_text("faa,city,lat\n" + "".join(f"A{i},New York,{i}.5\n" for i in range(30)))
+    Path("cities.csv").write_text("city,lat\n" + "".join(f"York,{i}.5\n" for i in range(30)))
+    Path("people.csv").write_text("person_id,faa\n" + "".join(f"{i},A{i % 30}\n" for i in range(90)))
+    names = ["airports.csv", "cities.csv", "people.csv"]
+    assert main(["init", *names, "--look-at-data", "-o", "p.yaml"]) == 0
+    text = Path("p.yaml").read_text()
+    assert text.count("unique: [faa]") == 1 and text.count("unique: [city]") == 0
+    before, drafted = text.split("  # decide: airports")
+    lines = drafted.partition("  # decide: cities")[0].splitlines()[1:]
+    Path("p.yaml").write_text(before + "\n".join(line.replace("  # ", "  ", 1) for line in lines) + "\n")
+    assert dpsql.connect("p.yaml").cursor().execute("SELECT COUNT(*) FROM airports").fetchone() == (30,)

@@ -34,7 +34,7 @@ HOSPITAL = [
 ]
 
 
-def test_people_come_before_places_and_ways_go_over_two_steps():
+def test_people_come_before_places_and_paths_have_two_steps():
     first, *others = find_candidates(HOSPITAL)
     assert first.name == "patients.patient_id"
     assert links_to_unit(first) == {
@@ -44,7 +44,7 @@ def test_people_come_before_places_and_ways_go_over_two_steps():
     assert "wards.ward_id" in {one.name for one in others} and "holidays" not in first.links_to_unit
 
 
-def test_a_place_that_all_tables_lead_to_is_not_whom_we_protect():
+def test_a_place_that_all_tables_reference_is_not_the_privacy_unit():
     """Wards are reached by more tables than patients are."""
     wards = make_candidate(HOSPITAL, "wards", "ward_id")
     patients = make_candidate(HOSPITAL, "patients", "patient_id")
@@ -110,8 +110,20 @@ def test_a_way_arrives_at_any_unique_key():
 def test_a_named_unit_is_reached_by_its_name():
     """No word of it says that it is an id."""
     tables = [table("a", ("tag", TEXT)), table("b", ("tag", TEXT)), table("c", ("tag", BIGINT))]
-    assert find_candidates(tables) == ()
     assert links_to_unit(make_candidate(tables, "a", "tag")) == {"b": "tag -> a.tag"}
+
+
+def test_a_shared_column_is_proposed_where_no_name_suggests_an_id():
+    planes = table("planes", ("tailnum", TEXT), ("seats", BIGINT))
+    flights = table("flights", ("year", BIGINT), ("carrier", TEXT), ("tailnum", TEXT))
+    weather = table("weather", ("year", BIGINT), ("wind", BIGINT))
+    carriers = table("airlines", ("carrier", TEXT))
+    first, second = find_candidates([carriers, flights, planes, weather])
+    assert (first.name, links_to_unit(first)) == ("planes.tailnum", {"flights": "tailnum -> planes.tailnum"})
+    assert second.name == "airlines.carrier"  # years are shared too, and name nobody
+    assert find_candidates([flights]) == () and find_candidates([weather, table("a", ("year", BIGINT))]) == ()
+    by_name = find_candidates([planes, flights, table("crew", ("pilot_id", BIGINT))])
+    assert [candidate.name for candidate in by_name] == ["crew.pilot_id"]
 
 
 def test_a_key_is_a_constraint_or_else_a_name():

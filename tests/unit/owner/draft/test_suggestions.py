@@ -96,10 +96,31 @@ def test_the_best_norm_is_better_than_those_beside_it(histogram, noise):
     assert best in {*norms_to_show(histogram, 10**6, noise)}
 
 
-def test_more_noise_asks_for_a_smaller_norm():
+def test_more_noise_leads_to_a_smaller_norm():
     histogram = {1: 900, 5: 90, 50: 10}
     assert (
         find_best_norm(histogram, 1.0) == 50
         and find_best_norm(histogram, 60.0) == 5
         and find_best_norm(histogram, 200.0) == 1
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "type_", "low", "high", "bounds"),
+    [
+        ("year", t.BIGINT, 2013.0, 2013.0, ("2010", "2020")),
+        ("birth_year", t.INTEGER, 1931.0, 2006.0, ("1930", "2010")),
+        ("day_of_year", t.INTEGER, 1.0, 365.0, ("0", "400")),
+        ("year", t.DOUBLE, 0.5, 2.5, ("0", "2.6")),
+        ("day", t.BIGINT, 1.0, 28.0, ("1", "31")),
+        ("month", t.BIGINT, 6.0, 6.0, ("1", "12")),
+        ("month", t.BIGINT, 0.0, 60.0, ("0", "60")),
+        ("hour", t.SMALLINT, 5.0, 23.0, ("0", "23")),
+        ("age", t.INTEGER, 19.0, 119.0, ("0", "120")),
+        ("age", t.INTEGER, 19.0, 130.0, ("0", "140")),
+        ("percent", t.DOUBLE, 0.01, 0.99, ("0", "1")),
+        ("lat", t.DOUBLE, -89.0, 89.9, ("-90", "90")),
+    ],
+)
+def test_parts_of_calendars_have_their_usual_bounds(name, type_, low, high, bounds):
+    assert propose_bounds(facts(low, high), type_, name) == bounds

@@ -146,7 +146,7 @@ def test_a_study_is_read_as_it_was_written(study: Any) -> None:
     assert READERS[study.kind](json.loads(json.dumps(study.to_json()))) == study
 
 
-def test_what_was_asked_is_what_is_charged() -> None:
+def test_the_requested_epsilon_is_charged() -> None:
     for mass in (ROW, CHANGED, WEIGHED):
         for study in studies(mass):
             if isinstance(study, OutputPerturbation | NoisyMoments) and study.loss.epsilon is None:

@@ -154,14 +154,14 @@ def test_rounding_keeps_the_sum_and_is_fair() -> None:
     assert round_counts(np.zeros(3), 0, 0.5).sum() == 0
 
 
-def test_rows_of_a_table_do_not_beat_time() -> None:
+def test_sampled_rows_follow_no_regular_pattern() -> None:
     """Of 64 equal cells and 32 rows, plain systematic rounding would take every second cell."""
     rows = np.stack(sample_cell_rows(np.ones((8, 8)), 32, ExactSampler()), axis=1)
     assert np.bincount(rows[:, 0], minlength=8).tolist() == [4] * 8
     assert len({int(value) for value in rows[:, 1]}) > 4
 
 
-def test_uniform_numbers_and_places_in_bins() -> None:
+def test_uniform_numbers_and_positions_in_bins() -> None:
     found = draw_uniforms(20_000, ExactSampler())
     assert found.min() >= 0
     assert found.max() < 1
@@ -294,7 +294,7 @@ def test_one_column_needs_no_choice() -> None:
     assert (two.rounds, two.choosing) == (1, None)
 
 
-def test_looks_are_sealed() -> None:
+def test_measurements_are_sealed() -> None:
     looks = MarginalMeasurer(tallied(correlated(5)), SIZES, ExactSampler())
     assert repr(looks) == "Looks(sealed)"
     assert "sealed" in repr(looks.compare_marginals({}, {}))

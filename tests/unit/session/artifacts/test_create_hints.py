@@ -84,7 +84,7 @@ def test_without_columns_that_fit_there_is_no_list(quiet: Session) -> None:
          'column "vip" is there twice'),
     ],
 )  # fmt: skip
-def test_a_column_is_reported_by_its_place(quiet: Session, sql: str, at: str, message: str) -> None:
+def test_a_column_is_reported_by_its_position(quiet: Session, sql: str, at: str, message: str) -> None:
     for written in (sql, f"EXPLAIN {sql}"):
         error = refused(quiet, written)
         assert error.message.startswith(message) and place(error) == at
@@ -109,7 +109,7 @@ def test_every_column_of_a_table_has_a_name(quiet: Session, before: str) -> None
 # --- what one has made -----------------------------------------------------------------------------------------------
 
 
-def test_who_asks_for_rows_is_shown_the_table_that_she_has_made(quiet: Session) -> None:
+def test_a_query_for_rows_is_shown_the_accounts_own_synthetic_table(quiet: Session) -> None:
     error = refused(quiet, "SELECT * FROM people LIMIT 10")
     assert error.hint is not None and error.hint.endswith("For rows like them: SELECT * FROM seen LIMIT 10.")
     other = refused(quiet, "SELECT * FROM orders LIMIT 10")
@@ -149,7 +149,7 @@ def test_a_table_of_ones_own_is_dropped_by_its_kind(quiet: Session) -> None:
         ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 500) COUNT(*) FROM people", "OPTIONS (epsilon = 7.99)"),
     ],
 )  # fmt: skip
-def test_a_charge_that_does_not_fit_is_reported_with_the_knob_that_turns(tmp_path: Path, sql: str, knob: str) -> None:
+def test_a_charge_that_does_not_fit_is_reported_with_the_option_to_change(tmp_path: Path, sql: str, knob: str) -> None:
     shutil.copytree(SCHEMAS, tmp_path / "schemas", ignore=shutil.ignore_patterns("*.ledger*"))
     with dpsql.connect(tmp_path / "schemas" / "poll.yaml") as connection:
         with pytest.raises(BudgetExceeded) as caught:

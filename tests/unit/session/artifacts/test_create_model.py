@@ -117,8 +117,22 @@ def test_a_model_is_made_shown_and_listed(ann: Session) -> None:
     assert all(error > 0 for _, _, error in shown.rows)
     age = shown.rows[1][1]
     assert 0.01 < age < 0.2, "the older come back"
+    assert all(error == float(f"{error:.3g}") for _, _, error in shown.rows), "no digits that mean nothing"
+    assert max(len(repr(number)) for _, *numbers in shown.rows for number in numbers) < 10
     assert [row[0] for row in ann.execute("SHOW MODELS").rows] == ["line", "m"]
     assert ann.execute("SHOW MODELS").rows[1][1] == MADE
+
+
+def test_what_lambda_does_is_told(ann: Session) -> None:
+    """Of logistic models: by default those of linear ones are not drawn anywhere."""
+    text = "WITH (epsilon = 50, delta = 0, lambda = 0.25)"
+    told = ann.execute(f"CREATE MODEL held AS LOGISTIC REGRESSION ON back USING age FROM patients {text}").notices
+    assert any(notice.startswith("lambda = 0.25 draws the coefficients toward 0") for notice in told)
+    told = ann.execute("CREATE MODEL free AS LINEAR REGRESSION ON cost USING age FROM patients "
+                       "WITH (epsilon = 50, delta = 0)").notices  # fmt: skip
+    assert not any("lambda" in notice for notice in told)
+    ann.execute("DROP MODEL held")
+    ann.execute("DROP MODEL free")
 
 
 def test_the_same_model_costs_nothing_more_and_another_name_is_another_model(ann: Session) -> None:
@@ -146,7 +160,7 @@ def test_what_is_charged_is_what_the_record_says(ann: Session, dataset: Dataset)
         ann.execute(f"DROP MODEL {name}")
 
 
-def test_explain_tells_what_it_would_cost_and_is_free(ann: Session) -> None:
+def test_explain_shows_the_price_and_is_free(ann: Session) -> None:
     before = ann.budget()
     told = str(ann.explain("CREATE MODEL x AS LOGISTIC REGRESSION ON back USING age FROM patients WITH (n = 3000)"))
     assert "coefficients err by" in told and ann.budget() == before
@@ -155,7 +169,7 @@ def test_explain_tells_what_it_would_cost_and_is_free(ann: Session) -> None:
 # --- predictions -----------------------------------------------------------------------------------------------------
 
 
-def test_a_large_delta_buys_no_more_epsilon_than_was_asked_for(ann: Session) -> None:
+def test_a_large_delta_charges_no_more_epsilon_than_was_requested(ann: Session) -> None:
     """Objective perturbation is pure: the rho of (0.001, 0.001) would be an epsilon of 0.0025."""
     told = ann.explain("CREATE MODEL tiny AS LOGISTIC REGRESSION ON back USING age FROM patients "
                        "WITH (method = 'objective', epsilon = 0.001, delta = 0.001, n = 1000)")  # fmt: skip
@@ -519,7 +533,7 @@ def test_rows_that_are_none_are_reported(ann: Session, rows: object, says: str) 
         model.predict(rows)
 
 
-def test_a_truth_is_asked_for(ann: Session) -> None:
+def test_a_boolean_is_required(ann: Session) -> None:
     line = read_model(ann.execute("SHOW MODEL line (FORMAT JSON)").rows[0][0])
     with pytest.raises(InterfaceError, match='feature "back" takes true or false'):
         line.predict([[40, "f", 5]])

@@ -78,7 +78,7 @@ def rows(connection: Connection, sql: str) -> list[Any]:
 # --- what is made ----------------------------------------------------------------------------------------------------
 
 
-def test_a_table_is_paid_once_and_asked_for_nothing(ana: Connection) -> None:
+def test_a_synthetic_table_is_charged_once_and_queries_of_it_are_free(ana: Connection) -> None:
     cursor = asked_of(ana, LIKE.format("people"))
     assert [column[0] for column in cursor.description or ()] == ["columns", "kind", "measured", "expected_error"]
     told = cursor.fetchall()

@@ -134,7 +134,7 @@ def test_a_column_is_what_each_cell_is(
         (TEXT, tuple(f"value {number}" for number in range(1000))),
     ],
 )
-def test_codes_are_places_in_values(type_: Type, values: tuple[Any, ...]) -> None:
+def test_codes_are_positions_in_values(type_: Type, values: tuple[Any, ...]) -> None:
     codes = np.arange(5000) % len(values)
     assert read(type_, DictionaryColumn(shrink_codes(codes, len(values)), values)) == [
         values[code] for code in codes.tolist()

@@ -92,7 +92,7 @@ def test_no_row_is_served_that_was_not_checked(path: Path, change: Callable[[Pat
 
 
 @pytest.mark.parametrize("name", ["d.duckdb.wal", "visits.csv"])
-def test_nor_by_who_is_connected(path: Path, name: str) -> None:
+def test_nor_by_open_connections(path: Path, name: str) -> None:
     """Another process may write meanwhile, as it likes."""
     with dpsql.connect(path) as connection:
         cursor = connection.cursor()
@@ -102,7 +102,7 @@ def test_nor_by_who_is_connected(path: Path, name: str) -> None:
             cursor.execute("SELECT SUM(age) FROM people")
 
 
-def test_an_open_dataset_tells_that_its_files_changed(path: Path) -> None:
+def test_an_open_dataset_reports_that_its_files_changed(path: Path) -> None:
     """What the health of a server, the prompt and each question to a mechanism ask; no row is read."""
     dataset = open_dataset(path)
     try:

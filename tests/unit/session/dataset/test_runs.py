@@ -98,7 +98,7 @@ def test_without_a_grid_nobody_sleeps() -> None:
     assert world.slept == []
 
 
-def test_who_asks_again_and_again_sees_the_end_no_sooner(request: pytest.FixtureRequest) -> None:
+def test_repeated_requests_see_the_end_no_sooner(request: pytest.FixtureRequest) -> None:
     """The release is stored; that it is so must not show before the next multiple of the grid."""
     held, data = threading.Event(), FakeData()
     request.addfinalizer(held.set)
@@ -120,7 +120,7 @@ def test_who_asks_again_and_again_sees_the_end_no_sooner(request: pytest.Fixture
 # --- one run for a charge ---------------------------------------------------------------------------------------------
 
 
-def test_who_asks_meanwhile_waits_for_the_same_run() -> None:
+def test_requests_meanwhile_wait_for_the_same_run() -> None:
     gate, data, runs = threading.Event(), FakeData(), Runs()
     data.act = lambda: gate.wait(PATIENCE)
     asked = [in_thread(lambda: runs.run_release(data, job(), ANA, StatementHandle())) for _ in range(4)]
@@ -195,7 +195,7 @@ def test_ctrl_c_lets_go_at_once(gated: Gated) -> None:
 # --- failures ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_failure_counts_once_for_everyone_who_asked(gated: Gated) -> None:
+def test_a_failure_counts_once_for_all_waiting_statements(gated: Gated) -> None:
     def act() -> None:
         gated.gate.wait(PATIENCE)
         raise MemoryError(SECRET)
@@ -219,7 +219,7 @@ def test_a_failure_counts_once_for_everyone_who_asked(gated: Gated) -> None:
     assert len({id(error) for error in errors}) == 3, "each has an error of its own"
 
 
-def test_who_comes_between_a_failure_and_its_end_is_counted_too(request: pytest.FixtureRequest) -> None:
+def test_a_request_between_a_failure_and_its_end_is_counted_too(request: pytest.FixtureRequest) -> None:
     held, data = threading.Event(), FakeData(raises(EngineFailed("x")))
     request.addfinalizer(held.set)
     runs = Runs(Fraction(1), Clock(sleep=lambda seconds: held.wait(PATIENCE) and None))
@@ -288,7 +288,7 @@ def test_what_is_no_failure_is_reported_and_not_counted(error: Error) -> None:
     assert caught.value.__context__ is None and data.failures == []
 
 
-def test_a_run_whose_engine_was_closed_is_nobodys_failure(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_run_whose_engine_was_closed_is_no_failure(capfd: pytest.CaptureFixture[str]) -> None:
     data, runs = FakeData(raises(KeyboardInterrupt())), Runs()
     with pytest.raises(QueryCanceled, match=CLOSED_MESSAGE):
         runs.run_release(data, job(), ANA, StatementHandle())

@@ -100,7 +100,7 @@ def test_one_runs_and_the_other_waits_for_it(books: SqlLedger, gate: threading.E
     assert [got for _, got in asked] == [[books.read_body(1)]] * 2 and (one.runs, other.runs) == (1, 0)
 
 
-def test_who_waits_for_another_process_may_leave(books: SqlLedger, brief: None) -> None:
+def test_a_wait_for_another_process_may_be_canceled(books: SqlLedger, brief: None) -> None:
     books.begin_run(1, "elsewhere", 60)
     data, runs = Data(books=books), Runs()
     with pytest.raises(QueryCanceled):
@@ -159,13 +159,15 @@ class TestGrid:
         runs.join_run(Data(books=books), 1, ANA, StatementHandle())
         assert time.monotonic() - again < 0.5, "what was seen once is seen"
 
-    def test_who_asks_for_the_run_is_reported_on_the_grid(self, books: SqlLedger) -> None:
+    def test_the_end_is_reported_on_the_grid(self, books: SqlLedger) -> None:
         start = self.began(books)
         data = Data(books=books)
         assert Runs(self.GRID).run_release(data, job(), ANA, StatementHandle()) == b"rows" and data.runs == 0
         assert time.monotonic() - start > 0.95
 
-    def test_who_waits_for_it_too(self, books: SqlLedger, gate: threading.Event, brief: None) -> None:
+    def test_the_end_is_reported_on_the_grid_to_other_processes_too(
+        self, books: SqlLedger, gate: threading.Event, brief: None
+    ) -> None:
         one, other = Data(lambda: gate.wait(PATIENCE), books=books), Data(books=books)
         start = time.monotonic()
         asked = [in_thread(lambda: (Runs(self.GRID).run_release(one, job(), ANA, StatementHandle()), time.monotonic()))]

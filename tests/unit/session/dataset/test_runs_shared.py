@@ -146,7 +146,7 @@ def shop(tmp_path: Path, gate: threading.Event, monkeypatch: pytest.MonkeyPatch)
     return made
 
 
-def test_who_cancels_and_polls_from_fresh_connections_starts_no_other_run(shop: Shop) -> None:
+def test_cancels_and_polls_from_fresh_connections_start_no_other_run(shop: Shop) -> None:
     first = shop.session()
     shop.leave(first)
     for _ in range(3):
@@ -310,7 +310,7 @@ def threads() -> int:
     return sum(thread.name.startswith("dpsql-run-") for thread in threading.enumerate())
 
 
-def test_an_ask_that_needs_one_run_too_many_is_refused_before_the_charge(shop: Shop, crowd: Crowd) -> None:
+def test_a_query_that_needs_one_run_too_many_is_refused_before_the_charge(shop: Shop, crowd: Crowd) -> None:
     session = shop.session()
     with pytest.raises(OperationalError, match="too many queries are running: 32") as caught:
         session.execute(COUNT)
@@ -322,7 +322,7 @@ def test_an_ask_that_needs_one_run_too_many_is_refused_before_the_charge(shop: S
     session.dataset.close()
 
 
-def test_what_is_stored_or_under_way_needs_no_room(crowd: Crowd) -> None:
+def test_what_is_stored_or_under_way_needs_no_quota(crowd: Crowd) -> None:
     runs, data = Runs(ledger="a"), FakeData(bodies={1: b"stored"})
     runs.admit_runs([Entitlement(1, b"stored", False, NO_LOSS, (), PAID)])
     with pytest.raises(OperationalError):
@@ -349,7 +349,7 @@ def test_what_was_paid_for_waits_for_room(crowd: Crowd) -> None:
     assert got == [data.bodies[1]] and data.runs == 1
 
 
-def test_the_room_that_is_seen_follows_the_grid() -> None:
+def test_the_visible_number_of_runs_follows_the_grid() -> None:
     """Else how many may still run would tell that a run has ended, before that is shown."""
     held, data = threading.Event(), FakeData()
     runs = Runs(Fraction(1), Clock(sleep=lambda seconds: held.wait(PATIENCE) and None))

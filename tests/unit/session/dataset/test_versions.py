@@ -160,7 +160,7 @@ def test_of_many_files_no_names_are_reported_and_of_none_the_size():
     assert "jane.csv" in said([one], [["jane.csv", 121, 6]]) and "12" not in said([one], [["jane.csv", 121, 6]])
 
 
-def test_whoever_opened_an_older_version_must_open_anew(folder):
+def test_a_dataset_of_an_older_version_must_be_opened_anew(folder):
     """Facts and releases are those of one version: an open dataset must not read the next one's files."""
     schema, ledger = in_files(folder, "parquet"), Memory()
     register_data(schema, ledger)
@@ -416,7 +416,7 @@ class TestSchedule:
             register_data(schema, ledger, now=NOON + timedelta(hours=1))
         assert register_data(schema, ledger, now=NOON + timedelta(days=1)).version == 2
 
-    def test_who_is_connected_is_told_to_connect_again(self, folder):
+    def test_connections_to_a_version_that_is_due_must_connect_again(self, folder):
         schema, ledger = self.at(schema_of(folder)), Memory()
         register_data(schema, ledger, now=NOON)
         check_unchanged(schema, ledger, 1, NOON + timedelta(hours=11))
@@ -437,3 +437,95 @@ class TestSchedule:
 
         late = Late(ledger.versions)
         assert register_data(schema, late, now=NOON + timedelta(days=1)).version == 2 and len(late.versions) == 2
+
+
+SALES = Table(
+    "sales", EngineTable(("sales",)), TO_PATIENTS, (("ticket", "item"),),
+    (column("patient"), column("ticket"), column("item")),
+)  # fmt: skip
+RETURNS = Table(
+    "returns", EngineTable(("returns",)), ForeignUnit("item", "sales", "item", (("ticket", "ticket"),)), (),
+    (column("ticket"), column("item")),
+)  # fmt: skip
+
+
+def make_sales(folder, sales, ticket="BIGINT"):
+    with duckdb.connect(str(folder / "clinic.duckdb")) as db:
+        db.execute(f"CREATE TABLE sales AS FROM (VALUES {sales}) v(patient, ticket, item)")
+        db.execute(f"CREATE TABLE returns AS SELECT 5::{ticket} AS ticket, 6::BIGINT AS item")
+    return schema_of(folder, PATIENTS, SALES, RETURNS)
+
+
+def test_a_composite_key_that_is_referred_to_is_unique_where_no_part_is_null(folder):
+    sales = "(1::BIGINT, 5::BIGINT, 6::BIGINT), (2, 5, 7), (1, NULL, 6), (2, NULL, 6), (2, 4, NULL), (1, 4, NULL)"
+    resolved = register_data(make_sales(folder, sales), Memory())
+    assert resolved.version == 1
+
+
+def test_a_sale_whose_key_is_there_twice_is_not_served(folder):
+    schema = make_sales(folder, "(1::BIGINT, 5::BIGINT, 6::BIGINT), (2, 5, 6)")
+    with pytest.raises(OperationalError, match=r"the key \(ticket, item\)"):
+        register_data(schema, Memory())
+
+
+def test_each_part_of_a_composite_reference_has_the_declared_type(folder):
+    schema = make_sales(folder, "(1::BIGINT, 5::BIGINT, 6::BIGINT)", ticket="INTEGER")
+    with pytest.raises(OperationalError, match='the id "ticket" of "returns" is INTEGER'):
+        register_data(schema, Memory())
+
+
+ORDERS = replace(
+    SALES, unique=(), columns=(column("patient"), replace(column("ticket"), determines_unit=True), column("item"))
+)
+LINES = replace(
+    RETURNS,
+    unit=ForeignUnit("item", "sales", "item"),
+    columns=(replace(column("ticket"), determines_unit=True), column("item")),
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "holds"),
+    [
+        ("(1::BIGINT, 5::BIGINT, 6::BIGINT), (1, 5, 7), (2, 4, 6), (2, NULL, 8), (1, NULL, 8), (NULL, 5, 9)", True),
+        ("(1::BIGINT, 5::BIGINT, 6::BIGINT), (2, 5, 7)", False),
+    ],
+)
+def test_a_column_that_is_said_to_determine_the_unit_does(folder, rows, holds):
+    schema = replace(make_sales(folder, rows), tables=(PATIENTS, ORDERS))
+    if holds:
+        assert register_data(schema, Memory()).version == 1
+    else:
+        with pytest.raises(
+            OperationalError, match='"ticket" of "sales" is declared to determine the unit but does not'
+        ):
+            register_data(schema, Memory())
+
+
+def test_it_is_checked_along_the_path_to_the_unit(folder):
+    schema = make_sales(folder, "(1::BIGINT, 5::BIGINT, 6::BIGINT), (2, 5, 7)")
+    with duckdb.connect(str(folder / "clinic.duckdb")) as db:
+        db.execute("INSERT INTO returns VALUES (5, 7)")
+    keyed = replace(SALES, unique=(("item",),))
+    with pytest.raises(OperationalError, match='"ticket" of "returns" is declared to determine'):
+        register_data(replace(schema, tables=(PATIENTS, keyed, LINES)), Memory())
+
+
+def test_data_that_was_registered_without_the_claim_is_to_be_checked(folder):
+    schema = replace(make_sales(folder, "(1::BIGINT, 5::BIGINT, 6::BIGINT), (2, 5, 7)"), tables=(PATIENTS, SALES))
+    ledger = Memory()
+    register_data(schema, ledger)
+    with pytest.raises(StaleData, match='the schema of "sales" is not the one that was checked'):
+        register_data(replace(schema, tables=(PATIENTS, replace(ORDERS, unique=SALES.unique))), ledger)
+
+
+def test_keys_of_public_tables_are_found(folder):
+    with duckdb.connect(str(folder / "clinic.duckdb")) as db:
+        rows = "(1, 1, 'x', 0.5), (1, 2, 'y', 0.5), (2, 1, 'y', 0.7), (NULL, 1, 'y', 0.7), (NULL, 1, 'y', 0.7)"
+        db.execute(f"CREATE TABLE stock AS FROM (VALUES {rows}) v(item, place, note, price)")
+    columns = (column("item", t.INTEGER), column("place", t.INTEGER), column("note", t.TEXT), column("price", t.DOUBLE))
+    stock = Table("stock", EngineTable(("stock",)), None, (), columns)
+    ledger = Memory()
+    first = register_data(schema_of(folder, PATIENTS, stock), ledger)
+    assert first.public["stock"].unique == (("item", "place"), ("item", "note"))
+    assert register_data(schema_of(folder, PATIENTS, stock), ledger).public == first.public

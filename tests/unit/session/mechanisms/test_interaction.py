@@ -99,7 +99,7 @@ def test_it_ends_with_its_last_answer_above(shop: Connection) -> None:
     assert shop.budget().charges == 1
 
 
-def test_statements_are_asked_lazily(shop: Connection) -> None:
+def test_statements_are_submitted_lazily(shop: Connection) -> None:
     """The next one may be chosen by the last answer."""
     ages: list[int] = []
 
@@ -161,7 +161,7 @@ def test_a_question_is_one_number(shop: Connection, sql: str) -> None:
     assert shop.budget().charges == 0 and not asked.loss
 
 
-def test_explaining_is_free_and_tells_loss_and_error(shop: Connection) -> None:
+def test_explaining_is_free_and_shows_loss_and_error(shop: Connection) -> None:
     asked = shop.above_threshold(100, epsilon=1)
     assert asked.explain().epsilon == 1 and asked.explain().reach is None and "declare it" in str(asked.explain())
     told = asked.explain(COUNT, questions=100)
@@ -190,7 +190,7 @@ def test_what_makes_no_sense_is_refused(shop: Connection, given: dict[str, Any])
         shop.above_threshold(given.pop("threshold", 100), **given)
 
 
-def test_what_the_budget_does_not_cover_is_not_asked(tmp_path: Path) -> None:
+def test_what_the_budget_does_not_cover_is_not_submitted(tmp_path: Path) -> None:
     text = SCHEMA.replace("budget: {epsilon: 1000000, delta: 0.9}", "budget: {epsilon: 2, delta: 0}")
     session, reference = open_shop(tmp_path)
     reference.close()
@@ -309,7 +309,7 @@ def test_failures_of_the_engine_count_and_it_goes_on(gated: GatedShop) -> None:
     assert gated.session.budget().charges == 1
 
 
-def test_a_cancel_leaves_it_and_asking_again_waits_for_the_answer(gated: GatedShop) -> None:
+def test_a_cancel_leaves_it_running_and_a_repeat_waits_for_the_answer(gated: GatedShop) -> None:
     connection = Connection(gated.session)
     asked = connection.above_threshold(100, epsilon=1, answers=3)
     asked.explain(COUNT)
@@ -326,7 +326,7 @@ def test_a_cancel_leaves_it_and_asking_again_waits_for_the_answer(gated: GatedSh
     assert got == [False] and [told.above for told in asked.transcript] == [True, False] and asked.left == 2
 
 
-def test_the_same_question_after_a_timeout_is_asked_once(gated: GatedShop) -> None:
+def test_the_same_question_after_a_timeout_is_submitted_once(gated: GatedShop) -> None:
     connection = Connection(gated.session)
     asked = connection.above_threshold(100, epsilon=1, answers=3)
     asked.explain(COUNT)

@@ -73,7 +73,7 @@ def test_declaring_is_free_and_the_first_question_pays_for_all(session: Session)
     assert charges(session) == 1
 
 
-def test_a_holdout_is_asked_against_a_mean(session: Session) -> None:
+def test_a_holdout_is_queried_against_a_mean(session: Session) -> None:
     session.execute(HOLDOUT)
     answer = session.execute(f"ASK h {VIP} AGAINST 0.34")
     assert [column.name for column in answer.columns] == ["value", "overfit", "left"]
@@ -120,7 +120,7 @@ def test_a_threshold_is_compared_with_nothing(session: Session) -> None:
         session.execute(f"ASK busy {COUNT} AGAINST 3")
 
 
-def test_values_are_counted_over_the_whole(session: Session) -> None:
+def test_values_are_counted_over_the_statement(session: Session) -> None:
     session.execute(BUSY)
     for values in ([], [1, 2]):
         with pytest.raises(ProgrammingError, match="1 placeholder"):
@@ -164,7 +164,7 @@ def test_the_first_question_may_fix_more_than_its_own(session: Session) -> None:
 # --- what is free ----------------------------------------------------------------------------------------------------
 
 
-def test_explaining_and_preparing_ask_nothing(session: Session) -> None:
+def test_explaining_and_preparing_submit_nothing(session: Session) -> None:
     session.execute(BUSY)
     lines = [line for (line,) in session.execute(f"EXPLAIN ASK busy {COUNT} WHERE age > ?", [3]).rows]
     assert lines[0].startswith("charged up front: epsilon 1.5 (rho")
@@ -206,7 +206,7 @@ def test_types_of_what_a_holdout_is_given(session: Session) -> None:
 # --- what is declared ------------------------------------------------------------------------------------------------
 
 
-def test_numbers_that_no_answer_could_tell_are_refused_before_the_charge(session: Session) -> None:
+def test_numbers_that_no_answer_could_hold_are_refused_before_the_charge(session: Session) -> None:
     """They were charged and judged, and then no double held what was to be told."""
     session.execute("DECLARE h HOLDOUT WITH (n = 1, threshold = 1, epsilon = 1)")
     for sql in (f"ASK (SENSITIVITY '1e310') h {VIP} AGAINST 2", f"ASK h {VIP} AGAINST 2e308",
@@ -361,7 +361,7 @@ def test_what_was_left_is_reported_with_the_next_answer(gated: GatedShop) -> Non
     assert session.execute("SHOW THRESHOLDS").rows == [("busy", 2, 2, "epsilon 1.5", None)]
 
 
-def test_the_last_answer_above_is_not_lost_to_who_asks_something_else_first(gated: GatedShop) -> None:
+def test_the_last_answer_above_is_not_lost_to_another_query_first(gated: GatedShop) -> None:
     session = gated.session
     session.execute("DECLARE busy THRESHOLD 100 WITH (epsilon = 1, answers = 1)")
     thread, _ = in_thread(lambda: session.execute(f"ASK busy {COUNT}"))

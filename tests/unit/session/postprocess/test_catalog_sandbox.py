@@ -12,7 +12,8 @@ from dpsql.compiler.catalog.functions import CATALOG_FUNCTIONS, TABLE_FUNCTIONS
 from dpsql.compiler.catalog.oids import object_oids_of
 from dpsql.compiler.catalog.pg_catalog import OWN_FUNCTIONS
 from dpsql.compiler.catalog.query import CatalogQuery, read_catalog_query
-from dpsql.compiler.catalog.tables import SESSION_ROWS, rows_of_relation
+from dpsql.compiler.catalog.session_rows import SESSION_ROWS
+from dpsql.compiler.catalog.tables import rows_of_relation
 from dpsql.compiler.catalog.variables import Identity, Variables
 from dpsql.errors import Error, InternalError, LimitExceeded, OperationalError, UnknownFunction, UnknownTable
 from dpsql.schema.model import Schema
@@ -81,7 +82,7 @@ def test_a_user_never_sees_another(lab: Schema) -> None:
     assert ask(lab, "SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_' ORDER BY 1") == [("ana",), ("owner",)]
 
 
-def test_one_database_serves_all_users_and_tells_each_of_itself(lab: Schema) -> None:
+def test_one_database_serves_all_users_and_shows_each_themselves(lab: Schema) -> None:
     bob = replace(ANA, user="bob", process=7)
     sql = "SELECT current_user, session_user, pg_backend_pid(), pg_get_userbyid(16384), pg_get_userbyid(10)"
     for who, process in ((ANA, 0), (bob, 7), (ANA, 0)):

@@ -48,7 +48,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         ("SELECT 1 FROM (VALUES (1)) AS t(n) NATURAL JOIN (VALUES (1)) AS u(m)", "42703", None),
     ],
 )
-def test_codes_and_places(wrong: str, state: str, position: int | None, session: Session) -> None:
+def test_codes_and_positions(wrong: str, state: str, position: int | None, session: Session) -> None:
     with pytest.raises(Error) as raised:
         session.execute(wrong)
     assert (raised.value.sqlstate, raised.value.position) == (state, position)
@@ -63,12 +63,21 @@ def test_codes_and_places(wrong: str, state: str, position: int | None, session:
         ("SELECT n LIKE 'a' FROM (VALUES (1)) AS t(n)", "operator does not exist: integer LIKE unknown"),
         ("SELECT 'x'::integer", 'invalid input syntax for type integer: "x"'),
         ("SELECT 2147483647::integer + n FROM (VALUES (1)) AS t(n)", "integer out of range"),
+        ("SELECT n::date FROM (VALUES (1)) AS t(n)", "cannot cast type integer to date"),
+        ("SELECT n::uuid FROM (VALUES ('x')) AS t(n)", 'invalid input syntax for type uuid: "x"'),
+        ("SELECT n::json FROM (VALUES ('x')) AS t(n)", "invalid input syntax for type json"),
+        ("SELECT n::bit FROM (VALUES ('x')) AS t(n)", "invalid input syntax for type bit"),
+        ("SELECT n::inet FROM (VALUES ('x')) AS t(n)", 'type "inet" does not exist'),
+        ("SELECT nothing.n FROM (VALUES (1)) AS t(n)", 'missing FROM-clause entry for table "nothing"'),
+        ("SELECT regexp_replace(n, '(', '') FROM (VALUES ('x')) AS t(n)", "invalid regular expression: missing ): ("),
+        ("SELECT to_date('x', 'YYYY')", 'the text "x" is not of the format that it is read by'),
     ],
 )
 def test_words_are_postgresqls(wrong: str, words: str, session: Session) -> None:
     with pytest.raises(Error) as raised:
         session.execute(wrong)
     assert raised.value.message == words
+    assert not raised.value.detail or raised.value.detail.startswith("\tCandidate")  # no words of the engine
 
 
 def test_a_name_that_is_nearly_right_is_offered(session: Session) -> None:
@@ -89,3 +98,20 @@ def test_a_join_on_what_is_not_there_is_reported_in_our_words(join: str, told: s
     with pytest.raises(Error) as raised:
         session.execute(f"SELECT 1 FROM (VALUES (1)) AS t(n) {join}")
     assert raised.value.message == told and raised.value.hint is not None
+
+
+@pytest.mark.parametrize(
+    ("sql", "value"),
+    [
+        (r"SELECT '\xDEad'::bytea", b"\xde\xad"),
+        (r"SELECT '\x de ad'::bytea", b"\xde\xad"),
+        (r"SELECT 'a\\b\001é'::bytea", b"a\\b\x01\xc3\xa9"),
+        ("SELECT ''::bytea", b""),
+        ("SELECT B'0101'", "0101"),
+        ("SELECT X'a5'", "10100101"),
+        (r"SELECT encode('\xff'::bytea, 'hex')", "ff"),
+        ("SELECT decode('/w==', 'base64')", b"\xff"),
+    ],
+)
+def test_bytes_and_bits_are_postgresqls(sql: str, value: object, session: Session) -> None:
+    assert session.execute(sql).rows == [(value,)]

@@ -31,6 +31,7 @@ X, Y = Column("x", DOUBLE), Column("y", DOUBLE)
 XS = [3.0, -2.0, 7.5, 0.0, 10.0, 4.5]
 YS = [1.0, 0.5, 4.0, 0.25, 3.0, 2.0]
 XQ, YQ = Quantise(X, Fraction(1, 2), -10, 30), Quantise(Y, Fraction(1, 4), 0, 20)
+ORIGINS = (Fraction(0), Fraction(0))
 
 
 def steps(values: list[float], quantise: Quantise) -> list[int]:
@@ -90,10 +91,22 @@ def test_count_sum_and_mean_from_either_bundle(sums: ArgumentSums) -> None:
 
 
 def paired(function: PairFunction, swapped: bool = False) -> tuple[Paired, Bundle]:
-    sums = make_pair_product_sums(XQ, YQ, True, "p")
+    sums = make_pair_product_sums(XQ, YQ, True, "p", ORIGINS)
     assert sums.moments is not None
     x, y = sums.moments
     return Paired(function, sums.count, *((x, y) if swapped else (y, x)), sums.product), sums.bundle
+
+
+def test_steps_may_be_counted_from_elsewhere() -> None:
+    """Means move with the centers; what is measured about the mean does not."""
+    near, far = (make_pair_product_sums(XQ, YQ, True, "p", at) for at in (ORIGINS, (Fraction(1000), Fraction(-50))))
+    assert near.moments is not None and far.moments is not None
+    answers = []
+    for sums, moments in ((near, near.moments), (far, far.moments)):
+        for function in (PairFunction.AVGX, PairFunction.AVGY, PairFunction.COVAR_POP):
+            recipe = Paired(function, sums.count, moments[1], moments[0], sums.product)
+            answers.append(answer(recipe, sums.bundle, cells(sums.bundle, XS, YS)))
+    assert answers == pytest.approx([MX, MY, SXY / 6, MX + 1000, MY - 50, SXY / 6])
 
 
 MX, MY = statistics.mean(XS), statistics.mean(YS)
@@ -175,7 +188,7 @@ def test_where_nothing_is_left_to_count_there_is_no_answer() -> None:
 
 
 def recipes() -> list[tuple[str, Recipe, Bundle]]:
-    variance, pairs = make_variance_sums(XQ, True, "c"), make_pair_product_sums(XQ, YQ, True, "p")
+    variance, pairs = make_variance_sums(XQ, True, "c"), make_pair_product_sums(XQ, YQ, True, "p", ORIGINS)
     moments = make_mean_sums(XQ, True, "c", with_rows=False)
     assert pairs.moments is not None
     result: list[tuple[str, Recipe, Bundle]] = [("mean", moments.mean, moments.bundle)]

@@ -66,7 +66,7 @@ def test_quantiles_of_a_gridded_density():
 
 @pytest.mark.parametrize("noise", [SumNoise(True, 3.0), SumNoise(False, 3.0)], ids=["laplace", "gaussian"])
 @pytest.mark.parametrize("noisy", [20.0, 1.0, -4.0])
-def test_nodes_have_the_moments_of_the_noise_that_is_left(noise: SumNoise, noisy: float) -> None:
+def test_nodes_have_the_moments_of_the_remaining_noise(noise: SumNoise, noisy: float) -> None:
     nodes = gauss_legendre_nodes(numbers(noisy), noise, numbers(0.0), numbers(np.inf), 6)
     weights = np.exp(nodes.log_weights[0])
     x = np.linspace(0, 120, 600_001)

@@ -3,13 +3,14 @@
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from dpsql.compiler.plan.relations import Field
 from dpsql.compiler.plan.steps import Hole, Shape
 from dpsql.schema.model import Domain
 from dpsql.session.postprocess.runtime_parameters import bind_runtime_parameters
-from dpsql.types import BIGINT, DOUBLE, Type, decimal_type
+from dpsql.types import BIGINT, DOUBLE, REAL, Type, decimal_type
 
 
 def filled(sql: str, type_: Type, lower: str | None, upper: str | None, shape: Shape = Shape.VALUE) -> object:
@@ -52,3 +53,16 @@ def test_of_rows_with_one_key_one_is_bound() -> None:
     hole = Hole("h1", Shape.ROWS, fields, 10, sql, domains, frozenset({"k"}))
     bound = bind_runtime_parameters([hole], [], 10)["h1"]
     assert [(row["v"], row["k"]) for row in bound] == [(1, 0.5), (3, 5.0), (5, None)]
+
+
+def test_keys_that_the_engine_cannot_tell_apart_are_one() -> None:
+    """A row that met both would count twice, and its noise is for once."""
+    fields = (Field("v", BIGINT), Field("k", REAL))
+    rows = "(1, 0.1::DOUBLE), (2, 0.1 + 1e-12), (3, 0.05), (4, 0.2), (5, 1e300), (6, NULL)"
+    for bounds, found in ((None, [1, 3, 4, 5]), (("0.1", "5"), [1, 4, 5])):
+        ends = (None, None) if bounds is None else tuple(map(Fraction, bounds))
+        domains = (Domain(BIGINT, True), Domain(REAL, True, *ends))
+        hole = Hole("h1", Shape.ROWS, fields, 10, f"SELECT * FROM (VALUES {rows}) t(v, k)", domains, frozenset({"k"}))
+        bound = bind_runtime_parameters([hole], [], 10)["h1"]
+        assert [row["v"] for row in bound] == found
+        assert len({np.float32(row["k"]) for row in bound if row["k"] is not None}) == len(found) - 1

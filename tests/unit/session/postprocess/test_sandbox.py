@@ -112,7 +112,7 @@ def test_ragged_columns_are_refused():
 
 
 def test_errors_are_shown_in_full():
-    with pytest.raises(DataError, match="Could not convert string 'b' to INT64"):
+    with pytest.raises(DataError, match='invalid input syntax for type bigint: "b"'):
         run_query("SELECT CAST(ward AS BIGINT) FROM r1 WHERE n < 0", [BY_WARD], 5)
     with pytest.raises(UnknownColumn, match='"nope" does not exist') as caught:
         describe_query("SELECT nope FROM r1", [BY_WARD])
@@ -183,7 +183,7 @@ def test_nothing_else_can_be_reached(tmp_path, sql):
 @pytest.mark.parametrize("sql", ["SET threads = 1", "SET SESSION TimeZone = 'UTC'", "LOAD httpfs", "INSTALL httpfs"])
 def test_the_instance_is_locked(sql):
     with pytest.raises(sandbox.duckdb.Error):
-        sandbox._DATABASE.get_instance(None).cursor().execute(sql)
+        sandbox._DATABASE.get_instance("UTC").cursor().execute(sql)
 
 
 def test_threads_share_the_instance_and_nothing_else():
@@ -198,4 +198,17 @@ def test_threads_share_the_instance_and_nothing_else():
     for thread in threads:
         thread.join()
     assert found == {number: [(number * 100,)] for number in range(8)}
-    assert len(sandbox._DATABASE.instances) == 1
+    assert len([key for key in sandbox._DATABASE.instances if key[1] == "UTC"]) == 1
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "GMT+05:30", "UTC"])
+def test_local_times_are_those_of_the_zone_and_moments_come_in_utc(zone: str) -> None:
+    sql = ("SELECT TIMESTAMPTZ '9999-12-31 23:30:00+00' AS late, [TIMESTAMPTZ '2024-07-01 12:00:00+00'] AS several, "
+           "date_part('hour', TIMESTAMPTZ '2024-07-01 12:00:00+00') AS hour")  # fmt: skip
+    found = run_query(sql, [], 5, zone)
+    noon = dt.datetime(2024, 7, 1, 12, tzinfo=dt.UTC)
+    hour = {"Europe/Berlin": 14, "GMT+05:30": 17, "UTC": 12}[zone]
+    assert found.rows == [(dt.datetime(9999, 12, 31, 23, 30, tzinfo=dt.UTC), [noon], hour)]
+    assert [column.spelling for column in found.columns[:2]] == [
+        "TIMESTAMP WITH TIME ZONE", "TIMESTAMP WITH TIME ZONE[]"
+    ]  # fmt: skip

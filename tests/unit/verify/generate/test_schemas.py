@@ -11,7 +11,7 @@ import pytest
 
 from dpsql.engines.in_memory import InMemoryEngine, InMemoryEngineError
 from dpsql.schema.load import load_schema
-from dpsql.schema.model import Column, Domain, ForeignUnit, Neighbors, OwnUnit
+from dpsql.schema.model import Column, Domain, ForeignUnit, Neighbors, OwnUnit, unit_columns_of
 from dpsql.types import Kind, Type, decimal_type
 from dpsql.verify.generate.choices import ChoiceStream
 from dpsql.verify.generate.columns import NULL, engine_type_name, serial_literal, store_column
@@ -84,13 +84,15 @@ def units_of(
     laid = world.table_named(table)
     unit = laid.table.unit
     assert isinstance(unit, OwnUnit | ForeignUnit)
-    place = [column.name for column in laid.columns].index(unit.column)
+    column_names = [column.name for column in laid.columns]
+    place, *_ = places = [column_names.index(name) for name in unit_columns_of(laid.table)]
     if isinstance(unit, OwnUnit) or world.unit_column(laid) is not None:
         return Counter((row[place], row) for row in rows[table])
     target = world.table_named(unit.table)
-    key = [column.name for column in target.columns].index(unit.key)
-    owners = {row[key]: owner for owner, row in units_of(world, unit.table, rows, engine) if row[key] != NULL}
-    return Counter((owners.get(row[place], NULL), row) for row in rows[table])
+    keys = [[column.name for column in target.columns].index(key) for key in unit.keys]
+    owners = {tuple(row[key] for key in keys): owner for owner, row in units_of(world, unit.table, rows, engine)}
+    links = [(tuple(row[index] for index in places), row) for row in rows[table]]
+    return Counter((NULL if NULL in link else owners.get(link, NULL), row) for link, row in links)
 
 
 def test_neighbors_differ_in_as_many_units_as_are_protected(engine: InMemoryEngine) -> None:

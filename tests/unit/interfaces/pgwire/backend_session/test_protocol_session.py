@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsql.amounts import NO_CHARGE, CellError, Charge
+from dpsql.base.time_zones import UTC, TimeZone
 from dpsql.errors import BudgetExceeded, ProgrammingError, QueryCanceled
 from dpsql.interfaces.pgwire.backend_session import portals, results
 from dpsql.interfaces.pgwire.backend_session.protocol_session import ProtocolSession
@@ -24,6 +25,7 @@ from dpsql.interfaces.pgwire.protocol.frontend import (
     Execute,
     Flush,
     FunctionCall,
+    MalformedMessage,
     Parse,
     Password,
     SimpleQuery,
@@ -52,6 +54,7 @@ class Fake:
     database: str = "shop"
     charged: Charge = NO_CHARGE
     in_transaction: bool = False
+    time_zone: TimeZone = UTC
     settings: dict = field(default_factory=dict)
     asked: list = field(default_factory=list)
     prepared: list = field(default_factory=list)
@@ -144,7 +147,7 @@ def test_values_go_beside_the_statement_not_into_it(session, conversation):
     assert session.asked == ["SELECT $1, $2"] and session.given[0][0] == (5, "'; --")
 
 
-def test_more_types_than_parameters_take_values_that_nobody_reads(session, conversation):
+def test_more_types_than_parameters_take_values_that_are_not_read(session, conversation):
     session.prepare = lambda sql, types=(), **_: PreparedStatement((TEXT,), (N,))
     replies = say(conversation, Parse("", "SELECT $1", (25, 23)), Describe("S", ""),
                   Bind("", "", (), (b"a", b"1")), Execute(""), Sync())  # fmt: skip
@@ -189,7 +192,7 @@ def test_what_was_charged_is_reported_where_it_fails_after_that(session, convers
     failed.charge = CHARGE
     session.answers["SELECT 1"] = failed
     told = error_of(say(conversation, SimpleQuery("SELECT 1")))["D"]
-    assert told == f"It goes on. The statement was charged: {CHARGE}. Asking again is free."
+    assert told == f"It goes on. The statement was charged: {CHARGE}. What is paid for is not charged again."
     session.answers["SELECT 1"] = BudgetExceeded("no")
     assert "D" not in error_of(say(conversation, SimpleQuery("SELECT 1")))
 
@@ -219,11 +222,11 @@ def test_rows_that_are_made_up_are_a_warning(session, conversation, level, seen)
     assert [(one["S"], one["V"], one["C"]) for one in found[:1]] == [("WARNING", "WARNING", "01000")][: len(seen)]
 
 
-def test_nothing_is_told_of_a_budget_where_no_private_row_was_read(session, conversation):
+def test_no_budget_is_reported_where_no_private_row_was_read(session, conversation):
     assert notices_of(say(conversation, SimpleQuery("SELECT 1"))) == []
 
 
-def test_our_own_client_is_told_figures(session):
+def test_our_own_client_gets_figures(session):
     conversation = ProtocolSession(session, structured=True)
     [server] = [
         one for one in read_all(conversation.make_greeting()) if getattr(one, "name", "") == extension.SERVER_STATUS
@@ -289,7 +292,7 @@ def test_statements_together_end_or_fail_together(session, conversation):
     assert session.asked == ["BEGIN", "SELECT 1", "SELECT 2", "ROLLBACK"] and replies[-1].status == "I"
 
 
-def test_the_charge_of_statements_together_is_told_of_each(session, conversation):
+def test_the_charge_of_statements_together_is_reported_for_each(session, conversation):
     charges = {"SELECT 1": CHARGE, "SELECT 2": NO_CHARGE}
 
     def answered(sql):
@@ -416,6 +419,120 @@ def test_a_function_is_not_called_by_number(session, conversation):
 def test_a_password_after_the_login_breaks_the_protocol(conversation):
     with pytest.raises(ProtocolViolation):
         list(conversation.handle_message(Password(b"x")))
+
+
+# --- what cannot be read ---------------------------------------------------------------------------------------------
+
+
+def ends(replies):
+    return [kind for kind in kinds(replies) if kind != "ParameterStatus"]
+
+
+def raw(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def test_a_query_that_is_not_utf8_is_an_error_and_the_session_goes_on(session, conversation):
+    replies = say(conversation, SimpleQuery(raw(b"SELECT '\xff'")))
+    assert error_of(replies)["C"] == "22021" and "0xff" in error_of(replies)["M"]
+    assert isinstance(replies[-1], client_codec.ReadyForQuery) and session.asked == []
+    assert "DataRow" in kinds(say(conversation, SimpleQuery("SELECT 1")))
+
+
+def test_a_parsed_text_that_is_not_utf8_is_skipped_to_the_end_of_its_batch(session, conversation):
+    replies = say(conversation, Parse("", raw(b"SELECT '\xff'")), Bind("", ""), Execute(""), Sync())
+    assert ends(replies) == ["ErrorResponse", "ReadyForQuery"] and error_of(replies)["C"] == "22021"
+    assert session.prepared == session.asked == []
+
+
+@pytest.mark.parametrize("kind", ["P", "B", "D", "E", "C"])
+def test_a_malformed_extended_message_is_skipped_to_the_end_of_its_batch(session, conversation, kind):
+    replies = say(conversation, MalformedMessage(kind, "insufficient data left in message"), Execute(""), Sync())
+    assert ends(replies) == ["ErrorResponse", "ReadyForQuery"] and error_of(replies)["C"] == "08P01"
+    assert session.asked == []
+
+
+@pytest.mark.parametrize("kind", ["Q", "S", "F"])
+def test_after_any_other_malformed_message_the_next_is_answered(session, conversation, kind):
+    broken = MalformedMessage(kind, "invalid message format")
+    assert ends(say(conversation, broken)) == ["ErrorResponse", "ReadyForQuery"]
+    assert "DataRow" in kinds(say(conversation, SimpleQuery("SELECT 1")))
+
+
+def test_a_malformed_sync_ends_the_skipping_as_a_whole_one_does(session, conversation):
+    session.answers["SELECT 1"] = ProgrammingError("no")
+    say(conversation, Parse("", "SELECT 1"), Bind("", ""), Execute(""))
+    assert ends(say(conversation, MalformedMessage("S", "x"))) == ["ErrorResponse", "ReadyForQuery"]
+    assert "DataRow" in kinds(say(conversation, SimpleQuery("SELECT 2")))
+
+
+@pytest.mark.parametrize("kind", ["c", "d", "f"])
+def test_what_a_failed_copy_still_sends_is_no_matter_however_it_is_written(conversation, kind):
+    assert say(conversation, MalformedMessage(kind, "x")) == []
+
+
+# --- other encodings -------------------------------------------------------------------------------------------------
+
+WORD = OutputColumn("größe", TEXT, "VARCHAR")
+
+
+def words(*values: str) -> StatementResult:
+    return StatementResult((WORD,), [(value,) for value in values], [(None,) for _ in values], notices=("für ana €",))
+
+
+def sent_bytes(conversation, *messages) -> bytes:
+    return b"".join(data for message in messages for data in conversation.handle_message(message))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "codec"), [("LATIN1", "latin-1"), ("WIN1252", "cp1252"), ("SJIS", "cp932"), ("SQL_ASCII", "utf-8")]
+)
+def test_text_goes_in_and_out_in_the_client_s_encoding(session, encoding, codec):
+    session.settings["client_encoding"] = encoding
+    text = "ソ表" if encoding == "SJIS" else "zoë"
+    session.answers[f"SELECT '{text}'"] = words(text)
+    conversation = ProtocolSession(session)
+    simple = sent_bytes(conversation, SimpleQuery(raw(f"SELECT '{text}'".encode(codec))))
+    assert session.asked == [f"SELECT '{text}'"]
+    row = text.encode(codec)
+    assert len(row).to_bytes(4, "big") + row in simple
+    assert "größe".encode(codec, "replace") in simple and "für ana €".encode(codec, "replace") in simple
+    parsed = Parse(raw(row), raw(f"SELECT '{text}'".encode(codec)))
+    bound = [Bind(raw(row), raw(row)), Execute(raw(row)), Sync()]
+    assert len(row).to_bytes(4, "big") + row in sent_bytes(conversation, parsed, *bound)
+
+
+@pytest.mark.parametrize("format_", [0, 1])
+def test_values_of_parameters_are_in_the_client_s_encoding(session, format_):
+    session.settings["client_encoding"] = "WIN1252"
+    conversation = ProtocolSession(session)
+    say(conversation, Parse("", "SELECT $1"), Bind("", "", (format_,), (b"10 \x80",)), Execute(""), Sync())
+    assert session.given[0][0] == ("10 €",)
+
+
+def test_a_character_that_the_encoding_lacks_is_an_error_in_rows(session):
+    session.settings["client_encoding"] = "LATIN1"
+    session.answers["SELECT 1"] = words("10 €")
+    for sql in ("SELECT 1", "COPY (SELECT 1) TO STDOUT"):
+        sent = sent_bytes(ProtocolSession(session), SimpleQuery(sql))
+        assert b"C22P05" in sent and b"SET client_encoding" in sent and b"DataRow" not in sent
+
+
+def test_the_encoding_changes_between_two_statements_of_one_query(session):
+    def change():
+        session.settings["client_encoding"] = "LATIN1"
+        return StatementResult((), [], [], command="SET")
+
+    session.answers |= {"SET client_encoding = latin1": change, "SELECT 2": words("é")}
+    conversation = ProtocolSession(session)
+    sent = sent_bytes(conversation, SimpleQuery("SELECT 2; SET client_encoding = latin1; SELECT 2"))
+    assert sent.count(b"\0\0\0\2\xc3\xa9") == 1 and sent.count(b"\0\0\0\1\xe9") == 1
+
+
+def test_dpsql_s_own_client_gets_utf8_whatever_is_set(session):
+    session.settings["client_encoding"] = "LATIN1"
+    session.answers["SELECT 1"] = words("é")
+    assert "é".encode() in sent_bytes(ProtocolSession(session, structured=True), SimpleQuery("SELECT 1"))
 
 
 NAMES = st.sampled_from(

@@ -49,7 +49,7 @@ def test_the_type_that_is_given_decides(session, given, value, told):
     assert types_of(replies) == [told] and len(rows_of(replies)) == 1
 
 
-def test_what_no_sample_tells_is_described_by_the_values(session):
+def test_what_no_sample_decides_is_described_by_the_values(session):
     values = (b"YYYY-MM", b"2022-01-01")
     asked = [Parse("", MONTHLY, (0, TEXT)), Bind("", "", (), values), Describe("P", ""), Execute(""), Sync()]
     replies = say(ProtocolSession(session), *asked)
@@ -97,7 +97,7 @@ def test_an_error_behind_the_charge_says_that_it_was_charged(session, monkeypatc
     monkeypatch.setattr(results, "_make_data_row_encoder", lambda encoders: broken)
     sql = f"SELECT count(*) FROM orders WHERE amount > {number}.25"
     error = error_of(say(ProtocolSession(session), *messages(sql)))
-    assert error["C"] == "22003" and "was charged" in error["D"] and "Asking again is free" in error["D"]
+    assert error["C"] == "22003" and "was charged" in error["D"] and "not charged again" in error["D"]
     monkeypatch.undo()
     assert error_of(say(ProtocolSession(session), Parse("", "SELECT nope"), Sync())).get("D") is None
     assert rows_of(say(ProtocolSession(session), SimpleQuery(sql))) and entries(session) == number + 1

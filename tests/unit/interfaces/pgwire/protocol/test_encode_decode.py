@@ -11,9 +11,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dpsql.base.intervals import interval_parts
+from dpsql.base.intervals import IntervalParts, interval_parts, make_interval
 from dpsql.errors import Error
-from dpsql.interfaces.pgwire.protocol.datetime import WireInterval
 from dpsql.interfaces.pgwire.protocol.decode import decode_parameter, decode_value, from_text
 from dpsql.interfaces.pgwire.protocol.encode import BINARY_FORMAT, TEXT_FORMAT, make_encoder
 from dpsql.interfaces.pgwire.protocol.types import (
@@ -36,7 +35,7 @@ DATES = st.dates()
 MOMENTS = st.datetimes()
 ZONED = st.datetimes(dt.datetime(2, 1, 1), dt.datetime(9998, 1, 1), timezones=st.just(dt.UTC))
 INTERVALS = st.builds(
-    WireInterval, st.integers(-30_000, 30_000), st.integers(-1_000_000, 1_000_000), st.integers(-(10**15), 10**15)
+    IntervalParts, st.integers(-30_000, 30_000), st.integers(-1_000_000, 1_000_000), st.integers(-(10**15), 10**15)
 )
 VALUES = {
     "bool": st.booleans(),
@@ -170,7 +169,7 @@ def test_singles_beside_powers_of_two(real, exponent, step):
         ("interval", dt.timedelta(hours=-2), "-02:00:00"),
         ("interval", dt.timedelta(days=-1, hours=-2), "-1 days -02:00:00"),
         ("interval", dt.timedelta(days=400, seconds=1), "400 days 00:00:01"),
-        ("interval", WireInterval(-14, 3, -1), "-1 years -2 mons +3 days -00:00:00.000001"),
+        ("interval", IntervalParts(-14, 3, -1), "-1 years -2 mons +3 days -00:00:00.000001"),
         ("timetz", dt.time(10, 0, tzinfo=dt.timezone(dt.timedelta(hours=-3, minutes=-30))), "10:00:00-03:30"),
         ("json", {"a": [1, None, 2.5, "x\"y\n"], "b": dt.date(2020, 1, 1)},
          '{"a": [1, null, 2.5, "x\\"y\\n"], "b": "2020-01-01"}'),
@@ -204,7 +203,7 @@ def test_types_of_columns(spelling, name):
     assert wire_type_of_spelling(spelling).name == name
 
 
-def test_a_decimal_tells_its_digits(real):
+def test_a_decimal_type_has_its_digits(real):
     wire, modifier = column_wire_type(OutputColumn("x", parse_type("decimal(10,2)"), "DECIMAL(10,2)"))
     assert real.exec_(b"SELECT 1::numeric(10,2)").fmod(0) == modifier and wire.name == "numeric"
 
@@ -291,10 +290,10 @@ def test_a_parameter_is_never_more_than_one_value():
     assert decode_parameter(None, TYPES_BY_NAME["int4"], TEXT_FORMAT) is None
     assert decode_parameter(b"{1,2}", TYPES_BY_NAME["_int4"], TEXT_FORMAT) == "{1,2}"
     assert decode_parameter(
-        make_encoder(TYPES_BY_NAME["interval"], BINARY_FORMAT)(WireInterval(1, 2, 3)),
+        make_encoder(TYPES_BY_NAME["interval"], BINARY_FORMAT)(IntervalParts(1, 2, 3)),
         TYPES_BY_NAME["interval"],
         BINARY_FORMAT,
-    ) == (WireInterval(1, 2, 3).value)
+    ) == make_interval(1, 2, 3)
     assert decode_parameter(UUID(int=5).bytes, TYPES_BY_NAME["uuid"], BINARY_FORMAT) == UUID(int=5)
 
 
@@ -316,5 +315,5 @@ def test_a_value_that_does_not_fit_its_type_is_an_error_of_data():
 
 def test_timedeltas_are_intervals():
     assert interval_parts(dt.timedelta(days=1, seconds=-1)) == (0, 0, 86_399_000_000)
-    assert WireInterval(1, 1, 1).value == dt.timedelta(days=31, microseconds=1)
+    assert make_interval(1, 1, 1) == dt.timedelta(days=31, microseconds=1)
     assert isinstance(parse_type("interval"), Type)

@@ -25,6 +25,7 @@ from dpsql.interfaces.pgwire.protocol.frontend import (
     FrontendDecoder,
     FunctionCall,
     GSSENCRequest,
+    MalformedMessage,
     Parse,
     Password,
     SimpleQuery,
@@ -32,6 +33,7 @@ from dpsql.interfaces.pgwire.protocol.frontend import (
     StartupMessage,
     Sync,
     Terminate,
+    restore_bytes,
 )
 from tests.support.wire_messages import encode_query, read_all, to_bytes
 
@@ -135,22 +137,50 @@ def test_a_first_message_that_is_none(data, code):
 
 
 @pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (b"Q", b"no end"),
+        (b"Q", b"SELECT 1\0more"),
+        (b"P", b"s\0"),
+        (b"P", b"s\0SELECT 1\0\0\2\0\0\0\0"),
+        (b"B", b"\0\0\0\1"),
+        (b"B", b"\0\0\0\0\0\1\0\0\0\x09x"),
+        (b"B", b"\0\0\0\0\0\1\xff\xff\xff\xfe\0\0"),
+        (b"B", b"\0\0\xff\xff"),
+        (b"D", b"Xs\0"),
+        (b"D", b""),
+        (b"C", b"s"),
+        (b"E", b"\0\0"),
+        (b"S", b"x"),
+        (b"f", b"no end"),
+    ],
+)
+def test_a_message_with_wrong_content_is_malformed_and_the_next_one_is_read(kind, body):
+    protocol = after_login()
+    protocol.receive_data(frame_message(kind, body) + frame_message(b"Q", b"SELECT 1\0"))
+    message = protocol.next_message()
+    assert isinstance(message, MalformedMessage) and message.kind == kind.decode()
+    assert message.is_extended == (kind in (b"P", b"B", b"D", b"E", b"C"))
+    assert protocol.next_message() == SimpleQuery("SELECT 1")
+
+
+def test_text_in_another_encoding_keeps_its_bytes():
+    for body in (b"SELECT '\xe9'\0", "SELECT 'é'\0".encode(), b"\xff\0"):
+        protocol = after_login()
+        protocol.receive_data(frame_message(b"Q", body))
+        message = protocol.next_message()
+        assert isinstance(message, SimpleQuery) and restore_bytes(message.sql) + b"\0" == body
+
+
+def test_a_client_that_leaves_may_say_more():
+    protocol = after_login()
+    protocol.receive_data(frame_message(b"X", b"bye"))
+    assert protocol.next_message() == Terminate()
+
+
+@pytest.mark.parametrize(
     "data",
     [
-        frame_message(b"Q", b"no end"),
-        frame_message(b"Q", b"\xff\0"),
-        frame_message(b"Q", b"SELECT 1\0more"),
-        frame_message(b"P", b"s\0"),
-        frame_message(b"P", b"s\0SELECT 1\0\0\2\0\0\0\0"),
-        frame_message(b"B", b"\0\0\0\1"),
-        frame_message(b"B", b"\0\0\0\0\0\1\0\0\0\x09x"),
-        frame_message(b"B", b"\0\0\0\0\0\1\xff\xff\xff\xfe\0\0"),
-        frame_message(b"B", b"\0\0\xff\xff"),
-        frame_message(b"D", b"Xs\0"),
-        frame_message(b"D", b""),
-        frame_message(b"C", b"s"),
-        frame_message(b"E", b"\0\0"),
-        frame_message(b"S", b"x"),
         b"Q" + struct.pack("!i", 3),
         b"Q" + struct.pack("!i", -5),
         b"Q" + struct.pack("!i", MAX_MESSAGE_BYTES + 1),

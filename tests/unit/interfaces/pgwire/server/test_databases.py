@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.errors import Error, InterfaceError, SchemaError
+from dpsql.errors import Error, InterfaceError, OperationalError, SchemaError
 from dpsql.interfaces.cli.demo_hospital import make_hospital
 from dpsql.interfaces.pgwire.server.databases import ServedDatabase, ServedDatabases, open_served_database
+from dpsql.interfaces.pgwire.server.health_endpoint import _database_state
 from dpsql.interfaces.pgwire.server.login import _no_database_error
 from dpsql.interfaces.pgwire.server.startup_parameters import StartupRequest
 from dpsql.owner.check.check import check_schema
+from tests.support.optional_dependencies import no_root
 from tests.support.server import give_passwords
 
 
@@ -47,7 +49,7 @@ def test_a_login_is_that_of_the_database_that_is_named(opened: list[ServedDataba
     assert databases.find_login("clinic", "bob").served is clinic
 
 
-def test_who_names_a_database_that_is_not_hers_proves_who_she_is_and_opens_nothing(
+def test_a_login_to_a_database_of_others_checks_the_password_and_opens_nothing(
     opened: list[ServedDatabase],
 ) -> None:
     databases = ServedDatabases(opened)
@@ -58,7 +60,7 @@ def test_who_names_a_database_that_is_not_hers_proves_who_she_is_and_opens_nothi
     assert not stranger.is_analyst and stranger.served is None
 
 
-def test_what_a_stranger_is_asked_depends_on_the_name_alone(opened: list[ServedDatabase]) -> None:
+def test_the_challenge_of_an_unknown_user_depends_on_the_name_alone(opened: list[ServedDatabase]) -> None:
     """Not on the database: else two salts under two names would tell what databases there are and who is known."""
     for order in (opened, opened[::-1]):
         databases = ServedDatabases(order)
@@ -73,7 +75,7 @@ def test_what_a_stranger_is_asked_depends_on_the_name_alone(opened: list[ServedD
     assert (stranger.iterations, len(stranger.salt)) == (known.iterations, len(known.salt))
 
 
-def test_who_is_distinguished_from_a_stranger_is_known_to_the_owner(opened: list[ServedDatabase]) -> None:
+def test_the_owner_sees_which_users_a_login_distinguishes_from_strangers(opened: list[ServedDatabase]) -> None:
     assert ServedDatabases(opened).find_conspicuous_users() == ()
     odd = replace(opened[1].logins.verifiers["bob"], iterations=20_000)
     changed = replace(opened[1].logins, verifiers={**opened[1].logins.verifiers, "bob": odd})
@@ -119,7 +121,7 @@ def test_data_is_closed_behind_the_last_connection_that_uses_it(folder: Path, mo
     assert closed == [old.dataset, new.dataset]
 
 
-def test_who_names_a_database_that_there_is_not_is_told_her_own_alone(opened: list[ServedDatabase]) -> None:
+def test_the_hint_for_an_unknown_database_lists_the_users_own_alone(opened: list[ServedDatabase]) -> None:
     for user, due in (("bob", "Databases: clinic."), ("ana", "Databases: hospital, clinic.")):
         assert _no_database_error(StartupRequest(user, "nothing"), ServedDatabases(opened)).hint == due
 
@@ -142,3 +144,21 @@ def test_a_schema_without_logins_is_refused_and_its_ledger_let_go(folder: Path) 
     with pytest.raises(Error, match="no analysts") as refused:
         open_served_database(str(lonely), {})
     assert "dpsql user add" in str(refused.value.hint)
+
+
+def test_a_ledger_that_cannot_be_written_is_reported_at_the_start_and_by_health() -> None:
+    with no_root() as folder:
+        path = make_hospital(folder)
+        give_passwords(path, {"ana": "a"})
+        served = open_served_database(str(path), {})
+        try:
+            ledger = path.with_suffix(".ledger")
+            ledger.chmod(0o400)
+            assert _database_state(served) == "unwritable"
+            with pytest.raises(OperationalError, match='the ledger of "hospital" cannot be written') as refused:
+                open_served_database(str(path), {})
+            assert "readonly" in str(refused.value.detail)
+            ledger.chmod(0o600)
+            assert _database_state(served) == "ok"
+        finally:
+            served.dataset.close()

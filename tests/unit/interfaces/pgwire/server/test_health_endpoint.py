@@ -13,7 +13,9 @@ from unittest.mock import Mock
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from dpsql.amounts import NO_CHARGE
 from dpsql.errors import InterfaceError, OperationalError
+from dpsql.interfaces.pgwire.server.connection import ServerContext
 from dpsql.interfaces.pgwire.server.health_endpoint import (
     MAX_REQUEST_BYTES,
     MAX_REQUESTS,
@@ -25,6 +27,7 @@ from dpsql.interfaces.pgwire.server.health_endpoint import (
 )
 from dpsql.interfaces.pgwire.server.logging import FIELDS, EventLog, round_up_to_grid
 from dpsql.interfaces.pgwire.server.metrics import GAUGE_HELP, AccountBudget, ServerMetrics
+from dpsql.interfaces.pgwire.server.monitored_session import StatementReport
 from dpsql.interfaces.pgwire.server.server import ServerOptions, check_options
 
 # --- lines -----------------------------------------------------------------------------------------------------------
@@ -47,6 +50,19 @@ def test_a_line_is_one_line_whatever_a_client_calls_itself() -> None:
 
 def test_levels() -> None:
     assert told("text", "warning") == "" and "login failed" in told("text", "info")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "sqlstate", "level"),
+    [("released", None, "info"), ("refused", "0A000", "info"), ("failed", "58000", "error"),
+     ("failed", "XX000", "error"), ("failed", "57P03", "error"), ("canceled", "57014", "info")],
+)  # fmt: skip
+def test_a_statement_that_is_the_owners_to_look_at_is_an_error(outcome: str, sqlstate: str | None, level: str) -> None:
+    stream = io.StringIO()
+    context = Mock(log=EventLog(form="json", stream=stream), metrics=ServerMetrics())
+    report = StatementReport("SELECT", outcome, sqlstate, NO_CHARGE, 0.1)
+    ServerContext.record_statement(context, Mock(user="ana", database="clinic", grid=Fraction(0)), report)
+    assert json.loads(stream.getvalue())["level"] == level
 
 
 def test_no_field_can_hold_a_statement() -> None:
@@ -113,7 +129,7 @@ def test_figures_are_as_prometheus_reads_them() -> None:
     assert set(GAUGE_HELP) & {"dpsql_statement_seconds"} == set()
 
 
-def test_budgets_are_there_only_for_who_is_given_them() -> None:
+def test_budgets_are_in_the_metrics_only_with_the_token() -> None:
     assert "budget" not in ServerMetrics().render_metrics()
 
 

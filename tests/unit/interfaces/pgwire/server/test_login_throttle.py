@@ -37,13 +37,13 @@ def tried(failures: LoginThrottle, clock: Clock, user: str, address: str, times:
     return waits
 
 
-def test_who_mistypes_does_not_wait() -> None:
+def test_one_wrong_password_causes_no_delay() -> None:
     clock = Clock()
     failures = LoginThrottle(clock)
     assert tried(failures, clock, "ana", "192.0.2.1", FREE_FAILURES) == [0.0] * FREE_FAILURES
 
 
-def test_who_mistypes_three_times_with_a_client_that_tries_twice_does_not_wait() -> None:
+def test_three_mistyped_passwords_do_not_wait_though_a_client_tries_each_twice() -> None:
     """libpq's `sslmode=prefer`: a wrong password is tried with TLS, and again without."""
     clock = Clock()
     assert tried(LoginThrottle(clock), clock, "ana", "192.0.2.1", 3 * 2) == [0.0] * 6
@@ -79,7 +79,7 @@ def test_a_name_that_is_tried_from_many_addresses_waits_too() -> None:
     assert failures.reserve_login("bob", "198.51.100.2") == 0.0
 
 
-def test_who_has_logged_in_from_there_does_not_wait_for_others() -> None:
+def test_an_address_with_a_login_before_does_not_wait_for_others() -> None:
     clock = Clock()
     failures = LoginThrottle(clock)
     failures.record_success("ana", "198.51.100.1")
@@ -130,7 +130,7 @@ def test_addresses_of_one_network_of_ipv6_count_as_one() -> None:
     assert failures.reserve_login("z", "2001:db8:0:1::1") == 0.0
 
 
-def test_no_figure_depends_on_who_is_known() -> None:
+def test_no_figure_depends_on_which_users_exist() -> None:
     """By construction: nothing of a schema is in reach."""
     source = Path(login_throttle.__file__).read_text(encoding="utf-8")
     assert not re.findall(r"^(?:from|import) dpsql\S*(?:schema|logins)", source, re.MULTILINE)

@@ -21,6 +21,11 @@ def test_an_account_takes_half_of_what_others_leave() -> None:
     assert [greedy(turns, name) for name in "abcdefgh"] == [32, 16, 8, 4, 2, 1, 1, 0]
 
 
+def test_a_fixed_number_takes_the_place_of_the_share() -> None:
+    turns = FairScheduler(64, 40)
+    assert [greedy(turns, name) for name in "abc"] == [40, 24, 0]
+
+
 @pytest.mark.parametrize("places", [1, 2, 3, 5, 64])
 def test_one_alone_can_always_run_and_two_share(places: int) -> None:
     turns = FairScheduler(places)
@@ -30,7 +35,7 @@ def test_one_alone_can_always_run_and_two_share(places: int) -> None:
     assert turns.used_slots <= places
 
 
-def test_who_waits_longest_is_not_passed_by_her_own_and_others_are_not_stalled() -> None:
+def test_the_longest_waiter_is_not_passed_by_its_own_account_and_others_are_not_stalled() -> None:
     async def main() -> list[str]:
         turns, order = FairScheduler(4), list[str]()
         gate = asyncio.Event()
@@ -54,7 +59,7 @@ def test_who_waits_longest_is_not_passed_by_her_own_and_others_are_not_stalled()
     assert [one for one in order if one[0] == "a"] == [f"a{number}" for number in range(10)]
 
 
-def test_the_next_turn_goes_to_whose_account_holds_the_fewest() -> None:
+def test_the_next_turn_goes_to_the_account_with_the_fewest() -> None:
     async def main() -> list[str]:
         turns, order = FairScheduler(2), list[str]()
         assert turns.try_acquire("a") and turns.try_acquire("b")
@@ -76,7 +81,7 @@ def test_the_next_turn_goes_to_whose_account_holds_the_fewest() -> None:
     assert asyncio.run(main())[0] == "c1"
 
 
-def test_who_leaves_while_waiting_takes_no_place_along() -> None:
+def test_a_waiter_that_leaves_gives_back_its_place() -> None:
     async def main() -> None:
         turns = FairScheduler(1)
         assert turns.try_acquire("a")

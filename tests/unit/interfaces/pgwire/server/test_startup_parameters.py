@@ -22,7 +22,7 @@ def test_user_database_and_settings() -> None:
 
 
 @pytest.mark.parametrize("given", [{}, {"user": ""}, {"database": "x"}, {"user": "x" * 1000}])
-def test_who_names_nobody_is_refused(given: dict[str, str]) -> None:
+def test_a_startup_without_a_user_is_refused(given: dict[str, str]) -> None:
     with pytest.raises(AccessDenied):
         read_startup_request(given)
 

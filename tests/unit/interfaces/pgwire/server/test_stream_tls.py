@@ -125,7 +125,7 @@ def test_the_first_of_a_chain_is_the_servers(made: Path, tmp_path: Path) -> None
     assert hash_certificate(first + second) == hash_certificate(first) != hash_certificate(second)
 
 
-def test_a_certificate_that_cannot_be_used_is_told_of(made: Path, tmp_path: Path) -> None:
+def test_a_certificate_that_cannot_be_used_is_reported(made: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.crt"
     broken.write_text("-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n")
     for certificate, key in ((tmp_path / "none.crt", None), (broken, None), (made, broken), (made, None)):

@@ -199,8 +199,10 @@ def test_keys_join_whichever_table_comes_first():
     def table(name, column, *foreign):
         return NamedTable(name, "private", (NamedColumn(column, BIGINT),), foreign=foreign)
 
-    stays = table("stays", "who", ForeignKey("f", "who", "people", "id"))
-    names = CompletionNames((table("people", "id"), stays, table("calls", "by", ForeignKey("g", "by", "people", "id"))))
+    stays = table("stays", "who", ForeignKey("f", ("who",), "people", ("id",)))
+    names = CompletionNames(
+        (table("people", "id"), stays, table("calls", "by", ForeignKey("g", ("by",), "people", ("id",))))
+    )
 
     def joined(text):
         return [one.text for one in offered(f"SELECT 1 FROM {text} ON |", names) if one.kind == "join"]
@@ -262,10 +264,10 @@ def test_models():
 
 
 def test_settings():
-    assert texts("SET eps|") == ["epsilon"] and texts("SET contributions.|") == ["rows", "groups"]
+    assert texts("SET eps|")[0] == "epsilon" and texts("SET contributions.|") == ["rows", "groups"]
     assert texts("SET noise = |") == ["auto", "laplace", "gaussian", "DEFAULT"] == texts("set noise to |")
     assert texts("SET LOCAL noise = g|") == ["gaussian"]
-    assert first("SHOW |", 2) == ["BUDGET", "TABLES"] and texts("RESET eps|") == ["epsilon"]
+    assert first("SHOW |", 2) == ["BUDGET", "TABLES"] and texts("RESET eps|")[0] == "epsilon"
     assert texts("SET epsilon |") == ["TO"]
 
 
@@ -307,7 +309,7 @@ STATEMENTS = [
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)
-def test_every_place_of_a_statement(statement):
+def test_every_position_of_a_statement(statement):
     """Whatever is cut away behind the cursor: what is offered begins before it, on one line, once."""
     for cursor in range(len(statement) + 1):
         for text in (statement, statement[:cursor]):
@@ -337,7 +339,7 @@ def test_deep_parentheses():
 def test_work_does_not_grow_with_the_schema(monkeypatch):
     """200 tables of 50 columns: only names that can stand there are held against what is typed."""
     columns = [tuple(NamedColumn(f"column_{at}_{n}", BIGINT) for n in range(50)) for at in range(200)]
-    foreign = (ForeignKey("f", "column_1_0", "table_0", "column_0_0"),)
+    foreign = (ForeignKey("f", ("column_1_0",), "table_0", ("column_0_0",)),)
     tables = tuple(
         NamedTable(
             f"table_{at}", "private", columns[at], (UniqueKey("u", (f"column_{at}_0",)),), foreign if at == 1 else ()
