@@ -40,6 +40,11 @@ def copy_repository(to: Path) -> None:
         shutil.copytree(ROOT / name, to / name, ignore=shutil.ignore_patterns("__pycache__", "*.ledger*"))
     for name in COPIED_FILES:
         shutil.copy(ROOT / name, to)
+    # Bytecode that is checked by the source's hash: the tests need not compile dpsql again, and a planted bug counts
+    # also where neither the size of its file nor the second of its change tells it.
+    compiled = [str(to / name) for name in ("dpsql", "tests")]
+    compileall = [sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", *compiled]
+    subprocess.run(compileall, check=True)
 
 
 def plant(mutant: Mutant, root: Path) -> dict[Path, str]:
