@@ -17,7 +17,7 @@ from dpsql.errors import InvalidParameter
 from dpsql.privacy.exact import Exact
 from dpsql.privacy.norm_choice import ChosenNorm
 from dpsql.privacy.release import Release, perturb
-from dpsql.session.pilot import NormPurchase, choose_norms
+from dpsql.session.norm_purchase import NormPurchase, choose_norms
 from dpsql.session.postprocess import sandbox
 from dpsql.session.postprocess.release_tables import build_released_tables
 from dpsql.session.result import StatementResult, build_query_result

@@ -25,10 +25,10 @@ class TimeZone:
     name: str
     engine_name: str
     rules: dt.tzinfo = field(compare=False)
+    is_utc: bool = field(init=False, repr=False, compare=False)
 
-    @property
-    def is_utc(self) -> bool:
-        return self.rules is dt.UTC
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_utc", self.rules is dt.UTC)
 
     @property
     def fixed_offset(self) -> dt.timedelta | None:

@@ -9,6 +9,7 @@ import glob
 import os
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from dpsql.schema.document import NodeRef, closest_name, printable_text, quote_text, read_flag, suggest_name
@@ -21,6 +22,7 @@ _CSV_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _UNSUPPORTED_ENGINES = {"postgresql": "PostgreSQL", "postgres": "PostgreSQL", "spark": "Spark"}
 
 
+@lru_cache(maxsize=64)
 def database_path(url: str) -> Path | None:
     """The file behind a normalised engine or ledger URL; None for a database in memory or on a server."""
     scheme, _, path = url.partition(":///")

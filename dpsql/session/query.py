@@ -39,16 +39,13 @@ from dpsql.schema.model import CREATED_SCHEMA, Resolved, Schema
 from dpsql.session.artifacts.namespace import NamespaceCache, ObjectNamespace
 from dpsql.session.explain import Explanation, explain, with_declared_sources
 from dpsql.session.noise_choice import NoiseChoice, NoiseOption, choose_noise
+from dpsql.session.norm_purchase import DecidedStatement, NormPurchase, choose_norms, with_undecided_histograms
 from dpsql.session.pilot import (
-    DecidedStatement,
-    NormPurchase,
     PilotedStatement,
     aims_from_pilot,
-    choose_norms,
     combine_with_pilot,
     require_epsilon_allowed,
     resolve_pilot,
-    with_undecided_histograms,
 )
 from dpsql.session.postprocess import catalog_sandbox, sandbox
 from dpsql.session.postprocess.empty_groups import count_hidden_groups

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
-from dpsql.base.time_zones import TimeZone, load_time_zone
+from dpsql.base.time_zones import UTC, TimeZone, load_time_zone
 from dpsql.compiler import settings as setting
 from dpsql.compiler.catalog.variables import DEFAULT_SCHEMA, Variables, is_variable
 from dpsql.compiler.parse.commands import (
@@ -67,7 +67,7 @@ class SettingValues:
     def time_zone(self) -> TimeZone:
         """The session's, with its rules."""
         zone = self.variables.zone_name
-        return load_time_zone(zone.shown, zone.engine_name, zone.minutes)
+        return UTC if zone.is_utc else load_time_zone(zone.shown, zone.engine_name, zone.minutes)
 
     @cached_property
     def own_items(self) -> tuple[tuple[str, str], ...]:

@@ -41,7 +41,7 @@ from tests.mutants.selections import (
 MUTANTS = (
     mutant(
         "a remembered statement is used with other histograms than those that chose its norms",
-        "dpsql.session.pilot:DecidedStatement.match",
+        "dpsql.session.norm_purchase:DecidedStatement.match",
         "tuple(entitlement.release for entitlement in histograms) != self.norms.releases",
         "not histograms",
         select(SESSION_NORMS, "very_histograms"),
@@ -55,7 +55,7 @@ MUTANTS = (
     ),
     mutant(
         "a remembered statement is looked up without its histograms",
-        "dpsql.session.pilot:DecidedStatement.statements",
+        "dpsql.session.norm_purchase:DecidedStatement.statements",
         "return (*self.norms.statements, self.compiled)",
         "return (self.compiled,)",
         select(SESSION_NORMS, "very_histograms"),

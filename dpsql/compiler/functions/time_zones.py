@@ -252,6 +252,10 @@ class ZoneName:
     engine_name: str
     minutes: int | None = None
 
+    @property
+    def is_utc(self) -> bool:
+        return self.shown == "UTC" and self.minutes == 0
+
 
 _HOURS = re.compile(r"\s*([+-]?)([0-9]{1,3})(?:\.([0-9]{1,6}))?\s*")
 _POSIX_OFFSET = re.compile(r"(?:<[A-Za-z0-9+:-]+>|[A-Za-z]*)([+-]?)([0-9]{1,3})(?::([0-9]{1,2}))?(?::00?)?")
@@ -354,23 +358,24 @@ def suggest_zones(spelling: str) -> list[str]:
 
 
 _session_zone: ContextVar[TimeZone] = ContextVar("session_zone", default=UTC)
-_local_time: ContextVar[dt.datetime | None] = ContextVar("local_time", default=None)
+_now: ContextVar[dt.datetime | None] = ContextVar("now", default=None)
 
 
 @contextmanager
 def session_zone_scope(zone: TimeZone, now: dt.datetime | None = None) -> Iterator[None]:
     """A statement is compiled within, whose session has this time zone, at this time."""
-    tokens = _session_zone.set(zone), _local_time.set(None if now is None else zone.to_local(now))
+    tokens = _session_zone.set(zone), _now.set(now)
     try:
         yield
     finally:
         _session_zone.reset(tokens[0])
-        _local_time.reset(tokens[1])
+        _now.reset(tokens[1])
 
 
 def local_time() -> dt.datetime | None:
     """What the session's clocks show, as far as the time is known."""
-    return _local_time.get()
+    now = _now.get()
+    return None if now is None else session_zone().to_local(now)
 
 
 def session_zone() -> TimeZone:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable
+from functools import cache
 
 from sqlglot import exp
 
@@ -42,7 +43,12 @@ _MAX_ARGUMENTS = {"current_schemas": 1, "current_setting": 2}
 
 def replace_session_functions(tree: exp.Query, now: dt.datetime | None, identity: Identity) -> exp.Query:
     """The statement with these functions replaced, and its output columns named as they would have been."""
-    builders = _literal_builders(now, identity)
+
+    @cache
+    def local_time() -> dt.datetime | None:
+        return None if now is None else identity.time_zone.to_local(now)
+
+    builders = _literal_builders(local_time, identity)
     free = tree.find(exp.Table) is None  # of columns: all moments have their zone
     for select in list(tree.find_all(exp.Select)):
         for item in list(select.expressions):
@@ -54,12 +60,11 @@ def replace_session_functions(tree: exp.Query, now: dt.datetime | None, identity
     for call in list(tree.find_all(exp.Anonymous)):
         if call.name.lower() == "age" and len(call.expressions) == 1:  # since then, until midnight of today
             call.set("expressions", [exp.CurrentDate(), *call.expressions])
-    local = None if now is None else identity.time_zone.to_local(now)
 
     def change(node: exp.Expr) -> exp.Expr:
         checkpoint()
         if isinstance(node, exp.Cast):
-            return _rewrite_time_text(node, local)
+            return _rewrite_time_text(node, local_time)
         name = _called_function(node)
         if name is None or name not in builders:
             return node
@@ -79,13 +84,13 @@ def replace_session_functions(tree: exp.Query, now: dt.datetime | None, identity
 _ISO_TIME = re.compile(r"\s*\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?\s*", re.ASCII)
 
 
-def _rewrite_time_text(cast: exp.Cast, local: dt.datetime | None) -> exp.Expr:
+def _rewrite_time_text(cast: exp.Cast, local_time: Callable[[], dt.datetime | None]) -> exp.Expr:
     """A date or time in a form that PostgreSQL reads, and engines do not: in ISO's, for what is computed without rows
     or above the noise. Words such as today are what the session's clocks show."""
     inner, kind = cast.this, cast.to.this
     if not isinstance(inner, exp.Literal) or not inner.is_string or kind not in _TIME_KINDS:
         return cast
-    written = None if _ISO_TIME.fullmatch(inner.name) else read_datetime(inner.name, local)
+    written = None if _ISO_TIME.fullmatch(inner.name) else read_datetime(inner.name, local_time())
     if written is not None:
         zone = "" if written.ahead is None or kind is not exp.DType.TIMESTAMPTZ else _format_offset(written.ahead)
         time = written.local.date() if kind is exp.DType.DATE else written.local
@@ -159,11 +164,11 @@ def _source_positions(node: exp.Expr) -> dict[str, object]:
     return {} if span is None else {"start": span.start, "end": span.end - 1}
 
 
-def _literal_builders(now: dt.datetime | None, identity: Identity) -> dict[str, Callable[[exp.Expr], exp.Expr]]:
-    local = None if now is None else identity.time_zone.to_local(now)
-
+def _literal_builders(
+    local_time: Callable[[], dt.datetime | None], identity: Identity
+) -> dict[str, Callable[[exp.Expr], exp.Expr]]:
     def time_literal(as_type: str) -> Callable[[exp.Expr], exp.Expr]:
-        return lambda node: _time_literal(node, local, as_type)
+        return lambda node: _time_literal(node, local_time(), as_type)
 
     def text_literal(value: str) -> Callable[[exp.Expr], exp.Expr]:
         return lambda node: exp.Literal.string(value)

@@ -38,7 +38,7 @@ from dpsql.session.artifacts.base import CreatedArtifact, CreateRequest
 from dpsql.session.artifacts.model import ModelRecord, design_of, is_scale, load_model, model_to_record
 from dpsql.session.artifacts.synthetic_table import axes_to_json
 from dpsql.session.explain import Explanation
-from dpsql.session.pilot import with_undecided_histograms
+from dpsql.session.norm_purchase import with_undecided_histograms
 from dpsql.session.postprocess.sandbox import OutputColumn
 from dpsql.session.query import NO_NORMS
 from dpsql.session.result import StatementResult, build_rows_result

@@ -51,7 +51,7 @@ from dpsql.session.artifacts import base
 from dpsql.session.artifacts.base import CreatedArtifact, CreateRequest
 from dpsql.session.artifacts.synthetic_table import BinSampler, axes_to_json, build_bin_sampler, definition_axes
 from dpsql.session.explain import Explanation
-from dpsql.session.pilot import with_undecided_histograms
+from dpsql.session.norm_purchase import with_undecided_histograms
 from dpsql.session.postprocess.sandbox import OutputColumn
 from dpsql.session.query import NO_NORMS, QueryExecutor
 from dpsql.session.result import StatementResult, build_rows_result

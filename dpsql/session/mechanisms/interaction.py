@@ -54,7 +54,7 @@ from dpsql.privacy.loss import NO_LOSS, Loss, LossTooSmall, sum_losses
 from dpsql.privacy.sparse_vector import SparseVector, SparseVectorState, ThresholdQuery, threshold_answer_from_bytes
 from dpsql.session.dataset.runs import InteractiveJob
 from dpsql.session.mechanisms.forecast import Forecast, MechanismAnswer, MechanismReply, format_fraction
-from dpsql.session.pilot import NormPurchase
+from dpsql.session.norm_purchase import NormPurchase
 from dpsql.session.query import QueryExecutor
 
 # The one number that a question to an interactive mechanism asks for, read off the compiled statement.

@@ -38,7 +38,7 @@ from dpsql.privacy.exact import Row
 from dpsql.privacy.noise import interval_factor
 from dpsql.privacy.release import Release
 from dpsql.schema.model import Randomized
-from dpsql.session.postprocess.clipping import ClippingReach, clipping_reach
+from dpsql.session.postprocess.clipping_reach import ClippingReach, clipping_reach
 from dpsql.session.postprocess.latent_sums import Floats
 from dpsql.session.postprocess.noisy_cells import Dual, NoisyCells, noisy_cells_of
 from dpsql.session.postprocess.posteriors import infer_posterior, posterior_column

@@ -44,6 +44,11 @@ def test_a_statement_does_nothing_twice(
     assert calls["reads"] <= reads and calls["writes"] <= writes
 
 
+def test_a_fresh_statement_enters_the_modules_that_it_needs(traces: dict[str, Trace]) -> None:
+    """A feature that a statement does not use is asked about before its module is entered (decision 100)."""
+    assert len(traces["fresh"].files) <= 100
+
+
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
     opened = open_shop(tmp_path)[0]

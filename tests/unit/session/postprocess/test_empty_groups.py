@@ -40,7 +40,7 @@ SCHEMA: Mapping[str, Any] = {
                 "day": {"type": "date", "bounds": ["2024-01-01", "2024-12-31"]},
                 "price": {"type": "integer", "bounds": [0, 10], "nullable": True},
                 "gain": {"type": "integer", "bounds": [-10, 10], "nullable": True},
-            }
+            },
         },
         "shops": {"public": True, "columns": {"name": {"type": "text"}, "town": {"type": "text"}}},
     },
