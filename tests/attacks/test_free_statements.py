@@ -41,6 +41,7 @@ PICKERS = [
     "SELECT DATE_TRUNC('month', day) AS m FROM visits GROUP BY 1 ORDER BY 1",
     "SELECT COUNT(*) FROM (SELECT DISTINCT kind FROM visits) AS t",
     "WITH k AS (SELECT DISTINCT kind FROM visits) SELECT UPPER(kind) FROM k",
+    "WITH spare AS (SELECT AVG(n) AS m FROM visits) SELECT DISTINCT kind FROM visits",
 ]
 RANGES = [
     "SELECT MIN(day), MAX(day) FROM visits",

@@ -94,7 +94,7 @@ def try_mutant(mutant: Mutant, checkout: Path) -> Outcome:
 
 
 def first_failure(output: str) -> str:
-    failed = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    failed = [line for line in output.splitlines() if line.startswith(("FAILED ", "ERROR tests/"))]
     return failed[0].partition("::")[2].partition(" - ")[0] if failed else ""
 
 

@@ -59,7 +59,7 @@ tables:
     public: true
     columns: {{ward: {{type: text}}, floor: {{type: integer}}}}
   returned:
-    unit: {{[item, ticket]: sales}}
+    unit: {{[ticket, item]: sales}}
     columns: {{ticket: {{type: bigint}}, item: {{type: bigint}}, amount: {{type: bigint}}}}
 """
 STATEMENTS = [
@@ -112,7 +112,7 @@ def fill(path: Path, rng: Random, units: list[int]) -> None:
             ward = own.choice(["'a'", "'b'", "NULL"])
             visits.append(f"({unit * 100 + number}, {unit}, {ward}, {own.randrange(3)}, {x})")
         for number in range(9 if unit == 7 else own.randrange(4)):
-            # Tickets and items are shared by units, pairs of them are not; some halves are NULL.
+            # Tickets are shared by units, items (which determine the unit) are not; some halves are NULL.
             sales.append(f"({number % 3}, {unit * 10 + number}, {unit}, {own.randrange(9)})")
             half = own.choice(["NULL", str(number % 3)])
             sales.append(f"({half}, {own.choice(['NULL', str(-unit)]) if half == 'NULL' else 'NULL'}, {unit}, 1)")

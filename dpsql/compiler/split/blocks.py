@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -305,6 +306,35 @@ def prepend_ctes(post: exp.Query, ctes: list[exp.CTE]) -> None:
         return
     own = post.args.get("with_")
     post.set("with_", build_with(ctes + (own.expressions if own is not None else [])))
+
+
+def drop_unread_ctes(post: exp.Query) -> None:
+    """Take out common tables that nothing reads: their releases are not bought.
+
+    WITH spare AS (SELECT AVG(cost) …) SELECT COUNT(*) …   →   SELECT COUNT(*) …
+    """
+    reads = defaultdict[int | None, set[str]](set)
+    for table in post.find_all(exp.Table):
+        reads[_enclosing_cte(table)].add(table.name.lower())
+    named = defaultdict[str, set[str]](set)  # what is read under a name; two scopes may have it
+    for cte in post.find_all(exp.CTE):
+        named[cte.alias.lower()] |= reads[id(cte)]
+    read, names = set(reads[None]), list(reads[None])
+    while names:
+        below = named[names.pop()] - read
+        read |= below
+        names += below
+    for with_ in list(post.find_all(exp.With)):
+        kept = [cte for cte in with_.expressions if cte.alias.lower() in read]
+        if kept:
+            with_.set("expressions", kept)
+        else:
+            with_.pop()
+
+
+def _enclosing_cte(node: exp.Expr) -> int | None:
+    cte = node.find_ancestor(exp.CTE)
+    return None if cte is None else id(cte)
 
 
 def build_with(ctes: list[exp.CTE]) -> exp.With:

@@ -38,6 +38,7 @@ from dpsql.compiler.split.blocks import (
     annotate_outputs,
     check_clauses,
     combine_ownership,
+    drop_unread_ctes,
     has_randomized_call,
     infer_source_outputs,
     is_release_select,
@@ -119,6 +120,7 @@ def _split_tree(tree: exp.Query, splitter: Splitter) -> SplitQuery:
     if state.preview:
         finish_preview(block, state)
     prepend_ctes(block.post, state.kept_views)
+    drop_unread_ctes(block.post)
     reads, made_up = tuple(state.reads.values()), tuple((name, table) for table, name in state.made_up.items())
     warnings = tuple(dict.fromkeys(state.warnings))
     return SplitQuery(reads, order_releases(state.releases), block.post, block.errors, made_up, warnings)
