@@ -219,8 +219,22 @@ MUTANTS = (
     mutant(
         "a unit's key outlives a join that repeats rows",
         "dpsql.compiler.analysis.units:_join_facts",
-        "left.keys if right.rows == 1 else frozenset()",
+        "left.keys if right.rows == 1 else right.keys if left.rows == 1 and join.is_inner else frozenset[UnitKey]()",
         "left.keys",
+        PROPERTY_UNIT_KEYS,
+    ),
+    mutant(
+        "a key of the right side outlives rows of the left that repeat it",
+        "dpsql.compiler.analysis.units:_join_facts",
+        "right.keys if left.rows == 1 and join.is_inner else frozenset[UnitKey]()",
+        "right.keys",
+        PROPERTY_UNIT_KEYS,
+    ),
+    mutant(
+        "a side of a join that has few rows for each unit has one",
+        "dpsql.compiler.analysis.units:_facts_of_side",
+        "bounded if bounded.rows == 1 else _derive_facts(node)",
+        "bounded if bounded.rows is None else UnitFacts(1, bounded.determined, bounded.keys)",
         PROPERTY_UNIT_KEYS,
     ),
     mutant(

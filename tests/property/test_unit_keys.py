@@ -58,12 +58,21 @@ KEYED = (
     "SELECT kind, AVG(n) FROM (SELECT uid, kind, CLIP(SUM(x), 0, 9) AS n FROM panel GROUP BY uid, kind) t "
     "WHERE kind IS NOT NULL GROUP BY kind",
     "SELECT year, COUNT(*) FROM panel WHERE year IS NOT NULL GROUP BY ROLLUP (year)",
+    "SELECT COUNT(*) FROM panel a JOIN panel b ON a.uid = b.uid WHERE a.year = 2019 AND b.year IN (2019, 2020)",
+    "SELECT COUNT(*) FROM panel a, panel b, panel c, panel d WHERE a.uid = b.uid AND b.uid = c.uid AND c.uid = d.uid "
+    "AND a.year = 2019 AND b.year = 2020 AND c.year = 2021 AND d.year = 2022",
+    "WITH t AS (SELECT uid, year AS y, SUM(x) AS total, MAX(kind) AS kind FROM panel GROUP BY uid, year) SELECT b.y, "
+    "COUNT(*) FROM t a, t b, t c, t d WHERE a.uid = b.uid AND a.uid = c.uid AND a.uid = d.uid "
+    "AND a.y = 2019 AND b.y IN (2020, 2021) AND c.y = 2021 AND d.y = 2022 AND d.total >= c.total GROUP BY b.y",
 )  # fmt: skip
 UNKEYED = (
     "SELECT COUNT(*) FROM panel",
     "SELECT year, COUNT(*) FROM panel GROUP BY ROLLUP (year)",
     "SELECT kind, COUNT(*) FROM panel GROUP BY kind",
     "SELECT a.year, COUNT(*) FROM panel a JOIN panel b ON a.uid = b.uid GROUP BY a.year",
+    "SELECT b.year, COUNT(*) FROM panel a JOIN panel b ON a.uid = b.uid GROUP BY b.year",
+    "SELECT COUNT(*) FROM panel a JOIN panel b ON a.uid = b.uid WHERE a.year IN (2019, 2020) AND b.year < 2021",
+    "SELECT COUNT(*) FROM panel a LEFT JOIN panel b ON a.uid = b.uid AND b.year = 2019 WHERE a.year = 2020",
     "SELECT year, COUNT(*) FROM (SELECT uid, year FROM panel UNION ALL SELECT uid, year FROM panel) t GROUP BY year",
 )
 

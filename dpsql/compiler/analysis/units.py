@@ -201,7 +201,7 @@ def _join_facts(join: Join) -> UnitFacts:
         return _public_join_facts(join)
     if not join.by_unit:
         raise InternalError("a join of private rows does not equate the units")
-    left, right = _derive_facts(join.left), _derive_facts(join.right)
+    left, right = _facts_of_side(join.left), _facts_of_side(join.right)
     if join.kind is JoinKind.FULL:
         # Every row of a side without a partner stays, with NULL on the other: no column is the same in all rows.
         both = left.rows is not None and right.rows is not None
@@ -211,7 +211,15 @@ def _join_facts(join: Join) -> UnitFacts:
     # A column that depends on the unit still does when its rows are repeated: each copy has the same value.
     # The right side of a LEFT JOIN may also be NULL, for some rows of a unit and not for others.
     determined = left.determined | (right.determined if join.is_inner else frozenset())
-    return UnitFacts(rows, determined, left.keys if right.rows == 1 else frozenset())
+    # Rows that meet one row of the unit at most are not repeated, and have other values of their keys as before.
+    keys = left.keys if right.rows == 1 else right.keys if left.rows == 1 and join.is_inner else frozenset[UnitKey]()
+    return UnitFacts(rows, determined, keys)
+
+
+def _facts_of_side(node: Rows) -> UnitFacts:
+    """With what the domains of keys say where that is one row; of several, products would outgrow chosen norms."""
+    bounded = derive_unit_facts(node)
+    return bounded if bounded.rows == 1 else _derive_facts(node)
 
 
 def _public_join_facts(join: Join) -> UnitFacts:

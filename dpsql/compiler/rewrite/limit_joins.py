@@ -20,6 +20,7 @@ from typing import assert_never
 from dpsql.compiler.analysis.domains import derive_domains, domain_of
 from dpsql.compiler.analysis.narrowing import Environment
 from dpsql.compiler.analysis.public_rows import columns_equated_to_left, max_row_multiplication
+from dpsql.compiler.analysis.units import derive_unit_facts
 from dpsql.compiler.plan.aggregate import Aggregate
 from dpsql.compiler.plan.expressions import And, Call, Cast, Column, Expr, Or
 from dpsql.compiler.plan.relations import (
@@ -78,7 +79,11 @@ def _row_power(node: Rows) -> _RowPower:
     match node:
         case Scan():
             return _RowPower(0, 0) if node.unit is None or node.unit_is_unique else _RowPower(1, 1)
-        case Filter() | Project() | UnitWindow() | Expand():
+        case Filter():
+            inner = _row_power(node.input)
+            # Such as the row of one year, of rows that are grouped by the unit and the year.
+            return _RowPower(0, inner.most) if inner.now and derive_unit_facts(node).rows == 1 else inner
+        case Project() | UnitWindow() | Expand():
             return _row_power(node.input)
         case PerUnit():
             inner = _row_power(node.input)
