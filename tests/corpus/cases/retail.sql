@@ -47,7 +47,6 @@ LINE 7: SELECT s1.id FROM yearly s1, yearly s2, yearly c1, yearly c2
 HINT:  Aggregate, for example: SELECT COUNT(*) FROM customer.
 
 -- case: 4, how many customers' catalog grows faster than their stores
--- xfail: a unit has few rows by year
 WITH yearly AS (
   SELECT ss_customer_sk AS id, d_year AS year, SUM(ss_net_paid) AS total, 's' AS channel FROM store_sales, date_dim WHERE d_date_sk = ss_sold_date_sk GROUP BY ss_customer_sk, d_year
   UNION ALL
@@ -784,7 +783,6 @@ WHERE d_date BETWEEN DATE '2019-02-01' AND DATE '2020-12-01' AND ws1.ws_ship_dat
   AND NOT EXISTS (SELECT * FROM web_returns wr1 WHERE ws1.ws_order_number = wr1.wr_order_number)
 
 -- case: 95, web orders from two warehouses of which something came back
--- xfail: a list of an order is counted like all rows of the unit
 WITH two AS (SELECT ws1.ws_order_number, ws1.ws_warehouse_sk AS wh1, ws2.ws_warehouse_sk AS wh2 FROM web_sales ws1, web_sales ws2 WHERE ws1.ws_order_number = ws2.ws_order_number AND ws1.ws_warehouse_sk <> ws2.ws_warehouse_sk)
 SELECT COUNT(DISTINCT ws_order_number) AS orders, SUM(ws_net_paid) AS paid FROM web_sales ws1, date_dim, customer_address
 WHERE d_date BETWEEN DATE '2019-02-01' AND DATE '2021-12-01' AND ws1.ws_ship_date_sk = d_date_sk AND ws1.ws_ship_addr_sk = ca_address_sk AND ca_state IN ('ME', 'VT')
