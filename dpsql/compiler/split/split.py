@@ -16,9 +16,10 @@ from functools import partial
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from dpsql.compiler.bind.aggregates import has_aggregate
 from dpsql.compiler.bind.binder import Binder
 from dpsql.compiler.bind.blockwise import BLOCKWISE_NAME
-from dpsql.compiler.bind.correlation import LOOKUP_KEY, DecorrelatedSelect, decorrelate, look_up_group
+from dpsql.compiler.bind.correlation import LOOKUP_KEY, DecorrelatedSelect, look_up_group
 from dpsql.compiler.bind.outputs import Output, name_outputs
 from dpsql.compiler.bind.sources import check_qualifier, find_synthetic_table, require_table, strip_database
 from dpsql.compiler.bind.windows import rewrite_distinct_on
@@ -31,6 +32,7 @@ from dpsql.compiler.postprocess.allowed_functions import check_allowed_function,
 from dpsql.compiler.split.blocks import (
     Block,
     BoundRelease,
+    CountedKeys,
     Environment,
     Ownership,
     PublicRead,
@@ -38,6 +40,7 @@ from dpsql.compiler.split.blocks import (
     annotate_outputs,
     check_clauses,
     combine_ownership,
+    find_counted_keys,
     has_randomized_call,
     infer_source_outputs,
     is_release_select,
@@ -82,6 +85,7 @@ class SplitQuery:
     errors: tuple[ErrorBar | None, ...]  # per output column, where it is an aggregate as it stands
     made_up: tuple[tuple[str, str], ...] = ()  # of a preview: names, and the private tables that they stand for
     warnings: tuple[str, ...] = ()
+    counted: tuple[CountedKeys, ...] = ()
 
 
 def split_query(
@@ -121,7 +125,8 @@ def _split_tree(tree: exp.Query, splitter: Splitter) -> SplitQuery:
     prepend_ctes(block.post, state.kept_views)
     reads, made_up = tuple(state.reads.values()), tuple((name, table) for table, name in state.made_up.items())
     warnings = tuple(dict.fromkeys(state.warnings))
-    return SplitQuery(reads, order_releases(state.releases), block.post, block.errors, made_up, warnings)
+    releases, counted = order_releases(state.releases), tuple(state.counted)
+    return SplitQuery(reads, releases, block.post, block.errors, made_up, warnings, counted)
 
 
 @dataclass
@@ -223,8 +228,11 @@ class Splitter:
         sources = sources_of(select)
         kinds = [self._source_ownership(source, env) for source in sources]
         if Ownership.OWNED not in kinds:
+            spans = [span_of(source) for source in sources]
             blocks = [self._split_source(source, env) for source in sources]
             strip_column_schemas(select)
+            if any(map(has_aggregate, select.expressions)):
+                self.state.counted += find_counted_keys(zip(sources, spans, strict=True), env, self.state.releases)
             name_outputs(select)  # by what was written, before sub-selects are replaced
             self._split_nested(select, env)
             outputs, ratios = annotate_outputs(select, sources, blocks)
@@ -302,12 +310,9 @@ class Splitter:
         bare.set("joins", [join.copy() for join in select.args.get("joins") or ()])
         self.state.environments[self.state.keep(bare)] = env
         self.state.scopes[self.state.keep(bare)] = self._owned_queries(env)
-        scope = self.make_binder().bind_rows(bare).scope
-
-        def is_inner(column: exp.Column) -> bool:
-            return scope.has_source(column.args["table"]) if column.table else scope.find_column(column) is not None
-
-        return decorrelate(select, is_inner)
+        binder = self.make_binder()
+        assert isinstance(binder.outside, SubqueryParameters)
+        return binder.outside.group_by_correlation(select, binder.bind_rows(bare).scope)
 
     # --- whose rows --------------------------------------------------------------------------------------------------
 

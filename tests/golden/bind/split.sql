@@ -243,3 +243,61 @@ Aggregate
     Join left on column_c1 = ward
       Table visits (unit bigint)
       Hole h1 of at most 100000 rows: v, column_c1
+
+-- case: a value of a public key that a public row names
+SELECT w.ward, (SELECT COUNT(*) FROM visits v WHERE v.ward = w.ward) AS n FROM "Wards" w
+---- plan
+Aggregate by k1 = ward_2
+  - count rows
+  Join inner on ward = ward_2
+    Table visits (unit bigint)
+    Public Wards: ward_2, floor
+---- post
+SELECT w.ward AS "ward", COALESCE((SELECT "q"."v" FROM (SELECT _r1."m1" AS "v", _r1."k1" AS "_c1" FROM _r1) AS "q" WHERE "q"."_c1" = w.ward), 0) AS "n" FROM _p1 AS w
+
+-- case: a value of a public key beside a private row
+SELECT COUNT(*) FROM visits v JOIN "Wards" ON v.ward = "Wards".ward WHERE v.cost > (SELECT AVG(x.cost) FROM visits x WHERE x.ward = "Wards".ward)
+---- plan
+_r2:
+Aggregate by k1 = ward_2
+  - mean cost
+  Join inner on ward = ward_2
+    Table visits (unit bigint)
+    Public Wards: ward_2, floor
+_r1:
+Aggregate
+  - count rows
+  Filter cost > v
+    Join left on column_c1 = ward_2
+      Join inner on ward = ward_2
+        Table visits (unit bigint)
+        Public Wards: ward_2, floor
+      Hole h1 of at most 100000 rows: v, column_c1
+
+-- case: a value of a public column that is no key
+SELECT COUNT(*) FROM visits v JOIN "Wards" w ON v.ward = w.ward WHERE v.cost > (SELECT AVG(x.cost) FROM visits x WHERE x.score = w.floor)
+---- plan
+_r2:
+Aggregate by k1 = score
+  - mean cost
+  Table visits (unit bigint)
+_r1:
+Aggregate
+  - count rows
+  Filter cost > v
+    Join left on column_c1 = floor
+      Join inner on ward = ward_2
+        Table visits (unit bigint)
+        Public Wards: ward_2, floor
+      Hole h1 of at most 100000 rows: v, column_c1
+
+-- case: a value of a CTE with the name of a public table
+WITH "Wards" AS (SELECT ward FROM visits GROUP BY ward) SELECT w.ward, (SELECT COUNT(*) FROM visits v WHERE v.ward = w.ward) AS n FROM "Wards" w
+---- plan
+_r1:
+Aggregate by k1 = ward
+  Table visits (unit bigint)
+_r2:
+Aggregate by k1 = ward
+  - count rows
+  Table visits (unit bigint)
