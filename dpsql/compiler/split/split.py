@@ -19,8 +19,9 @@ from sqlglot.errors import SqlglotError
 from dpsql.compiler.bind.aggregates import has_aggregate
 from dpsql.compiler.bind.binder import Binder
 from dpsql.compiler.bind.blockwise import BLOCKWISE_NAME
-from dpsql.compiler.bind.correlation import LOOKUP_KEY, DecorrelatedSelect, look_up_group
-from dpsql.compiler.bind.outputs import Output, name_outputs
+from dpsql.compiler.bind.correlation import LOOKUP_KEY, DecorrelatedSelect, has_own_list, look_up_group
+from dpsql.compiler.bind.outputs import Output, name_outputs, output_name
+from dpsql.compiler.bind.scope import Scope
 from dpsql.compiler.bind.sources import check_qualifier, find_synthetic_table, require_table, strip_database
 from dpsql.compiler.bind.windows import rewrite_distinct_on
 from dpsql.compiler.catalog.tables import catalog_schema_of, catalog_table_names, find_catalog_table
@@ -228,6 +229,9 @@ class Splitter:
         sources = sources_of(select)
         kinds = [self._source_ownership(source, env) for source in sources]
         if Ownership.OWNED not in kinds:
+            distinct = self._find_distinct_count(select, env)
+            if distinct is not None:
+                return self._split_select(distinct, env, top)
             spans = [span_of(source) for source in sources]
             blocks = [self._split_source(source, env) for source in sources]
             strip_column_schemas(select)
@@ -252,6 +256,34 @@ class Splitter:
                 raise single_unit_group_error(select)
             return Block(Ownership.OWNED, select)
         return self._split_release(select, env, top)
+
+    def _find_distinct_count(self, select: exp.Select, env: Environment) -> exp.Select | None:
+        """COUNT(*) of SELECT DISTINCT, as COUNT(DISTINCT …): a list of keys that are selected is shorter than they are.
+
+            SELECT COUNT(*) FROM (SELECT DISTINCT note FROM visits) AS t   →  SELECT COUNT(DISTINCT (note)) FROM visits
+
+        Columns that all have a list of values, from the schema or from public rows, stay what they are: of these a list
+        of groups is counted, which has less noise.
+        """
+        inner = _counted_distinct_rows(select)
+        if inner is None or self.ownership_of(inner, env) is not Ownership.RELEASED:
+            return None
+        if Ownership.OWNED not in [self._source_ownership(source, env) for source in sources_of(inner)]:
+            return None
+        _, scope = self._bind_sources(inner, env)
+        group = inner.args.get("group")
+        columns = [item.unalias() for item in (inner if group is None else group).expressions]
+        if all(has_own_list(column, scope, self.state.schema) for column in columns):
+            return None
+        counted = inner.copy()
+        counted.set("distinct", None)
+        counted.set("group", None)
+        row = exp.Tuple(expressions=[column.copy() for column in columns])  # so that NULL counts as a value, too
+        count = exp.Count(this=exp.Distinct(expressions=[row]))
+        name = select.expressions[0].alias or output_name(select.expressions[0])
+        counted.set("expressions", [exp.alias_(count, name, quoted=True)])
+        self.state.environments[self.state.keep(counted)] = env
+        return counted
 
     def make_binder(self) -> Binder:
         outside = SubqueryParameters(self.state, self.split_block, self.ownership_of, self.find_named_query)
@@ -305,6 +337,11 @@ class Splitter:
             return None
         if Ownership.OWNED not in [self._source_ownership(source, env) for source in sources_of(select)]:
             return None
+        outside, scope = self._bind_sources(select, env)
+        return outside.group_by_correlation(select, scope)
+
+    def _bind_sources(self, select: exp.Select, env: Environment) -> tuple[SubqueryParameters, Scope]:
+        """What the names of a block's FROM mean."""
         bare = exp.select("*")
         bare.set("from_", select.args["from_"].copy())
         bare.set("joins", [join.copy() for join in select.args.get("joins") or ()])
@@ -312,7 +349,7 @@ class Splitter:
         self.state.scopes[self.state.keep(bare)] = self._owned_queries(env)
         binder = self.make_binder()
         assert isinstance(binder.outside, SubqueryParameters)
-        return binder.outside.group_by_correlation(select, binder.bind_rows(bare).scope)
+        return binder.outside, binder.bind_rows(bare).scope
 
     # --- whose rows --------------------------------------------------------------------------------------------------
 
@@ -434,6 +471,27 @@ class Splitter:
         check_allowed_function(node)
         for child in list(node.iter_expressions()):
             self._split_nested_expr(child, env)
+
+
+def _counted_distinct_rows(select: exp.Select) -> exp.Select | None:
+    """The SELECT DISTINCT, or GROUP BY, of columns whose rows a block counts, where it does nothing else."""
+    from_ = select.args.get("from_")
+    source = None if from_ is None else from_.this
+    clauses = {key for key, value in select.args.items() if value}
+    if clauses != {"expressions", "from_"} or len(select.expressions) != 1 or not isinstance(source, exp.Subquery):
+        return None
+    item, inner = select.expressions[0].unalias(), source.this
+    if not isinstance(item, exp.Count) or not isinstance(item.this, exp.Star) or not isinstance(inner, exp.Select):
+        return None
+    group, items = inner.args.get("group"), [each.unalias() for each in inner.expressions]
+    keys = items if group is None else group.expressions
+    clauses = {key for key, value in inner.args.items() if value}
+    plain = clauses <= {"expressions", "distinct", "group", "from_", "joins", "where"} and not _has_distinct_on(inner)
+    plain = plain and (group is None or not any(value for key, value in group.args.items() if key != "expressions"))
+    columns = all(isinstance(key, exp.Column) and not key.is_star for key in keys) and all(
+        item in keys for item in items
+    )
+    return inner if plain and columns and len(clauses & {"distinct", "group"}) == 1 else None
 
 
 def _has_distinct_on(select: exp.Select) -> bool:

@@ -301,3 +301,47 @@ _r2:
 Aggregate by k1 = ward
   - count rows
   Table visits (unit bigint)
+
+-- case: a count of distinct rows
+SELECT COUNT(*) AS n FROM (SELECT DISTINCT ward, kind AS k FROM visits WHERE cost > 3) t
+---- plan
+Aggregate
+  - count distinct 1, ward, kind
+  Filter cost > 3.0
+    Table visits (unit bigint)
+---- output
+n BIGINT
+
+-- case: a count of groups
+SELECT COUNT(*) FROM (SELECT ward FROM visits GROUP BY ward, score) t
+---- plan
+Aggregate
+  - count distinct 1, ward, score
+  Table visits (unit bigint)
+---- output
+count BIGINT
+
+-- case: a count of distinct rows that are listed
+SELECT COUNT(*) AS n FROM (SELECT DISTINCT kind FROM visits) t
+---- plan
+Aggregate by k1 = kind
+  Table visits (unit bigint)
+---- post
+SELECT COUNT(*) AS "n" FROM (SELECT DISTINCT _r1."k1" AS "kind" FROM _r1) AS t
+
+-- case: a count of distinct rows beside a condition on them
+SELECT COUNT(*) AS n FROM (SELECT DISTINCT ward FROM visits) t WHERE ward LIKE 's%'
+---- plan
+Aggregate by k1 = ward
+  Table visits (unit bigint)
+---- post
+SELECT COUNT(*) AS "n" FROM (SELECT DISTINCT _r1."k1" AS "ward" FROM _r1) AS t WHERE ward LIKE 's%'
+
+-- case: a count of groups of which some are left out
+SELECT COUNT(*) AS n FROM (SELECT ward FROM visits GROUP BY ward HAVING COUNT(*) > 5) t
+---- plan
+Aggregate by k1 = ward
+  - count rows
+  Table visits (unit bigint)
+---- post
+SELECT COUNT(*) AS "n" FROM (SELECT _r1."k1" AS "ward" FROM _r1 WHERE _r1."m1" > 5) AS t
