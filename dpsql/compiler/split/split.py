@@ -160,6 +160,7 @@ class Splitter:
             return self._split_source(query, outer)
         if not isinstance(query, exp.Select | exp.SetOperation):
             raise Unsupported("only SELECT, UNION, INTERSECT, EXCEPT and VALUES are queries here", span=span_of(query))
+        _inline_counted_cte(query)
         env, released_ctes = self._split_ctes(query, outer)
         self.state.environments[self.state.keep(query)] = env
         if isinstance(query, exp.SetOperation):
@@ -471,6 +472,27 @@ class Splitter:
         check_allowed_function(node)
         for child in list(node.iter_expressions()):
             self._split_nested_expr(child, env)
+
+
+def _inline_counted_cte(query: exp.Query) -> None:
+    """WITH t AS (SELECT DISTINCT …) SELECT COUNT(*) FROM t: the CTE stands where it is read, if nothing else reads it."""
+    with_, from_ = query.args.get("with_"), query.args.get("from_")
+    source = None if from_ is None else from_.this
+    clauses = {key for key, value in query.args.items() if value}
+    if clauses != {"expressions", "from_", "with_"} or with_.args.get("recursive") or not isinstance(source, exp.Table):
+        return
+    cte, name = with_.expressions[-1], source.name.lower()
+    readers = [table for table in query.find_all(exp.Table) if table.name.lower() == name]
+    if cte.alias.lower() != name or len(readers) > 1 or source.db or cte.args["alias"].args.get("columns"):
+        return
+    alias = source.args.get("alias") or exp.TableAlias(this=exp.to_identifier(source.name, quoted=True))
+    inlined = exp.From(this=exp.Subquery(this=cte.this.copy(), alias=alias.copy()))
+    counted = exp.Select(expressions=[item.copy() for item in query.expressions])
+    counted.set("from_", inlined.copy())
+    if _counted_distinct_rows(counted) is not None:
+        query.set("from_", inlined)
+        cte.pop()
+        query.set("with_", with_ if with_.expressions else None)
 
 
 def _counted_distinct_rows(select: exp.Select) -> exp.Select | None:

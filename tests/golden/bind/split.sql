@@ -345,3 +345,22 @@ Aggregate by k1 = ward
   Table visits (unit bigint)
 ---- post
 SELECT COUNT(*) AS "n" FROM (SELECT _r1."k1" AS "ward" FROM _r1 WHERE _r1."m1" > 5) AS t
+
+-- case: a count of distinct rows of a CTE
+WITH one AS (SELECT * FROM visits WHERE cost > 3), t AS (SELECT DISTINCT ward FROM one) SELECT COUNT(*) AS n FROM t
+---- plan
+Aggregate
+  - count distinct 1, ward_2
+  Project visit_id_2 = visit_id, patient_id_2 = patient_id, ward_2 = ward, kind_2 = kind, cost_2 = cost, paid_2 = paid, at_2 = at, nights_2 = nights, score_2 = score, note_2 = note
+    Filter cost > 3.0
+      Table visits (unit bigint)
+---- post
+SELECT _r1."m1" AS "n", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2", _r1."m1_clipped" AS "_error3" FROM _r1
+
+-- case: a CTE that is counted and read once more
+WITH t AS (SELECT DISTINCT ward FROM visits) SELECT COUNT(*) AS n FROM t WHERE ward > (SELECT MIN(ward) FROM t)
+---- plan
+Aggregate by k1 = ward
+  Table visits (unit bigint)
+---- post
+WITH t AS (SELECT DISTINCT _r1."k1" AS "ward" FROM _r1) SELECT COUNT(*) AS "n" FROM t WHERE ward > (SELECT MIN(ward) AS "min" FROM t)
