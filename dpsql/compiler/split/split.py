@@ -475,9 +475,11 @@ class Splitter:
 
 
 def _inline_counted_cte(query: exp.Query) -> None:
-    """WITH t AS (SELECT DISTINCT …) SELECT COUNT(*) FROM t: the CTE stands where it is read, if nothing else reads it."""
+    """WITH t AS (SELECT DISTINCT …) SELECT COUNT(*) FROM t: the CTE stands where it is read, once."""
     with_, from_ = query.args.get("with_"), query.args.get("from_")
-    source = None if from_ is None else from_.this
+    if with_ is None or from_ is None:
+        return
+    source = from_.this
     clauses = {key for key, value in query.args.items() if value}
     if clauses != {"expressions", "from_", "with_"} or with_.args.get("recursive") or not isinstance(source, exp.Table):
         return
