@@ -477,7 +477,7 @@ class Splitter:
 def _inline_counted_cte(query: exp.Query) -> None:
     """WITH t AS (SELECT DISTINCT …) SELECT COUNT(*) FROM t: the CTE stands where it is read, once."""
     with_, from_ = query.args.get("with_"), query.args.get("from_")
-    if with_ is None or from_ is None:
+    if with_ is None or from_ is None or not with_.expressions:
         return
     source = from_.this
     clauses = {key for key, value in query.args.items() if value}
@@ -485,7 +485,13 @@ def _inline_counted_cte(query: exp.Query) -> None:
         return
     cte, name = with_.expressions[-1], source.name.lower()
     readers = [table for table in query.find_all(exp.Table) if table.name.lower() == name]
-    if cte.alias.lower() != name or len(readers) > 1 or source.db or cte.args["alias"].args.get("columns"):
+    names = [other.alias.lower() for other in with_.expressions]
+    if cte.alias.lower() != name or names.count(name) > 1 or len(readers) > 1 or name.startswith("_"):
+        return
+    if cte.args["alias"].args.get("columns"):
+        return
+    parts = ((with_, {"expressions"}), (cte, {"this", "alias"}), (from_, {"this"}), (source, {"this", "alias"}))
+    if not all(_has_only(part, allowed) for part, allowed in parts):
         return
     alias = source.args.get("alias") or exp.TableAlias(this=exp.to_identifier(source.name, quoted=True))
     inlined = exp.From(this=exp.Subquery(this=cte.this.copy(), alias=alias.copy()))
@@ -507,6 +513,13 @@ def _counted_distinct_rows(select: exp.Select) -> exp.Select | None:
     item, inner = select.expressions[0].unalias(), source.this
     if not isinstance(item, exp.Count) or not isinstance(item.this, exp.Star) or not isinstance(inner, exp.Select):
         return None
+    read: list[tuple[exp.Expr, set[str]]] = [
+        (item, {"this", "big_int"}),
+        (item.this, set()),
+        (source, {"this", "alias"}),
+    ]
+    if not all(_has_only(part, allowed) for part, allowed in read):  # what is left out here would be left unsaid
+        return None
     group, items = inner.args.get("group"), [each.unalias() for each in inner.expressions]
     keys = items if group is None else group.expressions
     clauses = {key for key, value in inner.args.items() if value}
@@ -516,6 +529,10 @@ def _counted_distinct_rows(select: exp.Select) -> exp.Select | None:
         item in keys for item in items
     )
     return inner if plain and columns and len(clauses & {"distinct", "group"}) == 1 else None
+
+
+def _has_only(node: exp.Expr, allowed: set[str]) -> bool:
+    return {key for key, value in node.args.items() if value} <= allowed
 
 
 def _has_distinct_on(select: exp.Select) -> bool:
