@@ -4,10 +4,11 @@
     python -m benchmarks.accuracy_models --quick      5 runs for each figure, not 40
 
 Rows are made up: 10,000 units of one row for training and as many to try it on, an age, a cost and a sex of two, and a
-label that depends on all three. `accuracy` is the share of the other rows whose label is told rightly at 0.5, in
-percent; `without` is the same model with the same ridge and no noise, `free` one with hardly any ridge. For linear
-models, `error` is the root of the mean squared difference to the predictions of least squares, as a part of the label's
-standard deviation. Losses are pure (delta 0), and again under zCDP at delta 1e-6.
+label that depends on all three; from 1,000 to 100,000 of them for what `lambda` does to coefficients (None: the
+default). `accuracy` is the share of the other rows whose label is told rightly at 0.5, in percent; `without` is the
+same model with the same ridge and no noise, `free` one with hardly any ridge. For linear models, `error` is the root of
+the mean squared difference to the predictions of least squares, as a part of the label's standard deviation. Losses are
+pure (delta 0), and again under zCDP at delta 1e-6.
 """
 
 from __future__ import annotations
@@ -49,21 +50,24 @@ AXES = Axes((0, 0, 0, 0), (2, 71, 1001, 2))
 LINEAR = Axes((0, 0, 0, 0), (1001, 71, 1001, 2))
 MASS = UnitMass(1, 1, True, 1, False)
 RUNS, QUICK_RUNS = 40, 5
+SIZES = ((1_000, 1), (10_000, 2), (100_000, 10))
+"""Numbers of rows, and by how much fewer runs there are, which take longer."""
+COEFFICIENTS = np.array([0.5, 2.0, 1.5, -0.4, 0.4])
 
 
-def features(rng: np.random.Generator) -> Codes:
-    cost = np.clip(rng.gamma(2.0, 150.0, ROWS), 0, 1000)
-    return np.stack([rng.integers(0, 71, ROWS), cost.astype(np.int64), rng.integers(0, 2, ROWS)], axis=1)
+def features(rng: np.random.Generator, rows: int = ROWS) -> Codes:
+    cost = np.clip(rng.gamma(2.0, 150.0, rows), 0, 1000)
+    return np.stack([rng.integers(0, 71, rows), cost.astype(np.int64), rng.integers(0, 2, rows)], axis=1)
 
 
 def scores(codes: Codes) -> Floats:
     z = DESIGN.feature_numerators(codes) / (1 << 15)
-    found: Floats = z @ np.array([0.5, 2.0, 1.5, -0.4, 0.4])
+    found: Floats = z @ COEFFICIENTS
     return found
 
 
 def labels(codes: Codes, rng: np.random.Generator) -> Codes:
-    found: Codes = (rng.random(ROWS) < 1 / (1 + np.exp(-scores(codes)))).astype(np.int64)
+    found: Codes = (rng.random(len(codes)) < 1 / (1 + np.exp(-scores(codes)))).astype(np.int64)
     return found
 
 
@@ -110,6 +114,32 @@ def logistic(runs: int) -> None:
                   f"{found[2]:>13.1f} {found[3]:>16.1f}")  # fmt: skip
 
 
+def held(runs: int) -> None:
+    """What lambda does to the coefficients of objective perturbation, and to probabilities."""
+    strengths = (None, Fraction(1, 1000), Fraction(1, 100))
+    print("objective, pure: error of log-odds and of probabilities on other rows, root of the mean square, by lambda")
+    print(f"{'rows':>7} {'epsilon':>7} " + " ".join(f"{s and float(s)!s:>15}" for s in strengths))
+    for rows, fewer in SIZES:
+        rng, sampler = np.random.default_rng(1), ExactSampler()
+        codes, others = features(rng, rows), features(rng)
+        tally = AXES.to_weighted_rows((labels(codes, rng), *codes.T, np.ones(rows, np.int64)))
+        z, truth = DESIGN.feature_numerators(others) / (1 << 15), scores(others)
+        for epsilon in EPSILONS:
+            cells = []
+            for strength in strengths:
+                study = calibrate_objective_by_epsilon(DESIGN, AXES, MASS, strength, None, Fraction(epsilon))
+                fits = (study.released_model(study.perform(tally, sampler)[0]) for _ in range(max(1, runs // fewer)))
+                errors = np.array([_prediction_errors(z @ fit.coefficients, truth) for fit in fits])
+                cells.append("{:7.3f} {:7.3f}".format(*np.sqrt(errors.mean(axis=0))))
+            print(f"{rows:>7} {epsilon:>7} " + " ".join(cells))
+
+
+def _prediction_errors(found: Floats, truth: Floats) -> tuple[float, float]:
+    """Mean squares, of log-odds and of probabilities."""
+    odds, true_odds = (np.exp(-np.clip(each, -50, 50)) for each in (found, truth))
+    return float(np.mean((found - truth) ** 2)), float(np.mean((1 / (1 + odds) - 1 / (1 + true_odds)) ** 2))
+
+
 def linear(runs: int) -> None:
     rng, sampler = np.random.default_rng(2), ExactSampler()
     codes, others = features(rng), features(rng)
@@ -140,6 +170,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     runs = QUICK_RUNS if parser.parse_args().quick else RUNS
     logistic(runs)
+    print()
+    held(runs)
     print()
     linear(runs)
 

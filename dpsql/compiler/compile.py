@@ -70,6 +70,7 @@ from dpsql.compiler.planners import (
     count_private_groups,
     dummy_tables,
     plan_release,
+    refuse_counts_of_selected_keys,
     releases_needed,
 )
 from dpsql.compiler.postprocess.postgres_semantics import has_arithmetic, render_postprocessing
@@ -204,6 +205,7 @@ def _plan_statement(
     piloted: bool,
 ) -> PlannedQuery:
     pilot = settings.max_relative_error is not None and not piloted
+    refuse_counts_of_selected_keys(parts, resolved, contribution_policy(settings, resolved))
     parts = count_private_groups(parts, resolved, contribution_policy(settings, resolved))
     reads = {read.name: read for read in parts.reads}
     draft = StatementDraft(resolved, settings, identity, pilot, reads)

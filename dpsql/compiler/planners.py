@@ -116,6 +116,7 @@ from dpsql.compiler.settings import Settings
 from dpsql.compiler.split.blocks import BoundRelease, BoundRuntimeParameter, PublicRead
 from dpsql.compiler.split.runtime_parameters import parameter_domain, scan_declared_tables
 from dpsql.compiler.split.split import SplitQuery
+from dpsql.errors import Unsupported
 from dpsql.schema.dummy_rows import make_dummy_rows
 from dpsql.schema.model import Domain, Resolved, Schema
 from dpsql.types import DOUBLE
@@ -551,6 +552,27 @@ def count_private_groups(parts: SplitQuery, resolved: Resolved, policy: Contribu
         for release in (_count_units(r) if r.name in counted else r for r in parts.releases)
     )
     return replace(parts, releases=releases, post=read_where_positive(parts.post, counted, _LOW.name))
+
+
+def refuse_counts_of_selected_keys(parts: SplitQuery, resolved: Resolved, policy: ContributionPolicy) -> None:
+    """Refuse numbers that INTERSECT or EXCEPT would get wrong: keys of few units are on neither side's list.
+
+        SELECT COUNT(*) FROM (SELECT DISTINCT name FROM a EXCEPT SELECT DISTINCT name FROM b)   →  refused
+        … with keys that the schema or public rows list                                         →  counted
+
+    Privacy: which keys are selected depends on the schema, the statement and public rows.
+    """
+    lists = {r.name: r.aggregate for r in parts.releases if r.aggregate.keys and not r.aggregate.measures}
+    for counted in parts.counted:
+        for name in counted.releases & lists.keys():
+            if rewrite_plan(canonicalize(lists[name]), RuleContext(resolved, policy)).gather.selection is not None:
+                raise Unsupported(
+                    f"{counted.operation} of keys that must be selected cannot be counted",
+                    detail="Keys that few units have are left out of each side, so the number would be wrong.",
+                    hint="Add the privacy unit's column in the same place on both sides, so that rows of each unit are "
+                    "compared, or join the public table that lists the keys.",
+                    span=counted.span,
+                )
 
 
 def _count_units(release: BoundRelease) -> BoundRelease:

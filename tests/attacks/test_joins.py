@@ -178,9 +178,28 @@ def test_a_unit_cannot_be_multiplied_by_itself_at_will(both: tuple[Session, Sess
             session.execute(chain(8))
         with pytest.raises(LimitExceeded):
             session.execute("SELECT COUNT(*) FROM p a WHERE EXISTS (SELECT 1 FROM p b, p c, p d WHERE b.uid = a.uid "
-                            "AND c.uid = a.uid AND d.uid = a.uid AND b.a + c.a + d.a > 1)")  # fmt: skip
+                            "AND c.uid = a.uid AND d.uid = a.uid AND b.a + c.a + d.a > a.a)")  # fmt: skip
+        with pytest.raises(LimitExceeded):
+            session.execute(f"SELECT COUNT(*) FROM {FOUR_YEARS} AND one.a > 3")
     assert both[1].budget().charges == before
     assert both[1].explain(chain(3)).releases
+
+
+YEARS = "(SELECT uid, a, SUM(x) AS s FROM p GROUP BY uid, a)"
+FOUR_YEARS = f"{YEARS} one, {YEARS} two, {YEARS} three, {YEARS} four " \
+    "WHERE two.uid = one.uid AND three.uid = one.uid AND four.uid = one.uid"  # fmt: skip
+
+
+def test_rows_that_are_looked_up_or_are_one_for_a_unit_do_not_multiply_it(both: tuple[Session, Session]) -> None:
+    pairs = "SELECT b.a FROM p b, p c WHERE c.uid = b.uid AND b.x < c.x AND b.uid = a.uid"
+    met = f"a.a IN ({pairs}) AND NOT EXISTS ({pairs} AND b.a = a.a)"
+    years = "one.a = 1 AND two.a = 2 AND three.a = 3 AND four.a = 4 AND two.s > one.s"
+    for sql in (
+        f"SELECT COUNT(*) FROM p a, p e WHERE e.uid = a.uid AND {met}",
+        f"SELECT COUNT(*) FROM {FOUR_YEARS} AND {years}",
+    ):
+        assert both[1].explain(sql).releases
+        assert outcome(both[0], sql) == outcome(both[1], sql) == "answered"
 
 
 def test_public_tables_behind_a_runtime_parameter_are_part_of_the_query(both: tuple[Session, Session]) -> None:

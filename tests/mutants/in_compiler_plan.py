@@ -474,6 +474,28 @@ MUTANTS = (
         select(ATTACKS_JOINS, "at_will"),
     ),
     mutant(
+        "rows that a sub-select tries are taken for looked up",
+        "dpsql.compiler.analysis.public_rows:has_only_equalities",
+        "return all(columns_equated_to_left(part, mark.left, mark.right) for part in both)",
+        "return True",
+        ("tests/unit/compiler/rewrite/test_limit_joins.py",),
+    ),
+    mutant(
+        "a filter above a join is taken for one below it",
+        "dpsql.compiler.rewrite.limit_joins:_row_power",
+        "left, right = _row_power(node.left), _row_power(node.right)\nnow = _joined_power(node, left.now, right.now)",
+        "left, right = _row_power(node.left, fixed), _row_power(node.right, fixed)\n"
+        "now = _joined_power(node, left.now, right.now)",
+        ("tests/unit/compiler/rewrite/test_limit_joins.py",),
+    ),
+    mutant(
+        "any comparison leaves one value",
+        "dpsql.compiler.rewrite.limit_joins:_columns_with_one_value",
+        'isinstance(part, Compare) and part.op == "="',
+        "isinstance(part, Compare)",
+        ("tests/unit/compiler/rewrite/test_limit_joins.py",),
+    ),
+    mutant(
         "public rows multiply a unit's rows without end",
         "dpsql.compiler.rewrite.limit_joins:limit_public_joins",
         "multiplication <= MAX_MATCHED_ROWS",

@@ -162,13 +162,20 @@ def _max_rows_probed(mark: Mark) -> int:
     else compares a row of the left with one of the right is tried on all that the equalities find.
     """
     ours = {f.name for f in row_fields(mark.left)}
-    theirs = {f.name for f in row_fields(mark.right)}
     if not columns_of(mark.condition) & ours:
         return 1
     named = columns_equated_to_left(mark.condition, mark.left, mark.right)
     if any(key <= named for key in unique_keys_of(mark.right)):
         return 1
-    both = [part for part in split_conjuncts(mark.condition) if columns_of(part) & ours and columns_of(part) & theirs]
-    if mark.test is None and named and all(columns_equated_to_left(part, mark.left, mark.right) for part in both):
+    if mark.test is None and named and has_only_equalities(mark):
         return 1
     return max(1, max_public_rows(mark.right))
+
+
+def has_only_equalities(mark: Mark) -> bool:
+    """Whether equalities are all that compares a row of the left with one of the right: so engines look it up."""
+    ours, theirs = ({f.name for f in row_fields(side)} for side in (mark.left, mark.right))
+    if mark.test is not None and (columns_of(mark.test[0]) & theirs or columns_of(mark.test[1]) & ours):
+        return False
+    both = [part for part in split_conjuncts(mark.condition) if columns_of(part) & ours and columns_of(part) & theirs]
+    return all(columns_equated_to_left(part, mark.left, mark.right) for part in both)

@@ -6,7 +6,7 @@ What touches private rows stays *owned*: a unit's rows in the result are a funct
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
@@ -51,9 +51,7 @@ class RuntimeParameterBinder(Protocol):
     def allow_keyed_rows(self, hole: RowsHole) -> RowsHole:
         """The hole with more rows: of a join in which its unique key finds one of them."""
 
-    def add_grouped_release(
-        self, select: exp.Select, is_inner: Callable[[exp.Column], bool]
-    ) -> tuple[exp.Subquery, tuple[exp.Expr, ...]] | None:
+    def add_grouped_release(self, select: exp.Select, scope: Scope) -> tuple[exp.Subquery, tuple[exp.Expr, ...]] | None:
         """A sub-select grouped by what it equates with the block around it: a release, and the outer side of each."""
 
     def scratch_copy(self) -> RuntimeParameterBinder:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from dpsql.compiler.analysis.key_values import list_few_values
 from dpsql.compiler.bind.scope import Scope
 from dpsql.compiler.bind.sources import Ctes, lookup_table
 from dpsql.compiler.parse.dialect import span_of
 from dpsql.compiler.parse.parser import is_join_tree
 from dpsql.errors import Error, Unsupported
+from dpsql.schema.model import Column as DeclaredColumn
+from dpsql.schema.model import Schema, Table
 
 if TYPE_CHECKING:
     from dpsql.compiler.bind.binder import Binder
@@ -134,6 +137,17 @@ def _output_names_of(binder: Binder, query: exp.Expr) -> set[str] | None:
 #
 #     SELECT w.ward, COALESCE((SELECT q.v FROM (SELECT COUNT(*) AS v, v.ward AS _c1 … GROUP BY v.ward) AS q
 #                              WHERE q._c1 = w.ward), 0) FROM wards w
+#
+# Where the outer side is a unique column of a public table, only its values are looked up: they are joined, so that the
+# groups are listed. Else a group with few units would be left out, and its row would find nothing.
+#
+#     … FROM visits v, wards _l1 WHERE v.ward = _l1.ward GROUP BY _l1.ward
+
+PublicKey = tuple[str, str]
+"""A public table, and a column of it that is declared unique."""
+
+FindPublicKey = Callable[[exp.Expr, exp.Expr], PublicKey | None]
+"""Which public key the outer side of an equality is, where the inner side has no list of values of its own."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +159,9 @@ class DecorrelatedSelect:
     counts: bool  # the answer is a count: 0 where there is no group
 
 
-def decorrelate(select: exp.Select, is_inner: Callable[[exp.Column], bool]) -> DecorrelatedSelect | None:
+def decorrelate(
+    select: exp.Select, is_inner: Callable[[exp.Column], bool], find_key: FindPublicKey
+) -> DecorrelatedSelect | None:
     """None where the sub-select reads nothing of the block around it."""
     outer_columns = [column for column in _columns_of_block(select) if not is_inner(column)]
     if not outer_columns:
@@ -158,7 +174,7 @@ def decorrelate(select: exp.Select, is_inner: Callable[[exp.Column], bool]) -> D
             hint="For example: (SELECT COUNT(*) FROM visits v WHERE v.ward = w.ward).",
             span=span_of(outer_columns[0]),
         )
-    return _group_by_correlation(select, *correlated)
+    return _group_by_correlation(select, *correlated, find_key)
 
 
 def split_correlation(
@@ -184,17 +200,57 @@ def split_correlation(
 
 
 def _group_by_correlation(
-    select: exp.Select, conditions: list[exp.Expr], pairs: list[tuple[exp.Expr, exp.Expr]]
+    select: exp.Select, conditions: list[exp.Expr], pairs: list[tuple[exp.Expr, exp.Expr]], find_key: FindPublicKey
 ) -> DecorrelatedSelect:
     item = select.expressions[0].unalias()
     changed = select.copy()
+    keys = []
+    for number, (inner, outer) in enumerate(pairs, 1):
+        key, public = inner, find_key(inner, outer)
+        if public is not None:
+            table, column = public
+            key = exp.column(column, table=f"_l{number}", quoted=True)
+            conditions = [*conditions, exp.EQ(this=inner.copy(), expression=key.copy())]
+            alias = exp.TableAlias(this=exp.to_identifier(f"_l{number}", quoted=True))
+            listed = exp.Table(this=exp.to_identifier(table, quoted=True), alias=alias)
+            changed.append("joins", exp.Join(this=listed))
+        keys.append(key)
     changed.set("where", exp.Where(this=exp.and_(*(part.copy() for part in conditions))) if conditions else None)
-    keys = [exp.alias_(inner.copy(), f"_c{number}", quoted=True) for number, (inner, _) in enumerate(pairs, 1)]
-    changed.set("expressions", [exp.alias_(item.copy(), "v", quoted=True), *keys])
-    changed.set("group", exp.Group(expressions=[inner.copy() for inner, _ in pairs]))
+    named = [exp.alias_(key.copy(), f"_c{number}", quoted=True) for number, key in enumerate(keys, 1)]
+    changed.set("expressions", [exp.alias_(item.copy(), "v", quoted=True), *named])
+    changed.set("group", exp.Group(expressions=[key.copy() for key in keys]))
     changed.set("order", None)
     changed.meta[LOOKUP_KEY] = True
     return DecorrelatedSelect(changed, tuple(outer for _, outer in pairs), isinstance(item, exp.Count | exp.CountIf))
+
+
+def inner_column_test(scope: Scope) -> Callable[[exp.Column], bool]:
+    alone = replace(scope, outer=None)
+
+    def is_inner(column: exp.Column) -> bool:
+        return alone.has_source(column.args["table"]) if column.table else alone.find_column(column) is not None
+
+    return is_inner
+
+
+def find_declared_column(origin: str | None, schema: Schema) -> tuple[Table, DeclaredColumn] | None:
+    """The table and the column that bound columns are of, by their origin."""
+    return next(
+        (
+            (table, column)
+            for table in schema.tables
+            for column in table.columns
+            if origin == f"{table.name}.{column.name}"
+        ),
+        None,
+    )
+
+
+def has_own_list(inner: exp.Expr, scope: Scope, schema: Schema) -> bool:
+    """Whether the values of a sub-select's column are listed, or found, without those of the block around it."""
+    column = scope.find_column(inner) if isinstance(inner, exp.Column) else None
+    declared = None if column is None else find_declared_column(column.column.origin, schema)
+    return declared is None or declared[0].public or list_few_values(declared[1].domain) is not None
 
 
 def look_up_group(post: exp.Query, outer: tuple[exp.Expr, ...], counts: bool) -> exp.Expr:

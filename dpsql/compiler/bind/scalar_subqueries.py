@@ -210,7 +210,7 @@ def bind_group_value(binder: Binder, relation: BoundRelation, select: exp.Select
     inner = rows(replace(binder, namer=_scratch_namer(binder.namer), told=[], outside=binder.outside.scratch_copy()))
     if not inner.is_public and equates_unit(relation, inner, ()):
         return None
-    release = binder.outside.add_grouped_release(select, _inner_column_test(inner.scope))
+    release = binder.outside.add_grouped_release(select, inner.scope)
     if release is None:
         return None
     grouped, outer = release
@@ -241,15 +241,6 @@ def _is_single_aggregate(select: exp.Select) -> bool:
 def _scratch_namer(namer: ColumnNamer) -> ColumnNamer:
     """Names for what is bound to be looked at only, beside those that are taken."""
     return ColumnNamer(set(namer.taken), namer.sources)
-
-
-def _inner_column_test(scope: Scope) -> Callable[[exp.Column], bool]:
-    alone = replace(scope, outer=None)
-
-    def is_inner(column: exp.Column) -> bool:
-        return alone.has_source(column.args["table"]) if column.table else alone.find_column(column) is not None
-
-    return is_inner
 
 
 def _value_without_group(item: exp.Expr, value: Column) -> exp.Expr:

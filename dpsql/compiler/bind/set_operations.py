@@ -48,7 +48,7 @@ def bind_set_operation(binder: Binder, query: exp.SetOperation) -> BoundQuery:
         raise NotPrivate(
             f"{query.key.upper()} of private rows needs the privacy unit among the columns",
             detail="Equal rows of two units would become one.",
-            hint="Add the unit's column in the same place on both sides, or write UNION ALL.",
+            hint=f"Add the unit's column in the same place on both sides, or {_across_units(kind)}.",
             span=span_of(query),
         )
     (ours, names), (theirs, _) = _unify_types(binder, left, right)
@@ -56,6 +56,13 @@ def bind_set_operation(binder: Binder, query: exp.SetOperation) -> BoundQuery:
         BoundColumn(left_column.name, name, unit, left_column.links & right_column.links, unit)
         for left_column, right_column, name, unit in zip(left[1], right[1], names, units, strict=True)
     )
+
+
+def _across_units(kind: SetKind) -> str:
+    """What to ask where rows of all units are meant."""
+    if kind is SetKind.UNION:
+        return "write UNION ALL"
+    return "write SELECT DISTINCT on both sides, to compare what groups there are"
 
 
 def _is_same_unit(left: BoundColumn, right: BoundColumn) -> bool:

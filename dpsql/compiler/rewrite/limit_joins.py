@@ -4,6 +4,8 @@ Joins of private rows with each other may multiply a unit's rows up to a power:
 
     visits a JOIN visits b ON the unit                  →  n * n rows of a unit with n visits
     prescriptions p JOIN visits v ON the visit's key    →  n: a prescription meets one visit
+    visits grouped by unit and year, of year 2024       →  one row, whatever meets it
+    visits v WHERE v.stay IN (SELECT … of n * n rows)   →  n * n: equalities are looked up, not tried
     four tables of visits, joined on the unit alone     →  refused
 
 Privacy: how long an engine works, and whether it runs out of memory, depends on the rows of single units. The bound
@@ -19,16 +21,21 @@ from typing import assert_never
 
 from dpsql.compiler.analysis.domains import derive_domains, domain_of
 from dpsql.compiler.analysis.narrowing import Environment
-from dpsql.compiler.analysis.public_rows import columns_equated_to_left, max_row_multiplication
+from dpsql.compiler.analysis.public_rows import (
+    columns_equated_to_left,
+    has_only_equalities,
+    max_row_multiplication,
+)
 from dpsql.compiler.analysis.units import derive_unit_facts
 from dpsql.compiler.plan.aggregate import Aggregate
-from dpsql.compiler.plan.expressions import And, Call, Cast, Column, Expr, Or
+from dpsql.compiler.plan.expressions import And, Call, Cast, Column, Compare, Expr, Or, split_conjuncts
 from dpsql.compiler.plan.relations import (
     Expand,
     Filter,
     Join,
     JoinKind,
     Mark,
+    Named,
     PerUnit,
     Project,
     PublicScan,
@@ -40,10 +47,12 @@ from dpsql.compiler.plan.relations import (
     Table,
     UnitWindow,
     is_public,
+    row_fields,
 )
 from dpsql.compiler.plan.walk import (
     aggregate_exprs,
     child_exprs,
+    columns_of,
     has_joins,
     node_exprs,
     row_inputs,
@@ -75,36 +84,68 @@ class _RowPower:
     most: int
 
 
-def _row_power(node: Rows) -> _RowPower:
+def _row_power(node: Rows, fixed: frozenset[str] = frozenset()) -> _RowPower:
+    """`fixed` are columns of which a filter above keeps one value, with nothing but rows of one input in between.
+
+    Privacy: a step is counted before what stands above it. So no filter is taken through a join, whatever an engine's
+    optimizer may do, and of a grouping only what leaves it is fewer.
+    """
     match node:
         case Scan():
             return _RowPower(0, 0) if node.unit is None or node.unit_is_unique else _RowPower(1, 1)
         case Filter():
-            inner = _row_power(node.input)
-            # Such as the row of one year, of rows that are grouped by the unit and the year.
+            inner = _row_power(node.input, fixed | _columns_with_one_value(node.condition))
+            # Such as the row of one year, where the schema says that a unit has one row in each.
             return _RowPower(0, inner.most) if inner.now and derive_unit_facts(node).rows == 1 else inner
-        case Project() | UnitWindow() | Expand():
+        case Project():
+            return _row_power(node.input, _names_below(node.columns, fixed))
+        case UnitWindow():
+            return _row_power(node.input, fixed)
+        case Expand():
             return _row_power(node.input)
         case PerUnit():
             inner = _row_power(node.input)
-            return _RowPower(inner.now if node.keys else 0, inner.most)
+            same = fixed | derive_unit_facts(node).determined
+            return _RowPower(inner.now if any(key.name not in same for key in node.keys) else 0, inner.most)
         case Join() if not is_public(node.right):
             left, right = _row_power(node.left), _row_power(node.right)
             now = _joined_power(node, left.now, right.now)
             return _RowPower(now, max(now, left.most, right.most))
         case Mark() if not is_public(node.right):
             left, right = _row_power(node.left), _row_power(node.right)
-            probed = left.now if _has_unique_match(node) else left.now + right.now
+            looked_up = _has_unique_match(node) or has_only_equalities(node)
+            probed = left.now if looked_up else left.now + right.now
             return _RowPower(left.now, max(probed, left.most, right.most))
         case Join() | Mark():
             return _row_power(node.left)
         case SetOperation():
-            left, right = _row_power(node.left), _row_power(node.right)
+            left, right = (_row_power(side, _fixed_on_side(node, side, fixed)) for side in (node.left, node.right))
             return _RowPower(max(left.now, right.now), max(left.most, right.most))
         case Table() | PublicTable() | PublicScan() | RowsHole():
             return _RowPower(0, 0)
         case _:
             assert_never(node)
+
+
+def _columns_with_one_value(condition: Expr) -> frozenset[str]:
+    """Columns that a condition equates to something without columns: a literal, or a released value."""
+    return frozenset(
+        side.name
+        for part in split_conjuncts(condition)
+        if isinstance(part, Compare) and part.op == "="
+        for side, other in ((part.left, part.right), (part.right, part.left))
+        if isinstance(side, Column) and not columns_of(other)
+    )
+
+
+def _names_below(columns: tuple[Named, ...], names: frozenset[str]) -> frozenset[str]:
+    return frozenset(c.expr.name for c in columns if c.name in names and isinstance(c.expr, Column))
+
+
+def _fixed_on_side(node: SetOperation, side: Rows, fixed: frozenset[str]) -> frozenset[str]:
+    """Columns meet by their places, and have the names of the left."""
+    places = zip(row_fields(node.left), row_fields(side), strict=True)
+    return frozenset(theirs.name for ours, theirs in places if ours.name in fixed)
 
 
 def _joined_power(join: Join, left: int, right: int) -> int:

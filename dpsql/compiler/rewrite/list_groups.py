@@ -585,15 +585,19 @@ def _list_from_leaves(
     present = tuple(Not(IsNull(o.column)) for key, o in members if not optional and not nullable[key.name])
     rows = _join_leaves(leaves, about + present)
     registered = [_count_registered_values(origin) for _, origin in members]
-    max_keys = min(
-        max_public_rows(rows), prod(max_public_rows(rows) if number is None else number for number in registered)
-    )
+    max_rows = min(max_public_rows(rows), _count_rows_with_keys(members))
+    max_keys = min(max_rows, prod(max_rows if number is None else number for number in registered))
     fields = tuple(Field(key.name, key.expr.type) for key, _ in members)
     missing = optional and all(nullable[key.name] for key, _ in members)
     factor = ListedHole(fields, rows, tuple(o.column.name for _, o in members), max_keys, missing)
     own = {o.column.name for _, o in members}
     alone = len(members) == 1 and len(leaves) == 1 and all(columns_of(condition) <= own for condition in about)
     return PublicKeys(tuple(key for key, _ in members), factor, alone and registered[0] is not None)
+
+
+def _count_rows_with_keys(members: list[tuple[Named, PublicOrigin]]) -> int:
+    """The rows that hold the keys: others that are joined to them repeat a key's values, and add none."""
+    return prod(max_public_rows(leaf) for leaf in {origin.leaf for _, origin in members})
 
 
 def _count_registered_values(origin: PublicOrigin) -> int | None:

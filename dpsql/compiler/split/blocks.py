@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -27,7 +27,7 @@ from dpsql.compiler.plan.aggregate import Aggregate
 from dpsql.compiler.plan.relations import Field
 from dpsql.compiler.plan.steps import ReleaseColumn, Shape
 from dpsql.compiler.split.release_block import ErrorBar
-from dpsql.errors import InvalidSyntax, NotPrivate, Unsupported
+from dpsql.errors import InvalidSyntax, NotPrivate, Span, Unsupported
 from dpsql.schema.model import Domain, Schema
 
 RECURSIVE_KEY = "recursive"
@@ -82,6 +82,15 @@ class BoundRelease:
 
 
 @dataclass(frozen=True)
+class CountedKeys:
+    """INTERSECT or EXCEPT of released keys, of which an aggregate makes a number; `releases` are those on its sides."""
+
+    operation: str
+    span: Span | None
+    releases: frozenset[str]
+
+
+@dataclass(frozen=True)
 class PublicRead:
     """A public table, or one of the catalog (`place` is its schema), that post-processing reads whole."""
 
@@ -108,6 +117,7 @@ class SplitState:
     made_up: dict[str, str] = field(default_factory=dict)  # of a preview: private tables, and what stands for each
     statement: str = ""
     warnings: list[str] = field(default_factory=list)
+    counted: list[CountedKeys] = field(default_factory=list)
     names: int = 0
     kept: list[exp.Expr] = field(default_factory=list)
 
@@ -292,6 +302,31 @@ def sources_of(select: exp.Select) -> list[exp.Expr]:
     sources = [] if from_ is None else [from_.this]
     sources += [join.this for join in select.args.get("joins") or ()]
     return [leaf for source in sources for leaf in join_leaves(source)]
+
+
+def find_counted_keys(
+    sources: Iterable[tuple[exp.Expr, Span | None]], env: Environment, releases: Collection[str]
+) -> Iterator[CountedKeys]:
+    """The set operations of keys among sources of a block, or of the CTEs that they name."""
+    for source, span in sources:
+        query: exp.Expr | None = source
+        if isinstance(source, exp.Table) and not source.db and source.name.lower() in env:
+            query = env[source.name.lower()].post
+        while isinstance(query, exp.Subquery):
+            query = query.this
+        if isinstance(query, exp.Intersect | exp.Except):
+            names = frozenset(table.name for side in _sides_of(query) for table in sources_of(side))
+            yield CountedKeys(query.key.upper(), span, names & set(releases))
+
+
+def _sides_of(query: exp.Expr) -> Iterator[exp.Select]:
+    while isinstance(query, exp.Subquery):
+        query = query.this
+    if isinstance(query, exp.SetOperation):
+        yield from _sides_of(query.left)
+        yield from _sides_of(query.right)
+    elif isinstance(query, exp.Select):
+        yield query
 
 
 def combine_ownership(kinds: list[Ownership]) -> Ownership:

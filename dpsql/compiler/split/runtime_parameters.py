@@ -15,9 +15,17 @@ from sqlglot import exp
 
 from dpsql.compiler.analysis.domains import derive_domains, domain_of
 from dpsql.compiler.bind.coercion import bind_literal
-from dpsql.compiler.bind.correlation import decorrelate
+from dpsql.compiler.bind.correlation import (
+    DecorrelatedSelect,
+    PublicKey,
+    decorrelate,
+    has_own_list,
+    inner_column_test,
+    iter_sources,
+)
 from dpsql.compiler.bind.outputs import Output
-from dpsql.compiler.bind.scope import ColumnNamer
+from dpsql.compiler.bind.scope import ColumnNamer, Scope
+from dpsql.compiler.bind.sources import lookup_table
 from dpsql.compiler.parse.dialect import span_of
 from dpsql.compiler.plan.aggregate import Aggregate
 from dpsql.compiler.plan.expressions import UID, HoleValue
@@ -46,6 +54,7 @@ from dpsql.compiler.split.blocks import (
 )
 from dpsql.errors import NotPrivate, Unsupported
 from dpsql.schema.model import CREATED_SCHEMA, Domain, EngineTable, MadeTable, Schema
+from dpsql.schema.model import Table as DeclaredTable
 from dpsql.types import REAL, TEXT, Type
 
 
@@ -106,19 +115,16 @@ class SubqueryParameters:
         self.found[index] = replace(self.found[index], most=MAX_KEYED_PARAMETER_ROWS)
         return replace(hole, most=MAX_KEYED_PARAMETER_ROWS)
 
-    def add_grouped_release(
-        self, select: exp.Select, is_inner: Callable[[exp.Column], bool]
-    ) -> GroupedSubSelect | None:
+    def add_grouped_release(self, select: exp.Select, scope: Scope) -> GroupedSubSelect | None:
+        """`scope` is that of the sub-select's own rows."""
         cached = self.state.grouped.get(id(select))
         if cached is None:
-            cached = self.state.grouped[id(select)] = (select, self._decorrelate_select(select, is_inner))
+            cached = self.state.grouped[id(select)] = (select, self._decorrelate_select(select, scope))
         return cached[1]
 
-    def _decorrelate_select(
-        self, select: exp.Select, is_inner: Callable[[exp.Column], bool]
-    ) -> GroupedSubSelect | None:
+    def _decorrelate_select(self, select: exp.Select, scope: Scope) -> GroupedSubSelect | None:
         try:
-            correlated = decorrelate(select, is_inner)
+            correlated = self.group_by_correlation(select, scope)
         except Unsupported:  # by something else than equalities
             return None
         if correlated is None:
@@ -126,6 +132,39 @@ class SubqueryParameters:
         source = exp.Subquery(this=correlated.select)
         source.parent = select.parent
         return None if self.is_owned(correlated.select) else (source, correlated.outer)
+
+    def group_by_correlation(self, select: exp.Select, scope: Scope) -> DecorrelatedSelect | None:
+        around = select.parent_select
+
+        def find_key(inner: exp.Expr, outer: exp.Expr) -> PublicKey | None:
+            if has_own_list(inner, scope, self.state.schema) or not isinstance(outer, exp.Column):
+                return None
+            return None if around is None else self._find_public_key(outer, around)
+
+        return decorrelate(select, inner_column_test(scope), find_key)
+
+    def _find_public_key(self, column: exp.Column, block: exp.Select) -> PublicKey | None:
+        """The public table that a column of a block is of, where it is unique; None unless names alone tell."""
+        tables = {source.alias_or_name.lower(): self._find_read_table(source) for source in iter_sources(block)}
+        if column.table:
+            tables = {alias: table for alias, table in tables.items() if alias == column.table.lower()}
+        if None in tables.values() or column.db:
+            return None
+        name = column.name.lower()
+        owners = [
+            (table, c.name) for table in tables.values() if table for c in table.columns if c.name.lower() == name
+        ]
+        unique = len(owners) == 1 and owners[0][0].public and owners[0][0].is_unique(owners[0][1])
+        return (owners[0][0].name, owners[0][1]) if unique else None
+
+    def _find_read_table(self, source: exp.Expr) -> DeclaredTable | None:
+        """The declared table that a source of FROM is, also where it is read under a name of ours already."""
+        if not isinstance(source, exp.Table) or isinstance(source.this, exp.Func) or source.alias_column_names:
+            return None
+        if source.meta.get("read"):
+            reads = (read.table for read in self.state.reads.values() if read.name == source.name and not read.place)
+            return next((self.state.schema.table(name) for name in reads), None)
+        return None if self.is_cte_or_view(source) else lookup_table(self.state.schema, source)
 
     def scratch_copy(self) -> SubqueryParameters:
         return SubqueryParameters(self.state, self.query, self.ownership, self.named)

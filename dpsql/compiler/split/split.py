@@ -16,10 +16,12 @@ from functools import partial
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from dpsql.compiler.bind.aggregates import has_aggregate
 from dpsql.compiler.bind.binder import Binder
 from dpsql.compiler.bind.blockwise import BLOCKWISE_NAME
-from dpsql.compiler.bind.correlation import LOOKUP_KEY, DecorrelatedSelect, decorrelate, look_up_group
-from dpsql.compiler.bind.outputs import Output, name_outputs
+from dpsql.compiler.bind.correlation import LOOKUP_KEY, DecorrelatedSelect, has_own_list, look_up_group
+from dpsql.compiler.bind.outputs import Output, name_outputs, output_name
+from dpsql.compiler.bind.scope import Scope
 from dpsql.compiler.bind.sources import check_qualifier, find_synthetic_table, require_table, strip_database
 from dpsql.compiler.bind.windows import rewrite_distinct_on
 from dpsql.compiler.catalog.tables import catalog_schema_of, catalog_table_names, find_catalog_table
@@ -31,6 +33,7 @@ from dpsql.compiler.postprocess.allowed_functions import check_allowed_function,
 from dpsql.compiler.split.blocks import (
     Block,
     BoundRelease,
+    CountedKeys,
     Environment,
     Ownership,
     PublicRead,
@@ -39,6 +42,7 @@ from dpsql.compiler.split.blocks import (
     check_clauses,
     combine_ownership,
     drop_unread_ctes,
+    find_counted_keys,
     has_randomized_call,
     infer_source_outputs,
     is_release_select,
@@ -83,6 +87,7 @@ class SplitQuery:
     errors: tuple[ErrorBar | None, ...]  # per output column, where it is an aggregate as it stands
     made_up: tuple[tuple[str, str], ...] = ()  # of a preview: names, and the private tables that they stand for
     warnings: tuple[str, ...] = ()
+    counted: tuple[CountedKeys, ...] = ()
 
 
 def split_query(
@@ -123,7 +128,8 @@ def _split_tree(tree: exp.Query, splitter: Splitter) -> SplitQuery:
     drop_unread_ctes(block.post)
     reads, made_up = tuple(state.reads.values()), tuple((name, table) for table, name in state.made_up.items())
     warnings = tuple(dict.fromkeys(state.warnings))
-    return SplitQuery(reads, order_releases(state.releases), block.post, block.errors, made_up, warnings)
+    releases, counted = order_releases(state.releases), tuple(state.counted)
+    return SplitQuery(reads, releases, block.post, block.errors, made_up, warnings, counted)
 
 
 @dataclass
@@ -156,6 +162,7 @@ class Splitter:
             return self._split_source(query, outer)
         if not isinstance(query, exp.Select | exp.SetOperation):
             raise Unsupported("only SELECT, UNION, INTERSECT, EXCEPT and VALUES are queries here", span=span_of(query))
+        _inline_counted_cte(query)
         env, released_ctes = self._split_ctes(query, outer)
         self.state.environments[self.state.keep(query)] = env
         if isinstance(query, exp.SetOperation):
@@ -225,8 +232,14 @@ class Splitter:
         sources = sources_of(select)
         kinds = [self._source_ownership(source, env) for source in sources]
         if Ownership.OWNED not in kinds:
+            distinct = self._find_distinct_count(select, env)
+            if distinct is not None:
+                return self._split_select(distinct, env, top)
+            spans = [span_of(source) for source in sources]
             blocks = [self._split_source(source, env) for source in sources]
             strip_column_schemas(select)
+            if any(map(has_aggregate, select.expressions)):
+                self.state.counted += find_counted_keys(zip(sources, spans, strict=True), env, self.state.releases)
             name_outputs(select)  # by what was written, before sub-selects are replaced
             self._split_nested(select, env)
             outputs, ratios = annotate_outputs(select, sources, blocks)
@@ -246,6 +259,34 @@ class Splitter:
                 raise single_unit_group_error(select)
             return Block(Ownership.OWNED, select)
         return self._split_release(select, env, top)
+
+    def _find_distinct_count(self, select: exp.Select, env: Environment) -> exp.Select | None:
+        """COUNT(*) of SELECT DISTINCT, as COUNT(DISTINCT …): a list of keys that are selected is shorter than they are.
+
+            SELECT COUNT(*) FROM (SELECT DISTINCT note FROM visits) AS t   →  SELECT COUNT(DISTINCT (note)) FROM visits
+
+        Columns that all have a list of values, from the schema or from public rows, stay what they are: of these a list
+        of groups is counted, which has less noise.
+        """
+        inner = _counted_distinct_rows(select)
+        if inner is None or self.ownership_of(inner, env) is not Ownership.RELEASED:
+            return None
+        if Ownership.OWNED not in [self._source_ownership(source, env) for source in sources_of(inner)]:
+            return None
+        _, scope = self._bind_sources(inner, env)
+        group = inner.args.get("group")
+        columns = [item.unalias() for item in (inner if group is None else group).expressions]
+        if all(has_own_list(column, scope, self.state.schema) for column in columns):
+            return None
+        counted = inner.copy()
+        counted.set("distinct", None)
+        counted.set("group", None)
+        row = exp.Tuple(expressions=[column.copy() for column in columns])  # so that NULL counts as a value, too
+        count = exp.Count(this=exp.Distinct(expressions=[row]))
+        name = select.expressions[0].alias or output_name(select.expressions[0])
+        counted.set("expressions", [exp.alias_(count, name, quoted=True)])
+        self.state.environments[self.state.keep(counted)] = env
+        return counted
 
     def make_binder(self) -> Binder:
         outside = SubqueryParameters(self.state, self.split_block, self.ownership_of, self.find_named_query)
@@ -299,17 +340,19 @@ class Splitter:
             return None
         if Ownership.OWNED not in [self._source_ownership(source, env) for source in sources_of(select)]:
             return None
+        outside, scope = self._bind_sources(select, env)
+        return outside.group_by_correlation(select, scope)
+
+    def _bind_sources(self, select: exp.Select, env: Environment) -> tuple[SubqueryParameters, Scope]:
+        """What the names of a block's FROM mean."""
         bare = exp.select("*")
         bare.set("from_", select.args["from_"].copy())
         bare.set("joins", [join.copy() for join in select.args.get("joins") or ()])
         self.state.environments[self.state.keep(bare)] = env
         self.state.scopes[self.state.keep(bare)] = self._owned_queries(env)
-        scope = self.make_binder().bind_rows(bare).scope
-
-        def is_inner(column: exp.Column) -> bool:
-            return scope.has_source(column.args["table"]) if column.table else scope.find_column(column) is not None
-
-        return decorrelate(select, is_inner)
+        binder = self.make_binder()
+        assert isinstance(binder.outside, SubqueryParameters)
+        return binder.outside, binder.bind_rows(bare).scope
 
     # --- whose rows --------------------------------------------------------------------------------------------------
 
@@ -431,6 +474,67 @@ class Splitter:
         check_allowed_function(node)
         for child in list(node.iter_expressions()):
             self._split_nested_expr(child, env)
+
+
+def _inline_counted_cte(query: exp.Query) -> None:
+    """WITH t AS (SELECT DISTINCT …) SELECT COUNT(*) FROM t: the CTE stands where it is read, once."""
+    with_, from_ = query.args.get("with_"), query.args.get("from_")
+    if with_ is None or from_ is None or not with_.expressions:
+        return
+    source = from_.this
+    clauses = {key for key, value in query.args.items() if value}
+    if clauses != {"expressions", "from_", "with_"} or with_.args.get("recursive") or not isinstance(source, exp.Table):
+        return
+    cte, name = with_.expressions[-1], source.name.lower()
+    readers = [table for table in query.find_all(exp.Table) if table.name.lower() == name]
+    names = [other.alias.lower() for other in with_.expressions]
+    if cte.alias.lower() != name or names.count(name) > 1 or len(readers) > 1 or name.startswith("_"):
+        return
+    if cte.args["alias"].args.get("columns"):
+        return
+    parts = ((with_, {"expressions"}), (cte, {"this", "alias"}), (from_, {"this"}), (source, {"this", "alias"}))
+    if not all(_has_only(part, allowed) for part, allowed in parts):
+        return
+    alias = source.args.get("alias") or exp.TableAlias(this=exp.to_identifier(source.name, quoted=True))
+    inlined = exp.From(this=exp.Subquery(this=cte.this.copy(), alias=alias.copy()))
+    counted = exp.Select(expressions=[item.copy() for item in query.expressions])
+    counted.set("from_", inlined.copy())
+    if _counted_distinct_rows(counted) is not None:
+        query.set("from_", inlined)
+        cte.pop()
+        query.set("with_", with_ if with_.expressions else None)
+
+
+def _counted_distinct_rows(select: exp.Select) -> exp.Select | None:
+    """The SELECT DISTINCT, or GROUP BY, of columns whose rows a block counts, where it does nothing else."""
+    from_ = select.args.get("from_")
+    source = None if from_ is None else from_.this
+    clauses = {key for key, value in select.args.items() if value}
+    if clauses != {"expressions", "from_"} or len(select.expressions) != 1 or not isinstance(source, exp.Subquery):
+        return None
+    item, inner = select.expressions[0].unalias(), source.this
+    if not isinstance(item, exp.Count) or not isinstance(item.this, exp.Star) or not isinstance(inner, exp.Select):
+        return None
+    read: list[tuple[exp.Expr, set[str]]] = [
+        (item, {"this", "big_int"}),
+        (item.this, set()),
+        (source, {"this", "alias"}),
+    ]
+    if not all(_has_only(part, allowed) for part, allowed in read):  # what is left out here would be left unsaid
+        return None
+    group, items = inner.args.get("group"), [each.unalias() for each in inner.expressions]
+    keys = items if group is None else group.expressions
+    clauses = {key for key, value in inner.args.items() if value}
+    plain = clauses <= {"expressions", "distinct", "group", "from_", "joins", "where"} and not _has_distinct_on(inner)
+    plain = plain and (group is None or not any(value for key, value in group.args.items() if key != "expressions"))
+    columns = all(isinstance(key, exp.Column) and not key.is_star for key in keys) and all(
+        item in keys for item in items
+    )
+    return inner if plain and columns and len(clauses & {"distinct", "group"}) == 1 else None
+
+
+def _has_only(node: exp.Expr, allowed: set[str]) -> bool:
+    return {key for key, value in node.args.items() if value} <= allowed
 
 
 def _has_distinct_on(select: exp.Select) -> bool:

@@ -81,7 +81,11 @@ APPROXIMATION_SHARE = Fraction(1, 20)
 MAX_JACOBIAN_SHARE = Fraction(15, 16)
 """Of what a row may lose, for the determinant, before the ridge is raised."""
 UNCOUNTED_SHARE = Fraction(1, 10)
-"""Of epsilon_1, for the determinant, where the ridge is not known before the rows are counted."""
+"""Of epsilon_1, for the determinant, where the ridge is not known before the rows are counted, or is not given."""
+DEFAULT_STRENGTH = Fraction(1, 10_000)
+"""Of the ridge, for each row, where none is given: so small that with few rows the determinant's share decides, which
+holds coefficients as noise of this size needs it, and with many rows hardly anything draws them toward 0. In
+`benchmarks.accuracy_models` coefficients err least with it, or as much as with 0.001 and 0.01."""
 
 
 @dataclass(frozen=True)
@@ -214,13 +218,16 @@ def min_ridge(jacobian: Fraction) -> Fraction:
 
 
 def calibrate_objective_by_epsilon(
-    design: FeatureDesign, axes: Axes, mass: UnitMass, strength: Fraction, rows: int | None, epsilon: Fraction
+    design: FeatureDesign, axes: Axes, mass: UnitMass, strength: Fraction | None, rows: int | None, epsilon: Fraction
 ) -> ObjectivePerturbation:
-    """The least noise that is charged at most `epsilon`."""
+    """The least noise that is charged at most `epsilon`; without `strength` the ridge is as small as noise lets it be.
+
+    Privacy: any strength will do. The determinant is charged by the least ridge that there may be, which `least` keeps.
+    """
     share = Fraction(0) if rows is not None else COUNT_SHARE
-    ridge = calibrate_ridge_by_epsilon(strength, rows, mass, epsilon * COUNT_SHARE)
+    ridge = calibrate_ridge_by_epsilon(strength or DEFAULT_STRENGTH, rows, mass, epsilon * COUNT_SHARE)
     row_loss = require_positive_share(epsilon * (1 - share) * (1 - APPROXIMATION_SHARE)) / count_changed_rows(mass)
-    if rows is not None:
+    if rows is not None and strength is not None:
         jacobian, min_allowed = split_row_loss(row_loss, ridge.ridge_at(0, mass))
     else:
         jacobian, min_allowed = row_loss * UNCOUNTED_SHARE, min_ridge(row_loss * UNCOUNTED_SHARE)
@@ -236,7 +243,7 @@ def calibrate_objective_by_rho(
     design: FeatureDesign,
     axes: Axes,
     mass: UnitMass,
-    strength: Fraction,
+    strength: Fraction | None,
     rows: int | None,
     rho: Fraction,
     max_epsilon: Fraction | None = None,

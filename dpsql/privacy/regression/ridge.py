@@ -66,8 +66,9 @@ class RidgePenalty:
         """What EXPLAIN says, of coefficients that err by `error` at a ridge of 1."""
         if self.rows is None:
             # At most: a ridge is never below `least`, however few rows are counted.
-            each = error / float(self.strength)
-            return f"a noisy count of rows, n, comes first: coefficients err by at most {each:.3g} / n"
+            each, most = error / float(self.strength), error / float(self.least)
+            bound = f", and {most:.3g}" if self.least > MIN_RIDGE else ""
+            return f"a noisy count of rows, n, comes first: coefficients err by at most {each:.3g} / n{bound}"
         ridge = max(self.least, self.strength * self.rows)
         return f"coefficients err by {error / float(ridge):.3g}, which does not depend on the rows"
 

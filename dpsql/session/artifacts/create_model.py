@@ -28,7 +28,11 @@ from dpsql.compiler.weighted_rows import CompiledStudy, compile_study, compile_w
 from dpsql.errors import Error, InvalidParameter, Span, TypeMismatch, Unsupported
 from dpsql.ledger.base import CreatedObject
 from dpsql.privacy.regression.noisy_moments import calibrate_moments_by_epsilon, calibrate_moments_by_rho
-from dpsql.privacy.regression.objective_perturbation import calibrate_objective_by_epsilon, calibrate_objective_by_rho
+from dpsql.privacy.regression.objective_perturbation import (
+    DEFAULT_STRENGTH,
+    calibrate_objective_by_epsilon,
+    calibrate_objective_by_rho,
+)
 from dpsql.privacy.regression.output_perturbation import calibrate_output_by_epsilon, calibrate_output_by_rho
 from dpsql.privacy.release import release_to_bytes
 from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRowsMechanism
@@ -48,8 +52,8 @@ OUTPUT, OBJECTIVE, MOMENTS = "output", "objective", "moments"
 MODEL_COLUMNS = (("term", TEXT), ("coefficient", DOUBLE), ("stderr", DOUBLE))
 DEFAULT_BINS = 1024
 """Steps of a number between its bounds: fine beside any noise, and few enough for a tuple to be one of many rows."""
-DEFAULT_STRENGTH = Fraction(1, 100)
-"""The lambda of logistic models."""
+OUTPUT_STRENGTH = Fraction(1, 100)
+"""The lambda of logistic models with noise in their coefficients: that noise grows as lambda falls."""
 MAX_COEFFICIENTS = 256
 """Coefficients of a model."""
 _MODEL_OPTIONS = list_option_names(MODEL_OPTIONS)
@@ -137,7 +141,8 @@ def _model_notices(studied: CompiledStudy, model_options: ModelOptions) -> tuple
     notices = studied.compiled.notices
     if studied.study.kind == MOMENTS:
         return notices
-    strength = format_rounded_up(model_options.strength or DEFAULT_STRENGTH)
+    usual = OUTPUT_STRENGTH if studied.study.kind == OUTPUT else DEFAULT_STRENGTH
+    strength = format_rounded_up(model_options.strength or usual)
     return (
         *notices,
         f"lambda = {strength} draws the coefficients toward 0; by how much is not in stderr",
@@ -264,13 +269,14 @@ class _ModelStudyFactory:
                 hint="Aggregate per unit in FROM first (GROUP BY the unit), or use method = 'output'.",
                 span=self.options.option_spans.get("method"),
             )
-        strength = self.options.strength or DEFAULT_STRENGTH
+        strength = self.options.strength
         if method == OBJECTIVE:
             if gaussian and not may_lose_epsilon(share):
                 # It is pure, and with a large delta its epsilon could be more than was asked for.
                 limits = share.rho, share.epsilon
                 return calibrate_objective_by_rho(design, ranges, mass, strength, self.options.rows, *limits)
             return calibrate_objective_by_epsilon(design, ranges, mass, strength, self.options.rows, share.epsilon)
+        strength = strength or OUTPUT_STRENGTH
         if gaussian:
             return calibrate_output_by_rho(design, ranges, mass, strength, self.options.rows, share.rho)
         return calibrate_output_by_epsilon(design, ranges, mass, strength, self.options.rows, share.epsilon)

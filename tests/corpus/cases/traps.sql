@@ -443,7 +443,7 @@ NotPrivate 0A000: EXCEPT of private rows needs the privacy unit among the column
 LINE 1: SELECT COUNT(*) FROM (SELECT ward FROM visits EXCEPT SELECT ward FROM visits WHERE urgent) t
                                      ^
 DETAIL:  Equal rows of two units would become one.
-HINT:  Add the unit's column in the same place on both sides, or write UNION ALL.
+HINT:  Add the unit's column in the same place on both sides, or write SELECT DISTINCT on both sides, to compare what groups there are.
 
 -- case: DISTINCT rows below a count
 SELECT COUNT(*) FROM (SELECT DISTINCT ward, kind FROM visits) t

@@ -243,3 +243,124 @@ Aggregate
     Join left on column_c1 = ward
       Table visits (unit bigint)
       Hole h1 of at most 100000 rows: v, column_c1
+
+-- case: a value of a public key that a public row names
+SELECT w.ward, (SELECT COUNT(*) FROM visits v WHERE v.ward = w.ward) AS n FROM "Wards" w
+---- plan
+Aggregate by k1 = ward_2
+  - count rows
+  Join inner on ward = ward_2
+    Table visits (unit bigint)
+    Public Wards: ward_2, floor
+---- post
+SELECT w.ward AS "ward", COALESCE((SELECT "q"."v" FROM (SELECT _r1."m1" AS "v", _r1."k1" AS "_c1" FROM _r1) AS "q" WHERE "q"."_c1" = w.ward), 0) AS "n" FROM _p1 AS w
+
+-- case: a value of a public key beside a private row
+SELECT COUNT(*) FROM visits v JOIN "Wards" ON v.ward = "Wards".ward WHERE v.cost > (SELECT AVG(x.cost) FROM visits x WHERE x.ward = "Wards".ward)
+---- plan
+_r2:
+Aggregate by k1 = ward_2
+  - mean cost
+  Join inner on ward = ward_2
+    Table visits (unit bigint)
+    Public Wards: ward_2, floor
+_r1:
+Aggregate
+  - count rows
+  Filter cost > v
+    Join left on column_c1 = ward_2
+      Join inner on ward = ward_2
+        Table visits (unit bigint)
+        Public Wards: ward_2, floor
+      Hole h1 of at most 100000 rows: v, column_c1
+
+-- case: a value of a public column that is no key
+SELECT COUNT(*) FROM visits v JOIN "Wards" w ON v.ward = w.ward WHERE v.cost > (SELECT AVG(x.cost) FROM visits x WHERE x.score = w.floor)
+---- plan
+_r2:
+Aggregate by k1 = score
+  - mean cost
+  Table visits (unit bigint)
+_r1:
+Aggregate
+  - count rows
+  Filter cost > v
+    Join left on column_c1 = floor
+      Join inner on ward = ward_2
+        Table visits (unit bigint)
+        Public Wards: ward_2, floor
+      Hole h1 of at most 100000 rows: v, column_c1
+
+-- case: a value of a CTE with the name of a public table
+WITH "Wards" AS (SELECT ward FROM visits GROUP BY ward) SELECT w.ward, (SELECT COUNT(*) FROM visits v WHERE v.ward = w.ward) AS n FROM "Wards" w
+---- plan
+_r1:
+Aggregate by k1 = ward
+  Table visits (unit bigint)
+_r2:
+Aggregate by k1 = ward
+  - count rows
+  Table visits (unit bigint)
+
+-- case: a count of distinct rows
+SELECT COUNT(*) AS n FROM (SELECT DISTINCT ward, kind AS k FROM visits WHERE cost > 3) t
+---- plan
+Aggregate
+  - count distinct 1, ward, kind
+  Filter cost > 3.0
+    Table visits (unit bigint)
+---- output
+n BIGINT
+
+-- case: a count of groups
+SELECT COUNT(*) FROM (SELECT ward FROM visits GROUP BY ward, score) t
+---- plan
+Aggregate
+  - count distinct 1, ward, score
+  Table visits (unit bigint)
+---- output
+count BIGINT
+
+-- case: a count of distinct rows that are listed
+SELECT COUNT(*) AS n FROM (SELECT DISTINCT kind FROM visits) t
+---- plan
+Aggregate by k1 = kind
+  Table visits (unit bigint)
+---- post
+SELECT COUNT(*) AS "n" FROM (SELECT DISTINCT _r1."k1" AS "kind" FROM _r1) AS t
+
+-- case: a count of distinct rows beside a condition on them
+SELECT COUNT(*) AS n FROM (SELECT DISTINCT ward FROM visits) t WHERE ward LIKE 's%'
+---- plan
+Aggregate by k1 = ward
+  Table visits (unit bigint)
+---- post
+SELECT COUNT(*) AS "n" FROM (SELECT DISTINCT _r1."k1" AS "ward" FROM _r1) AS t WHERE ward LIKE 's%'
+
+-- case: a count of groups of which some are left out
+SELECT COUNT(*) AS n FROM (SELECT ward FROM visits GROUP BY ward HAVING COUNT(*) > 5) t
+---- plan
+Aggregate by k1 = ward
+  - count rows
+  Table visits (unit bigint)
+---- post
+SELECT COUNT(*) AS "n" FROM (SELECT _r1."k1" AS "ward" FROM _r1 WHERE _r1."m1" > 5) AS t
+
+-- case: a count of distinct rows of a CTE
+WITH one AS (SELECT * FROM visits WHERE cost > 3), t AS (SELECT DISTINCT ward FROM one) SELECT COUNT(*) AS n FROM t
+---- plan
+Aggregate
+  - count distinct 1, ward_2
+  Project visit_id_2 = visit_id, patient_id_2 = patient_id, ward_2 = ward, kind_2 = kind, cost_2 = cost, paid_2 = paid, at_2 = at, nights_2 = nights, score_2 = score, note_2 = note
+    Filter cost > 3.0
+      Table visits (unit bigint)
+---- post
+SELECT _r1."m1" AS "n", _r1."m1_stderr" AS "_error0", _r1."m1_low" AS "_error1", _r1."m1_high" AS "_error2", _r1."m1_clipped" AS "_error3" FROM _r1
+
+-- case: a CTE that is counted and read once more
+WITH t AS (SELECT DISTINCT ward FROM visits) SELECT COUNT(*) AS n FROM t WHERE ward > (SELECT MIN(ward) FROM t)
+---- plan
+Aggregate by k1 = ward
+  Table visits (unit bigint)
+---- post
+WITH t AS (SELECT DISTINCT _r1."k1" AS "ward" FROM _r1) SELECT COUNT(*) AS "n" FROM t WHERE ward > (SELECT MIN(ward) AS "min" FROM t)

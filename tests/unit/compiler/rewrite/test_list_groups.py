@@ -268,6 +268,16 @@ def test_a_larger_public_table_is_listed_by_its_rows_up_to_the_limit(clinic: Res
     assert beyond.listed is None and beyond.selection is not None
 
 
+def test_keys_of_one_table_are_no_more_than_its_rows_however_many_are_joined_to_it(clinic: Resolved) -> None:
+    same_floor = Compare("=", number("w_floor"), number("u_floor"))
+    crossed = Join(join(), wards("u"), JoinKind.INNER, same_floor)
+    resolved = with_wards(clinic, PublicFacts(200, {}))
+    own = gathered(asked(crossed, text("w_ward"), number("w_floor")), resolved)
+    assert own.selection is None and own.listed is not None and own.listed.count == 200  # not 200 * 200
+    of_both = gathered(asked(crossed, text("w_ward"), text("u_ward")), resolved)
+    assert of_both.listed is None  # there may be 200 * 200
+
+
 def hole(prefix: str = "h") -> RowsHole:
     columns = (Field(f"{prefix}_ward", TEXT), Field(f"{prefix}_floor", INTEGER))
     return RowsHole(prefix, columns, (Domain(TEXT), Domain(INTEGER)), 1000)

@@ -35,9 +35,11 @@ from dpsql.privacy.regression.noisy_moments import (
     moments_from_json,
 )
 from dpsql.privacy.regression.objective_perturbation import (
+    DEFAULT_STRENGTH,
     ObjectivePerturbation,
     calibrate_objective_by_epsilon,
     calibrate_objective_by_rho,
+    min_ridge,
     objective_from_json,
     split_row_loss,
 )
@@ -73,6 +75,9 @@ def studies(mass: UnitMass) -> list[Any]:
         found.append(calibrate_objective_by_epsilon(DESIGN, AXES, mass, F(1, 100), 1000, F(1)))
         found.append(calibrate_objective_by_epsilon(DESIGN, AXES, mass, F(1, 100), 10, F(1, 10)))
         found.append(calibrate_objective_by_rho(DESIGN, AXES, mass, F(1, 100), 1000, F(1, 50)))
+        found.append(calibrate_objective_by_epsilon(DESIGN, AXES, mass, None, None, F(1)))
+        found.append(calibrate_objective_by_epsilon(DESIGN, AXES, mass, None, 10, F(1)))
+        found.append(calibrate_objective_by_rho(DESIGN, AXES, mass, None, 1000, F(1, 50)))
     return found
 
 
@@ -106,6 +111,34 @@ def test_objective_perturbation_has_the_textbooks_correction(epsilon: F, left: f
     jacobian, ridge = split_row_loss(epsilon / 2, F(10))
     assert float(epsilon - 2 * jacobian) == pytest.approx(left, abs=1e-6)
     assert float(ridge) / 1000 - 0.01 == pytest.approx(raised, abs=1e-7)
+
+
+@pytest.mark.parametrize("rows", [None, 1, 1_000, 1 << 30])
+@pytest.mark.parametrize("epsilon", [F(1, 100), F(1), F(50)], ids=str)
+def test_without_lambda_the_determinant_has_a_tenth_and_the_ridge_is_held_to_it(rows: int | None, epsilon: F) -> None:
+    study = calibrate_objective_by_epsilon(DESIGN, AXES, ROW, None, rows, epsilon)
+    slope = study.ideal_loss.epsilon - study.jacobian  # type: ignore[operator]
+    assert study.jacobian * 9 == pytest.approx(float(slope), rel=1e-4)
+    assert study.ridge.least >= min_ridge(study.jacobian) and study.ridge.strength == DEFAULT_STRENGTH
+    assert study.loss.epsilon is not None and study.loss.epsilon <= epsilon
+
+
+def test_without_lambda_coefficients_err_less_than_with_more_of_it() -> None:
+    """Of 8,000 rows whose label depends on the first feature, at epsilon 1."""
+    rng, sampler = np.random.default_rng(4), ExactSampler()
+    codes = np.stack([rng.integers(0, size, 8_000) for size in (5, 3)], axis=1)
+    z = DESIGN.feature_numerators(codes) / (1 << 15)
+    true = np.zeros(DESIGN.width)
+    true[1] = 3.0
+    label = (rng.random(8_000) < 1 / (1 + np.exp(-(z @ true)))).astype(np.int64)
+    rows = AXES.to_weighted_rows((label, *codes.T, np.ones(8_000, np.int64)))
+
+    def error(strength: F | None) -> float:
+        study = calibrate_objective_by_epsilon(DESIGN, AXES, ROW, strength, None, F(1))
+        fits = [study.released_model(study.perform(rows, sampler)[0]).coefficients for _ in range(8)]
+        return float(np.mean([np.mean((z @ (fit - true)) ** 2) for fit in fits]))
+
+    assert error(None) < error(F(1, 100)) / 4
 
 
 # --- what is charged -------------------------------------------------------------------------------------------------
