@@ -9,7 +9,6 @@ Sum(rows)  →  Sum(rows)                 where the plan proves that it cannot
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from math import isqrt
 
@@ -20,7 +19,7 @@ from dpsql.compiler.analysis.units import (
     rows_are_groups,
     rows_of_each_set,
 )
-from dpsql.compiler.plan.aggregate import CountUnits, Distinct, Listed, ListedRows, Sum, Weigh
+from dpsql.compiler.plan.aggregate import CountUnits, Distinct, Listed, Sum, Weigh, count_set_groups
 from dpsql.compiler.plan.bundles import Bundle
 from dpsql.compiler.plan.clipped_sums import Norm
 from dpsql.compiler.plan.relations import SET_COLUMN, Rows, has_uid
@@ -160,11 +159,8 @@ def count_units(
 
 def max_groups_of_set(listed: Listed) -> int:
     """The most groups that a grouping set lists."""
-    for factor in listed.factors:
-        names = [key.name for key in factor.keys]
-        if isinstance(factor, ListedRows) and SET_COLUMN in names:
-            return max(Counter(row[names.index(SET_COLUMN)] for row in factor.rows).values(), default=0)
-    return listed.count
+    counts = count_set_groups(listed)
+    return max(counts.values()) if counts else listed.count
 
 
 def _require_automatic(policy: ContributionPolicy, may: str, cap: str, key: str) -> None:

@@ -50,7 +50,16 @@ from typing import TypeVar
 from dpsql.compiler.analysis.domains import count_distinct_domain, derive_domains, domain_of
 from dpsql.compiler.analysis.public_rows import max_row_multiplication
 from dpsql.compiler.analysis.units import rows_are_groups
-from dpsql.compiler.plan.aggregate import Aggregate, CountUnits, ListedHole, Sum, SumBlocks, Weigh, needs_norm
+from dpsql.compiler.plan.aggregate import (
+    Aggregate,
+    CountUnits,
+    ListedHole,
+    ListedSets,
+    Sum,
+    SumBlocks,
+    Weigh,
+    needs_norm,
+)
 from dpsql.compiler.plan.clipped_sums import ClippedCell, ClippedSum, Norm
 from dpsql.compiler.plan.estimators import BySet, Recipe, map_terms, recipe_cells
 from dpsql.compiler.plan.expressions import ROW, Column, Expr
@@ -208,7 +217,7 @@ def _count_pairs(plan: ReleasePlan, columns: tuple[str, ...]) -> int | None:
     values = count_distinct_domain(plan.rows, columns)
     if values is None or plan.selected or (plan.listed is None and plan.keys):
         return None
-    if plan.listed is not None and any(isinstance(factor, ListedHole) for factor in plan.listed.factors):
+    if plan.listed is not None and any(isinstance(factor, ListedHole | ListedSets) for factor in plan.listed.factors):
         return None
     return values * (plan.listed.count if plan.listed is not None else 1)
 

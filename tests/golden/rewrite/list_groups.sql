@@ -273,3 +273,70 @@ Gather by k1 double
         Filter cast(at as date) = 2024-03-02
           Scan visits (unit patient_id)
             - at, timestamp [2023-01-01 00:00:00, 2025-01-01 00:00:00]
+
+-- case: the grouping sets of public keys list what stands in the public rows
+SELECT w.floor, w.ward, COUNT(*) FROM visits v JOIN "Wards" w ON v.ward = w.ward WHERE w.floor > 0 GROUP BY ROLLUP (w.floor, w.ward)
+---- rewritten
+Gather by k1 integer, k2 text, _set bigint
+  - listed in 3 grouping sets, at most 6 groups: listed k1, k2, at most 3 groups: from Wards | listed k1, 2 groups: 1, 2 | one group of all rows
+  Sum by k1, k2, _set
+    - rows: rows
+    Weigh each unit as at most 8 rows in each grouping set, l2 norm by k1, k2, _set
+      Expand to the grouping sets (k1, k2), (k1), ()
+        Project k1 = floor, k2 = ward_2
+          Join inner on ward = ward_2
+            Scan visits (unit patient_id)
+              - ward, text
+            Filter 1 <= floor
+              Scan public Wards, 3 rows
+                - ward_2 = ward, text
+                - floor, integer, NULL is a group
+
+-- case: beside a declared key each set has the rows of its own keys
+SELECT UPPER(w.ward), w.floor, v.kind, COUNT(*) FROM visits v JOIN "Wards" w ON v.ward = w.ward GROUP BY GROUPING SETS ((1, 2, 3), (w.floor, 3), ())
+---- rewritten
+Gather by k1 text, k2 integer, k3 text, _set bigint
+  - listed in 3 grouping sets, at most 13 groups: listed k3, 2 groups: 'urgent', 'planned'; listed k1, k2, at most 3 groups: from Wards | listed k2, k3, 6 groups: (1, 'urgent'), (1, 'planned'), (2, 'urgent'), (2, 'planned'), (NULL, 'urgent'), (NULL, 'planned') | one group of all rows
+  Sum by k1, k2, k3, _set
+    - rows: rows
+    Weigh each unit as at most 8 rows in each grouping set, l2 norm by k1, k2, k3, _set
+      Filter (not (k3 is null)) or (not (_set in (0, 1)))
+        Expand to the grouping sets (k1, k2, k3), (k2, k3), ()
+          Project k1 = upper(ward_2), k2 = floor, k3 = kind
+            Join inner on ward = ward_2
+              Scan visits (unit patient_id)
+                - ward, text
+                - kind, text of 'urgent', 'planned'
+              Scan public Wards, 3 rows
+                - ward_2 = ward, text
+                - floor, integer, NULL is a group
+
+-- case: keys that are worked out from one public table are listed together
+SELECT UPPER(w.ward), w.floor + 1, COUNT(*) FROM visits v JOIN "Wards" w ON v.ward = w.ward GROUP BY 1, 2
+---- rewritten
+Gather by k1 bigint, k2 text
+  - listed k1, k2, at most 3 groups: from Wards
+  Sum by k1, k2
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm by k1, k2
+      Project k1 = floor + 1, k2 = upper(ward_2)
+        Join inner on ward = ward_2
+          Scan visits (unit patient_id)
+            - ward, text
+          Scan public Wards, 3 rows
+            - ward_2 = ward, text
+            - floor, integer, NULL is a group
+
+-- case: of two keys of one column each grouping set has the pairs that the column gives
+SELECT nights / 7, nights % 3, COUNT(*) FROM visits WHERE nights > 11 GROUP BY ROLLUP (1, 2)
+---- rewritten
+Gather by k1 bigint, k2 bigint, _set bigint
+  - listed k1, k2, _set, 6 groups: (0, 1, 0), (1, 1, 0), (2, 2, 0), (NULL, 1, 1), (NULL, 2, 1), (NULL, NULL, 2)
+  Sum by k1, k2, _set
+    - rows: rows
+    Weigh each unit as at most 8 rows in each grouping set, l2 norm by k1, k2, _set
+      Expand to the grouping sets (k1, k2), (k2), ()
+        Project k1 = nights % 3, k2 = nights // 7
+          Filter 12 <= nights
+            Scan visits (unit patient_id)
+              - nights, smallint [0, 14], cast from integer
