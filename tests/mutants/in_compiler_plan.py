@@ -23,6 +23,7 @@ from tests.mutants.selections import (
     PROPERTY_LISTED_GROUPS,
     PROPERTY_OWNED_STATEMENTS,
     PROPERTY_SENSITIVITY,
+    PROPERTY_TIME_BOUNDS,
     PROPERTY_UNIT_KEYS,
     PROPERTY_WEIGHTED_ROWS,
     SCHEMA_LOAD,
@@ -487,6 +488,13 @@ MUTANTS = (
         "return not gather.all_parts",
         "return not gather.parts",
         ATTACKS_FREE_STATEMENTS,
+    ),
+    mutant(
+        "values of a key are moved before their upper bound",
+        "dpsql.compiler.rewrite.scan_tables:ends_before_bound",
+        "ids.union(*table.unique) | ({column.name} if column.determines_unit else set())",
+        "ids | ({column.name} if column.determines_unit else set())",
+        PROPERTY_TIME_BOUNDS,
     ),
     mutant(
         "groups of several public columns are as many as the values of one",

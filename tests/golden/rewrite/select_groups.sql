@@ -141,7 +141,7 @@ Gather by k1 bigint
     Project k1 = extract('month', at)
       Filter not (extract('month', at) is null)
         Scan visits (unit patient_id)
-          - at, timestamp [2023-01-01 00:00:00, 2025-01-01 00:00:00]
+          - at, timestamp [2023-01-01 00:00:00, 2024-12-31 23:59:59.999999]
 ---- privacy
 units: l1 8, l2² 8, linf 1; grid 1; gaussian 14.0764; rho 0.0201871, delta 0
 loss: rho 0.0201871, delta 0
