@@ -97,7 +97,7 @@ from dpsql.compiler.plan.walk import columns_of
 from dpsql.compiler.postprocess.postgres_semantics import read_where_positive, render_postprocessing, tables_read_by
 from dpsql.compiler.render.release import find_runtime_parameters, render_release
 from dpsql.compiler.rewrite.automatic_norms import NormRequest
-from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
+from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy, capped_units_form
 from dpsql.compiler.rewrite.debias import debias, recorded_notices
 from dpsql.compiler.rewrite.limit_joins import limit_conditions
 from dpsql.compiler.rewrite.list_groups import is_list_only, list_declared_groups, list_form
@@ -469,7 +469,8 @@ def _add_scored(
 ) -> int:
     statement, alone = draft.statement, draft.with_measure(measure)
     statement.note_recorded(alone)
-    plan_hash = statement.hash_plan(alone, groups.holes, groups.sources, cells.gather.listed)
+    form = capped_units_form(cells.gather, statement.score_context.policy)
+    plan_hash = statement.hash_plan(alone, groups.holes, groups.sources, cells.gather.listed, form)
     return statement.add_step(StepDraft(name, plan_hash, alone, cells, None, groups.holes, groups.after, measure))
 
 

@@ -72,6 +72,7 @@ from dpsql.compiler.rewrite.bound_contributions import (
     cap_by_domain,
     cap_distinct_values,
     cap_groups,
+    capped_units_form,
     count_units,
     select_groups,
     weigh_units,
@@ -371,7 +372,8 @@ POSTERIOR_RULES: tuple[ReleaseRule, ...] = (*GROUP_RULES, weigh_truth_values, re
 def rewrite_plan(aggregate: Aggregate, context: RuleContext) -> RewrittenPlan:
     """Of groups and linear measures."""
     plan = _rewrite(aggregate, LINEAR_RULES, context)
-    return RewrittenPlan(plan.gather, plan.recipes, plan.notices, plan.norms, plan.bundles.form)
+    form = (*plan.bundles.form, *capped_units_form(plan.gather, context.policy))
+    return RewrittenPlan(plan.gather, plan.recipes, plan.notices, plan.norms, form)
 
 
 def rewrite_bins(aggregate: Aggregate, context: RuleContext) -> BinSelection:
