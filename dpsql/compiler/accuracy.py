@@ -44,6 +44,7 @@ from dpsql.compiler.plan.estimators import (
     Recipe,
     Variance,
 )
+from dpsql.compiler.plan.expressions import Column
 from dpsql.compiler.plan.measures import DistinctValues, Frequent, Measure, SharesPosterior
 from dpsql.compiler.settings import Settings
 from dpsql.compiler.split.release_block import ErrorBar
@@ -51,6 +52,7 @@ from dpsql.errors import InvalidParameter, Unsupported
 from dpsql.privacy.noise import Gaussian, Laplace, Mechanism, scale_of, standard_error
 from dpsql.privacy.release_spec import ReleaseSpec
 from dpsql.privacy.tails import find_least_integer, gaussian_tail, laplace_tail
+from dpsql.schema.model import Schema, Table, unit_columns_of
 from dpsql.types import Kind, Type
 
 NoiseTerms = tuple[tuple[Fraction, Mechanism], ...]
@@ -260,6 +262,35 @@ def distinct_count_warnings(
             elif half >= WIDE_ERROR:
                 warnings.append(_wide_distinct_warning(measure, half, limit))
     return warnings
+
+
+_ID_WORDS = frozenset({"id", "sk", "key", "no", "nr", "number", "code", "fk", "uid", "uuid"})
+
+
+def second_unit_notices(measures: Sequence[Measure], schema: Schema) -> list[str]:
+    """Said of the statement and the schema: where a column is counted that by its name holds units, but not those that
+    its rows belong to.
+
+        COUNT(DISTINCT ship_customer), where rows belong to their bill_customer
+    """
+    args = [m.args for m in measures if isinstance(m, DistinctValues) and m.function == "count"]
+    origins = {a[0].origin.partition(".") for a in args if isinstance(a[0], Column) and len(a) == 1 and a[0].origin}
+    return [
+        f'COUNT(DISTINCT {name}) does not count privacy units: a row of "{table.name}" belongs to that of '
+        f'"{own[0]}", whomever else it names, and one unit may bring many values'
+        for table_name, _, name in sorted(origins)
+        if (table := schema.table(table_name)) is not None and (own := unit_columns_of(table))
+        if _names_another_unit(table, name, own)
+    ]
+
+
+def _names_another_unit(table: Table, name: str, own: tuple[str, ...]) -> bool:
+    """Whether it is an id of the unit's type, and of the same by its name: ship_customer beside bill_customer."""
+    column, unit = table.column(name), table.column(own[0])
+    if column is None or unit is None or len(own) > 1 or name in own or column.type != unit.type:
+        return False
+    subjects = [[word for word in n.lower().split("_") if word not in _ID_WORDS] for n in (name, own[0])]
+    return all(subjects) and subjects[0][-1] == subjects[1][-1]
 
 
 def _distinct_values_of(recipe: Linear, gather: Gather) -> tuple[int | None, int | None]:

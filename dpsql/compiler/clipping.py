@@ -257,13 +257,15 @@ def _is_declared_cap(part: Part) -> bool:
 
 
 def _declared_cap_name(part: Part, settings: Settings) -> str | None:
-    """The setting that a cap comes from: groups of units are capped by rows first.
+    """The setting that a cap comes from.
 
     None where nothing is declared: then the cap is what a unit can have at most, and no unit is scaled down by it.
     """
     by_groups = settings.rows is None
     if isinstance(part, Sum) and isinstance(part.input, Weigh) and settings.groups is not None:
         by_groups = part.input.rows != settings.rows  # a row is what a unit adds to one group
+    if isinstance(part, CountUnits) and settings.groups is not None:
+        by_groups = part.limit != settings.rows
     name, cap = ("groups", settings.groups) if by_groups else ("rows", settings.rows)
     return None if cap is None else f"contributions.{name} = {cap:,}"
 
@@ -281,6 +283,8 @@ def declared_caps(step: ReleaseStep, settings: Settings) -> tuple[str, ...]:
                 caps.append(f"{name} of a row counts within {' and '.join(map(format_norm, cell.bounds))}")
     if settings.rows is not None:
         caps.append(f"a unit counts like at most {settings.rows:,} rows")
+    limits = {part.limit for part in plan.parts if isinstance(part, CountUnits) and part.limit == settings.groups}
+    caps += [f"a unit is counted in at most {limit:,} groups" for limit in limits if limit is not None]
     if settings.groups is not None and plan.selection is not None:
         caps.append(f"a unit makes at most {settings.groups:,} groups appear")
     return tuple(dict.fromkeys(caps))

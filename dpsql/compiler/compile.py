@@ -20,6 +20,7 @@ from dpsql.compiler.accuracy import (
     even_aims,
     find_linear_answers,
     least_epsilon,
+    second_unit_notices,
     unreachable_error,
 )
 from dpsql.compiler.analysis.sensitivity import neighboring_of
@@ -291,6 +292,7 @@ class _Compiler:
                 decision.draft.aggregate.measures, decision.draft.rewritten.recipes, step.calibrated
             )
         ]
+        notices += [n for s in shown for n in second_unit_notices(s.draft.aggregate.measures, self.resolved.schema)]
         unknown = (n for s in shown for n in unknown_clipping_notices(s, settings, self.resolved.schema))
         notices += more_notices
         notices += planned.release_notices

@@ -20,6 +20,7 @@ from dpsql.compiler.plan.steps import Axis, Bins, Hole, ReleaseColumn, hole_text
 from dpsql.compiler.plan.walk import walk_rows
 from dpsql.compiler.postprocess.postgres_semantics import tables_read_by
 from dpsql.compiler.reuse.describe import DescribedRelease
+from dpsql.compiler.rewrite.scan_tables import columns_before_bounds
 from dpsql.compiler.settings import Settings, option_templates_of
 from dpsql.compiler.split.blocks import BoundRuntimeParameter, PublicRead
 from dpsql.compiler.split.release_block import ErrorBar
@@ -263,6 +264,8 @@ def list_declarations(aggregate: Aggregate, resolved: Resolved, settings: Settin
     schema = resolved.schema
     names = sorted({n.table for n in walk_rows(aggregate.input) if isinstance(n, Table | PublicTable)})
     tables = [repr(schema.table(name)) for name in names]
+    # In older versions these columns had the upper bound as a value, and charts of them a group for it.
+    tables += [f"before the upper bound: {name}" for name in columns_before_bounds(aggregate, schema)]
     caps = (settings.rows, settings.groups, settings.chosen_noise.value)
     relation = (schema.privacy.unit, schema.privacy.neighbors.value, schema.privacy.group_size)
     return [*tables, repr(caps), repr(relation)]

@@ -97,10 +97,10 @@ from dpsql.compiler.plan.walk import columns_of
 from dpsql.compiler.postprocess.postgres_semantics import read_where_positive, render_postprocessing, tables_read_by
 from dpsql.compiler.render.release import find_runtime_parameters, render_release
 from dpsql.compiler.rewrite.automatic_norms import NormRequest
-from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
+from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy, capped_units_form
 from dpsql.compiler.rewrite.debias import debias, recorded_notices
 from dpsql.compiler.rewrite.limit_joins import limit_conditions
-from dpsql.compiler.rewrite.list_groups import is_list_only, list_declared_groups
+from dpsql.compiler.rewrite.list_groups import is_list_only, list_declared_groups, list_form
 from dpsql.compiler.rewrite.pipeline import rewrite_bins, rewrite_plan, rewrite_posterior
 from dpsql.compiler.rewrite.release_plan import BinSelection, RewrittenPlan, RuleContext
 from dpsql.compiler.rewrite.score_candidates import (
@@ -209,9 +209,16 @@ class StatementDraft:
         if self.resolved.schema.has_randomized_answers:
             self.notices.extend(recorded_notices(aggregate, self.resolved.schema))
 
-    def hash_plan(self, aggregate: Aggregate, holes: tuple[Hole, ...], sources: str, form: tuple[str, ...] = ()) -> str:
-        """`form` says how cells are formed, where older versions formed others."""
-        declared = [*list_declarations(aggregate, self.resolved, self.settings), *form]
+    def hash_plan(
+        self,
+        aggregate: Aggregate,
+        holes: tuple[Hole, ...],
+        sources: str,
+        listed: Listed | None,
+        form: tuple[str, ...] = (),
+    ) -> str:
+        """`listed` are its groups; `form` says how cells are formed, where older versions formed others."""
+        declared = [*list_declarations(aggregate, self.resolved, self.settings), *form, *list_form(listed)]
         return hash_plan(aggregate, declared, holes, sources, pilot=self.pilot)
 
 
@@ -328,7 +335,8 @@ def plan_linear(
         main, rewritten = counted.aggregate, counted.rewritten
     index: int | None = None
     if aggregate.keys or linear or not aggregate.measures:
-        plan_hash = statement.hash_plan(main, ungrouped.holes, ungrouped.sources, rewritten.form)
+        listed = rewritten.gather.listed
+        plan_hash = statement.hash_plan(main, ungrouped.holes, ungrouped.sources, listed, rewritten.form)
         step = StepDraft(name, plan_hash, main, rewritten, None, ungrouped.holes, ungrouped.after)
         index = statement.add_step(replace(step, sources=ungrouped.sources))
     if counted is not None:
@@ -359,7 +367,8 @@ def _count_groups(name: str, aggregate: Aggregate, ungrouped: PublicGroups, stat
     """A release of its own that counts the rows of groups; releases of the same rows and keys have one."""
     counted = count_alone(aggregate, statement.context)
     form = (*counted.rewritten.form, *COUNT_FORM)
-    plan_hash = statement.hash_plan(counted.aggregate, ungrouped.holes, ungrouped.sources, form)
+    listed = counted.rewritten.gather.listed
+    plan_hash = statement.hash_plan(counted.aggregate, ungrouped.holes, ungrouped.sources, listed, form)
     recipe = _debias_count(counted, statement)
     for index, step in enumerate(statement.steps):
         if step.counts_groups and (step.plan_hash, step.after) == (plan_hash, ungrouped.after):
@@ -401,7 +410,7 @@ def plan_selection(name: str, measure: Quantile | Extreme | Blockwise, draft: _R
     measure = apply_overshoot(apply_median_setting(measure, settings.median, settings.proposal), settings.overshoot)
     alone = draft.with_measure(measure)
     choice = rewrite_bins(alone, replace(statement.context, listed=groups.listed, selected=groups.selected))
-    plan_hash = statement.hash_plan(alone, groups.holes, groups.sources)
+    plan_hash = statement.hash_plan(alone, groups.holes, groups.sources, groups.listed)
     step = StepDraft(name, plan_hash, alone, None, choice, groups.holes, groups.after, sources=groups.sources)
     index = statement.add_step(step)
     statement.note_recorded(alone)
@@ -418,7 +427,7 @@ def plan_counted(name: str, measure: Frequent | SharesPosterior, draft: _Release
     statement, holes, after = draft.statement, draft.ungrouped.holes, draft.ungrouped.after
     counts = count_by_value(draft.aggregate, measure)
     rewritten = rewrite_plan(counts, statement.context)
-    plan_hash = statement.hash_plan(counts, holes, draft.ungrouped.sources)
+    plan_hash = statement.hash_plan(counts, holes, draft.ungrouped.sources, rewritten.gather.listed)
     if plan_hash not in draft.counted:
         step = StepDraft(name, plan_hash, counts, rewritten, None, holes, after, sources=draft.ungrouped.sources)
         draft.counted[plan_hash] = statement.add_step(step)
@@ -441,7 +450,7 @@ def plan_ranked(name: str, measure: Best, draft: _ReleaseDraft) -> MeasureSource
     if rewritten.gather.selection is not None:
         keys, table = replace(candidates, measures=()), f"{name}_keys"
         selected = rewrite_plan(keys, context)
-        plan_hash = statement.hash_plan(keys, groups.holes, groups.sources)
+        plan_hash = statement.hash_plan(keys, groups.holes, groups.sources, selected.gather.listed)
         index = statement.add_step(StepDraft(table, plan_hash, keys, selected, None, groups.holes, groups.after))
         statement.tables.append(TableStep(table, index, release_key_columns(selected.gather), ()))
         groups = _list_public_groups(table, index, selected.gather, groups)
@@ -461,7 +470,8 @@ def _add_scored(
 ) -> int:
     statement, alone = draft.statement, draft.with_measure(measure)
     statement.note_recorded(alone)
-    plan_hash = statement.hash_plan(alone, groups.holes, groups.sources)
+    form = capped_units_form(cells.gather, statement.score_context.policy)
+    plan_hash = statement.hash_plan(alone, groups.holes, groups.sources, cells.gather.listed, form)
     return statement.add_step(StepDraft(name, plan_hash, alone, cells, None, groups.holes, groups.after, measure))
 
 
@@ -474,7 +484,7 @@ def plan_response(release: BoundRelease, epsilon: Fraction, statement: Statement
     tallied = prepare_randomized_rows(aggregate, statement.resolved)
     (axis,) = tallied.axes
     study = calibrate_response(tallied.tally, axis, epsilon, neighboring_of(statement.resolved))
-    digest = statement.hash_plan(aggregate, (), repr(("randomized", epsilon, axis)))
+    digest = statement.hash_plan(aggregate, (), repr(("randomized", epsilon, axis)), None)
     statement.note_recorded(aggregate)
     index = statement.add_step(StepDraft(release.name, digest, aggregate, None, None, (), (), study=study))
     answers = tuple(MeasureSource(index, RandomizedResponses(axis, counts)) for counts in (False, True))

@@ -14,12 +14,18 @@ from pathlib import Path
 
 import pytest
 
+from dpsql.compiler.analysis.canonical import canonicalize
 from dpsql.compiler.analysis.sensitivity import derive_sensitivity_bounds, neighboring_of
 from dpsql.compiler.calibrate.calibrate import NoiseKind
 from dpsql.compiler.compile import ReleaseStep, compile_query
+from dpsql.compiler.parse.parser import parse_query
 from dpsql.compiler.plan.aggregate import Sum, Weigh
-from dpsql.compiler.plan.clipped_sums import ClippedSum
+from dpsql.compiler.plan.clipped_sums import ClippedSum, Norm
+from dpsql.compiler.rewrite.bound_contributions import ContributionPolicy
+from dpsql.compiler.rewrite.pipeline import rewrite_plan
+from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.compiler.settings import Settings
+from dpsql.compiler.split.split import split_query
 from dpsql.engines.in_memory import InMemoryEngine
 from dpsql.schema.model import (
     Budget,
@@ -150,6 +156,7 @@ def max_part_reached(
     engines: tuple[InMemoryEngine, InMemoryEngine],
     noise: NoiseKind,
     groups: tuple[int | None, ...] = (None,),
+    rows: int | None = None,
 ) -> float:
     """The largest part of a step's claim that random neighbors reach; more than the claim fails."""
     nearest = 0.0
@@ -161,7 +168,7 @@ def max_part_reached(
         other = random_unit(draws, 1) if neighbors is Neighbors.CHANGE_ONE else []
         fill(engines[0], [*crowd, *random_unit(draws, 1)])
         fill(engines[1], [*other, *crowd[::-1]])
-        (step,) = compile_query(sql, resolved, settings_of(noise, groups=draws.choice(groups))).steps
+        (step,) = compile_query(sql, resolved, settings_of(noise, rows, draws.choice(groups))).steps
         nearest = max(nearest, check_step(step, resolved, engines))
     return nearest
 
@@ -250,6 +257,42 @@ def test_units_within_the_cap_on_groups_count_in_full(
     assert sums == pytest.approx([9, 9, 9, 0, 0], abs=1e-3)
     (notice,) = [notice for notice in compiled.notices if "counts in full" in notice]
     assert f"at most {norm if noise == 'laplace' else norm**2} groups (contributions.groups)" in notice
+
+
+@pytest.mark.parametrize("noise", NoiseKind)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT year, kind, COUNT(DISTINCT uid) FROM panel GROUP BY year, kind",
+        "SELECT year, kind, COUNT(DISTINCT uid) FROM panel GROUP BY ROLLUP (year, kind)",
+    ],
+)
+def test_units_are_counted_within_the_smaller_of_both_caps(
+    sql: str, noise: NoiseKind, engines: tuple[InMemoryEngine, InMemoryEngine]
+) -> None:
+    assert max_part_reached(sql, engines, noise, groups=(1, 2, 3), rows=1000) > 0.1
+    resolved, sets = make_schema(Neighbors.ADD_REMOVE), "ROLLUP" in sql
+    for rows, groups, cap in ((1000, 2, 2), (2, 1000, 2), (None, 2, 2), (1000, 1000, 1000)):
+        (step,) = compile_query(sql, resolved, settings_of(noise, rows, groups)).steps
+        (claim,) = derive_sensitivity_bounds(step.calibrated.gather, neighboring_of(resolved))
+        # A unit has a row in each of 5 years; of the sets of ROLLUP, rows without a year are in 10, 5 and 1 groups.
+        expected = sum(min(cap, listed) for listed in ((10, 5, 1) if sets else (5,)))
+        assert claim.sensitivity.l2_squared == expected and claim.sensitivity.linf == 1, (rows, groups)
+
+
+def test_a_cap_on_groups_gives_counts_of_units_a_key_of_their_own() -> None:
+    """Those that an older version stored were capped by rows; where these say less, nothing has changed."""
+    sql, resolved = (
+        "SELECT year, kind, COUNT(DISTINCT uid) FROM panel GROUP BY year, kind",
+        make_schema(Neighbors.ADD_REMOVE),
+    )
+
+    def form(rows: int, groups: int) -> tuple[str, ...]:
+        aggregate = canonicalize(split_query(parse_query(sql), resolved.schema).releases[0].aggregate)
+        policy = ContributionPolicy(rows, groups, Norm.L2)
+        return rewrite_plan(aggregate, RuleContext(resolved, policy)).form
+
+    assert form(1000, 2) and not form(2, 2) and not form(2, 3) and not form(1000, 999)
 
 
 def test_what_is_within_a_unit_is_not_bounded_by_declared_rows() -> None:

@@ -6,7 +6,6 @@ rendered and executed. A node without a bound gives `UnboundedContribution`, nev
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from math import isqrt, prod
 from typing import assert_never
@@ -24,6 +23,7 @@ from dpsql.compiler.plan.aggregate import (
     SumBlocks,
     Tally,
     Weigh,
+    count_set_groups,
 )
 from dpsql.compiler.plan.bundles import Bundle
 from dpsql.compiler.plan.clipped_sums import NORM_STEPS, ClippedSum, CountMeans, CountNorms, Norm
@@ -287,11 +287,8 @@ def _count_reached(part: CountUnits, listed: Listed) -> int:
     """How many listed groups a unit can be counted in: all, or with a limit in each grouping set no more of each."""
     if not part.per_set or part.limit is None:
         return listed.count
-    (factor,) = listed.factors
-    if not isinstance(factor, ListedRows):
-        return listed.count
-    number = [key.name for key in factor.keys].index(SET_COLUMN)
-    return sum(min(part.limit, count) for count in Counter(row[number] for row in factor.rows).values())
+    counts = count_set_groups(listed) if len(listed.factors) == 1 else {}
+    return sum(min(part.limit, count) for count in counts.values()) if counts else listed.count
 
 
 def _neighbor_sensitivity(norms: _Norms, relation: Neighboring, non_negative: bool, single: bool) -> Sensitivity:

@@ -19,6 +19,7 @@ from dpsql.compiler.bind.relation import (
     PrivateJoin,
     equate_units_hint,
     require_same_unit,
+    second_unit_hint,
     units_equated,
     units_not_equated_error,
 )
@@ -309,7 +310,12 @@ def _find_equated_piece(left: BoundRelation, right: BoundRelation, where: exp.Ex
         ours = [index for index in sorted(group) if index < len(left.pieces)]
         if theirs <= group and ours:
             return ours[0]
-    raise units_not_equated_error(where, equate_units_hint(left.scope, right.scope))
+    raise units_not_equated_error(where, _equate_sides_hint(left, right, condition))
+
+
+def _equate_sides_hint(left: BoundRelation, right: BoundRelation, condition: _JoinCondition) -> str:
+    scopes = (left.scope, right.scope)
+    return second_unit_hint(scopes, condition.parts) + equate_units_hint(*scopes)
 
 
 def _full_join(
@@ -318,7 +324,7 @@ def _full_join(
     unit_groups = units_equated(left.pieces + right.pieces, left.known + right.known + condition.parts)
     sides = [units_equated(side.pieces, side.known) for side in (left, right)]
     if len(unit_groups) > 1 or any(len(side) > 1 for side in sides):
-        raise units_not_equated_error(where, equate_units_hint(left.scope, right.scope))
+        raise units_not_equated_error(where, _equate_sides_hint(left, right, condition))
     columns = tuple(c.as_nullable() for side in (left, right) for piece in side.pieces for c in piece)
     node = Join(left.node, right.node, JoinKind.FULL, join_conjuncts(condition.parts))
     result = BoundRelation(node, Scope(()), (columns,), told=binder.told)

@@ -123,7 +123,8 @@ class BoundRelation:
             ours = [group for group in unit_groups if group & set(joined.left)]
             for index in joined.right:
                 if not any(index in group for group in ours):
-                    raise units_not_equated_error(joined.join, joined.hint)
+                    hint = second_unit_hint((self.scope,), self.known) + joined.hint
+                    raise units_not_equated_error(joined.join, hint)
 
 
 def _push_condition(node: Rows, condition: Expr) -> Rows | None:
@@ -183,10 +184,12 @@ def require_same_unit(relation: BoundRelation, right: BoundRelation, extra: tupl
     """Refuse a sub-select over private rows that may look at other units' rows."""
     if equates_unit(relation, right, extra):
         return
+    facts = relation.known + right.known + right.correlated + extra
+    hint = second_unit_hint((relation.scope, right.scope), facts) + _subquery_unit_hint(relation.scope, right.scope)
     raise NotPrivate(
         "a sub-select over private rows must equate its privacy unit with the outer one",
         detail="Otherwise one unit's rows decide about another's.",
-        hint=_subquery_unit_hint(relation.scope, right.scope),
+        hint=hint,
         span=span_of(node),
     )
 
@@ -214,6 +217,28 @@ def equate_units_hint(left: Scope, right: Scope, word: str = "ON") -> str:
     if composite is not None:
         return f"Join along the foreign key: {word} {composite}."
     return "Join along the foreign keys that the schema declares."
+
+
+def second_unit_hint(scopes: Iterable[Scope], conditions: Iterable[Expr]) -> str:
+    """What to say first where a condition equates the unit to a column that names another one, such as a receiver's.
+
+    orders.ship_customer = customers.id, where orders belong to their bill_customer
+    """
+    sources = [source for scope in scopes for source in scope.sources]
+    named = {column.column.name: (source, column) for source in sources for column in source.columns}
+    for part in (part for condition in conditions for part in split_conjuncts(condition)):
+        terms = (_equality_term(part.left), _equality_term(part.right)) if isinstance(part, Compare) else ()
+        found = [named[term] for term in terms if isinstance(term, str) and term in named]
+        if len(found) < 2 or not isinstance(part, Compare) or part.op != "=":
+            continue
+        for (_, unit), (source, other) in (found, found[::-1]):
+            own = next((column.name for column in source.columns if column.is_unit), None)
+            if unit.is_unit and own is not None and not (other.is_unit or other.links or other.parts):
+                return (
+                    f'"{source.alias}.{other.name}" is not the privacy unit: a row of "{source.alias}" belongs to that '
+                    f'of "{own}", whomever else it names. '
+                )
+    return ""
 
 
 def _equate_key_parts(left: Scope, right: Scope) -> str | None:

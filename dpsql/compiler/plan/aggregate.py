@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -280,7 +281,27 @@ class ListedRange:
         return self.upper - self.lower + 1
 
 
-Factor = ListedRows | ListedHole | ListedRange
+@dataclass(frozen=True)
+class ListedSets:
+    """The groups of every grouping set, by its number: NULL stands for the keys that are not in it.
+
+    Each set has a list of its own, so that its groups are those which a GROUP BY of its keys alone would list.
+    """
+
+    keys: tuple[Field, ...]  # of all sets, and the set's number
+    sets: tuple[Listed, ...]
+
+    def __post_init__(self) -> None:
+        names = {f.name for f in self.keys}
+        if SET_COLUMN not in names or any(f.name not in names - {SET_COLUMN} for of in self.sets for f in of.keys):
+            raise ValueError("the keys of a grouping set are among those of all sets, which have a number")
+
+    @property
+    def count(self) -> int:
+        return sum(of.count for of in self.sets)
+
+
+Factor = ListedRows | ListedHole | ListedRange | ListedSets
 
 
 @dataclass(frozen=True)
@@ -300,6 +321,18 @@ class Listed:
     def count(self) -> int:
         """How many groups there are at most; with a hole, the real number is known when it is bound."""
         return prod(factor.count for factor in self.factors)
+
+
+def count_set_groups(listed: Listed) -> Mapping[int, int]:
+    """How many groups each grouping set lists at most, by its number; nothing where there are no sets."""
+    for factor in listed.factors:
+        if isinstance(factor, ListedSets):
+            return {number: of.count for number, of in enumerate(factor.sets)}
+        names = [key.name for key in factor.keys]
+        if isinstance(factor, ListedRows) and SET_COLUMN in names:
+            numbers = [row[names.index(SET_COLUMN)] for row in factor.rows]
+            return Counter(number for number in numbers if isinstance(number, int))
+    return {}
 
 
 Part = Sum | ClippedSum | CountUnits | CountNorms | CountMeans | SumBlocks | CountBlocks

@@ -16,6 +16,7 @@ from dpsql.compiler.plan.aggregate import (
     Listed,
     ListedHole,
     ListedRange,
+    ListedSets,
     Node,
     Sum,
     SumBlocks,
@@ -294,6 +295,10 @@ def _show_factor(listed: Factor) -> str:
         named = [_public_source_name(node) for node in walk_rows(listed.rows)]
         sources = ", ".join(name for name in named if name is not None)
         return f"listed {', '.join(key.name for key in listed.keys)}, at most {listed.count} groups: from {sources}"
+    if isinstance(listed, ListedSets):
+        return f"listed in {len(listed.sets)} grouping sets, at most {listed.count} groups: " + " | ".join(
+            _show_listed(of) if of.keys else "one group of all rows" for of in listed.sets
+        )
     if isinstance(listed, ListedRange):
         return f"listed {listed.key.name}: from {listed.lower} to {listed.upper}"
     rows = [", ".join(show_scalar(value) for value in row) for row in listed.rows]

@@ -18,6 +18,7 @@ from dpsql.compiler.plan.aggregate import (
     ListedHole,
     ListedRange,
     ListedRows,
+    ListedSets,
     Part,
     Sum,
     SumBlocks,
@@ -37,7 +38,7 @@ from dpsql.compiler.plan.bundles import (
 )
 from dpsql.compiler.plan.clipped_sums import ClippedSum, CountMeans, CountNorms, Norm
 from dpsql.compiler.plan.expressions import ROW_WEIGHT, UID, WEIGHT, Quantise
-from dpsql.compiler.plan.relations import SET_COLUMN, Expand, Join, Rows
+from dpsql.compiler.plan.relations import SET_COLUMN, Expand, Field, Join, Rows
 from dpsql.compiler.plan.walk import walk_nodes
 from dpsql.compiler.render.blockwise import fill_empty_blocks, render_count_blocks, render_sum_blocks
 from dpsql.compiler.render.clipped_sums import (
@@ -180,6 +181,8 @@ def _render_factor(factor: Factor) -> str:
             return f'(SELECT i AS "_order", {number} FROM range({lower}, {upper + 1}) AS numbers(i))'
         case ListedHole():
             return _render_listed_public(factor)
+        case ListedSets():
+            return _render_listed_sets(factor)
         case _:
             assert_never(factor)
 
@@ -192,6 +195,28 @@ def _render_listed_public(factor: ListedHole) -> str:
     if factor.and_null:
         distinct += f" UNION SELECT {', '.join(f'CAST(NULL AS {render_type_name(key.type)})' for key in factor.keys)}"
     return f'(SELECT row_number() OVER (ORDER BY {order}) AS "_order", * FROM ({distinct}))'
+
+
+def _render_listed_sets(factor: ListedSets) -> str:
+    """The lists of all sets, one after the other. A group stands once: sets differ in their numbers."""
+    rows = " UNION ALL ".join(_render_set(number, of, factor.keys) for number, of in enumerate(factor.sets))
+    names = ", ".join(quote_identifier(key.name) for key in factor.keys)
+    order = f'row_number() OVER (ORDER BY "{SET_COLUMN}", "_place") AS "_order"'
+    return f"(SELECT {order}, {names} FROM ({rows}))"
+
+
+def _render_set(number: int, listed: Listed, keys: tuple[Field, ...]) -> str:
+    owner, values = _listed_owners(listed), {SET_COLUMN: str(number)}
+    values |= {key: f"{name}.{quote_identifier(key)}" for key, name in owner.items()}
+    columns = ", ".join(
+        f"CAST({values.get(key.name, 'NULL')} AS {render_type_name(key.type)}) AS {quote_identifier(key.name)}"
+        for key in keys
+    )
+    lists = [f"{sql} AS {name}" for name, sql in _render_listed(listed).items()]
+    place = ", ".join(f'{name}."_order"' for name in _factor_names(listed))
+    numbered = f"row_number() OVER ({f'ORDER BY {place}' if place else ''})"
+    source = f" FROM {' CROSS JOIN '.join(lists)}" if lists else ""
+    return f'SELECT {numbered} AS "_place", {columns}{source}'
 
 
 def _render_listed_rows(listed: ListedRows) -> str:

@@ -16,7 +16,7 @@ from typing import assert_never
 
 from dpsql.compiler.analysis.canonical import canonical_expr_text
 from dpsql.compiler.analysis.key_values import evaluate_for_values
-from dpsql.compiler.plan.aggregate import Factor, Gather, ListedHole, ListedRange, ListedRows
+from dpsql.compiler.plan.aggregate import Factor, Gather, ListedHole, ListedRange, ListedRows, ListedSets
 from dpsql.compiler.plan.expressions import Call, Column, Compare, Expr, InList, Literal
 from dpsql.compiler.plan.walk import columns_of, map_expr, walk_exprs
 from dpsql.compiler.reuse.describe import DescribedRelease, KeyShape, ReleaseShape
@@ -249,6 +249,8 @@ def _listed_rows(factor: Factor, same: list[KeyExpr] | None, groups: Sequence[Ro
             if same is None:
                 raise NotDerivable
             return _shown_values(same, groups)
+        case ListedSets():  # nothing is derived for grouping sets
+            raise NotDerivable
         case _:
             assert_never(factor)
 

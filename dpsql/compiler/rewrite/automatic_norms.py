@@ -23,11 +23,11 @@ from dpsql.compiler.plan.aggregate import (
     Gather,
     Listed,
     ListedRange,
-    ListedRows,
     Part,
     Sum,
     Weigh,
     cells_of,
+    count_set_groups,
     needs_norm,
 )
 from dpsql.compiler.plan.clipped_sums import ClippedCell, ClippedSum, CountMeans, CountNorms, Norm, NormBinning
@@ -140,11 +140,8 @@ def _count_groups(part: Part, gather: Gather) -> int:
         return 1
     if gather.listed is None or gather.selection is not None:
         return UNKNOWN_GROUPS
-    listed = gather.listed.factors[0]
-    if one_set is not None and isinstance(listed, ListedRows):
-        number = [key.name for key in listed.keys].index(SET_COLUMN)
-        return max(1, sum(row[number] == one_set.first for row in listed.rows))
-    return max(1, gather.listed.count)
+    counts = count_set_groups(gather.listed)
+    return max(1, gather.listed.count if one_set is None else counts.get(one_set.first, 0))
 
 
 @dataclass(frozen=True)

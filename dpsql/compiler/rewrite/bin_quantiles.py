@@ -15,7 +15,7 @@ from math import prod
 
 from dpsql.compiler.analysis.domains import derive_domains, domain_of
 from dpsql.compiler.analysis.units import derive_unit_facts
-from dpsql.compiler.plan.aggregate import CountBlocks, Factor, Listed, ListedHole, ListedRange, Sum
+from dpsql.compiler.plan.aggregate import CountBlocks, Factor, Listed, ListedHole, ListedRange, ListedSets, Sum
 from dpsql.compiler.plan.bundles import CountBundle
 from dpsql.compiler.plan.clipped_sums import Norm
 from dpsql.compiler.plan.expressions import UID, Column, Expr, IsNull, Not, Quantise
@@ -108,7 +108,7 @@ def _cap_by_groups(policy: ContributionPolicy, listed: Listed | None) -> Contrib
 
     Of the L2 norm that is a root, and one more, since weights are rounded down. Few groups need no histogram.
     """
-    if listed is None or any(isinstance(factor, ListedHole) for factor in listed.factors):
+    if listed is None or any(isinstance(factor, ListedHole | ListedSets) for factor in listed.factors):
         return policy
     groups = max(1, listed.count)
     max_rows = groups if policy.norm is Norm.L1 else min(groups, math.isqrt(groups - 1) + 2)

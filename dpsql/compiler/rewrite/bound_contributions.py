@@ -9,7 +9,6 @@ Sum(rows)  →  Sum(rows)                 where the plan proves that it cannot
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from math import isqrt
 
@@ -20,7 +19,7 @@ from dpsql.compiler.analysis.units import (
     rows_are_groups,
     rows_of_each_set,
 )
-from dpsql.compiler.plan.aggregate import CountUnits, Distinct, Listed, ListedRows, Sum, Weigh
+from dpsql.compiler.plan.aggregate import CountUnits, Distinct, Gather, Listed, Sum, Weigh, count_set_groups
 from dpsql.compiler.plan.bundles import Bundle
 from dpsql.compiler.plan.clipped_sums import Norm
 from dpsql.compiler.plan.relations import SET_COLUMN, Rows, has_uid
@@ -140,12 +139,12 @@ FEW_LISTED_GROUPS = 32
 def count_units(
     rows: Rows, keys: tuple[str, ...], cell: str, listed: Listed | None, policy: ContributionPolicy
 ) -> CountUnits:
-    """COUNT(DISTINCT unit): a unit counts in at most `rows` groups, where the list is longer than that; with grouping
-    sets, in as many of each."""
+    """COUNT(DISTINCT unit): a unit counts in no more groups than it may have rows, or reach, whichever is less, where
+    the list is longer than that; with grouping sets, in as many of each."""
     groups, per_set = None, SET_COLUMN in keys
     if listed is not None and len(listed.keys) == len(keys):
         groups = max_groups_of_set(listed) if per_set else listed.count
-    max_groups = policy.rows if policy.rows is not None else policy.groups
+    max_groups = min((cap for cap in (policy.rows, policy.groups) if cap is not None), default=None)
     all_of_them = max_groups if max_groups is not None else FEW_LISTED_GROUPS if policy.automatic else groups
     if _has_few_groups(rows, keys, max_groups, _set_count(rows, keys)) or (
         groups is not None and all_of_them is not None and groups <= all_of_them
@@ -158,13 +157,18 @@ def count_units(
     return CountUnits(rows, keys, cell, max_groups, one_row=False, per_set=per_set)
 
 
+def capped_units_form(gather: Gather, policy: ContributionPolicy) -> tuple[str, ...]:
+    """What distinguishes counts of units from those of older versions, which capped groups by rows alone."""
+    if policy.rows is None or policy.groups is None or policy.rows <= policy.groups:
+        return ()
+    limits = [part.limit for part in gather.parts if isinstance(part, CountUnits)]
+    return ("units capped by groups",) if policy.groups in limits else ()
+
+
 def max_groups_of_set(listed: Listed) -> int:
     """The most groups that a grouping set lists."""
-    for factor in listed.factors:
-        names = [key.name for key in factor.keys]
-        if isinstance(factor, ListedRows) and SET_COLUMN in names:
-            return max(Counter(row[names.index(SET_COLUMN)] for row in factor.rows).values(), default=0)
-    return listed.count
+    counts = count_set_groups(listed)
+    return max(counts.values()) if counts else listed.count
 
 
 def _require_automatic(policy: ContributionPolicy, may: str, cap: str, key: str) -> None:

@@ -19,7 +19,15 @@ from dpsql.compiler.analysis.domains import derive_domains, domain_of
 from dpsql.compiler.analysis.key_values import MAX_LISTED_KEYS, evaluate_for_values, list_few_values, list_key_values
 from dpsql.compiler.analysis.narrowing import Environment
 from dpsql.compiler.analysis.public_rows import max_public_rows
-from dpsql.compiler.plan.aggregate import Aggregate, Factor, Gather, Listed, ListedHole, ListedRows
+from dpsql.compiler.plan.aggregate import (
+    Aggregate,
+    Factor,
+    Gather,
+    Listed,
+    ListedHole,
+    ListedRows,
+    ListedSets,
+)
 from dpsql.compiler.plan.expressions import (
     Call,
     Column,
@@ -93,21 +101,37 @@ def list_groups(aggregate: Aggregate) -> GroupPlan:
     env = narrow_by_conditions(derive_domains(with_declared_nulls(aggregate.input)), aggregate)
     choices = {key.name: list_key_values(key.expr, env) for key in aggregate.keys}
     if aggregate.sets:
-        return _list_grouping_sets(aggregate, choices)
+        return _list_grouping_sets(aggregate, env, choices)
+    found = _list_keys(aggregate, env, choices) if aggregate.keys else None
+    if found is None or not found.factors:
+        return GroupPlan(aggregate, None, tuple(key.name for key in aggregate.keys))
+    filtered = aggregate
+    if found.never_null:
+        present = join_conjuncts(tuple(Not(IsNull(key.expr)) for key in found.never_null))
+        filtered = replace(aggregate, input=Filter(aggregate.input, present))
+    return GroupPlan(filtered, Listed(found.factors), found.selected, _has_computed_key(found.never_null))
+
+
+@dataclass(frozen=True)
+class _KeyLists:
+    """Lists of keys, those that are to be selected, and the listed ones for which NULL is no group."""
+
+    factors: tuple[Factor, ...]
+    selected: tuple[str, ...]
+    never_null: tuple[Named, ...]
+
+
+def _list_keys(aggregate: Aggregate, env: Environment, choices: ValuesByKey) -> _KeyLists | None:
+    """Of a GROUP BY of all keys; None where there would be too many groups."""
     public, valued, selected = _classify_keys(aggregate, _public_keys_of(aggregate, env), choices)
     listed = prod(key_set.factor.count for key_set in public)
-    if not (valued or public) or listed * prod(len(choices[k.name] or ()) for k in valued) > MAX_COMBINATIONS:
-        return GroupPlan(aggregate, None, tuple(key.name for key in aggregate.keys))
+    if listed * prod(len(choices[k.name] or ()) for k in valued) > MAX_COMBINATIONS:
+        return None
     rows = list_key_rows(valued, choices, lambda name: list_few_values(env[name]), aggregate.input)
     if listed * (1 if rows is None else rows.count) > (MAX_CROSSED_KEYS if selected else MAX_LISTED_KEYS):
-        return GroupPlan(aggregate, None, tuple(key.name for key in aggregate.keys))
+        return None
     factors: list[Factor] = [*([] if rows is None else [rows]), *(key_set.factor for key_set in public)]
-    dropped = _keys_never_null(aggregate, valued, choices)
-    filtered = aggregate
-    if dropped:
-        present = join_conjuncts(tuple(Not(IsNull(key.expr)) for key in dropped))
-        filtered = replace(aggregate, input=Filter(aggregate.input, present))
-    return GroupPlan(filtered, Listed(tuple(factors)), selected, _has_computed_key(dropped))
+    return _KeyLists(tuple(factors), selected, _keys_never_null(aggregate, valued, choices))
 
 
 def narrow_by_conditions(env: Environment, aggregate: Aggregate) -> Environment:
@@ -146,7 +170,12 @@ def _classify_keys(
     aggregate: Aggregate, public: list[PublicKeys], choices: ValuesByKey
 ) -> tuple[list[PublicKeys], list[Named], tuple[str, ...]]:
     """Keys that public rows list, keys listed by value, and those to be selected, with all that these decide."""
-    listing = [key_set for key_set in public if key_set.factor.count <= MAX_LISTED_KEYS and not key_set.by_value]
+    listing = [
+        key_set
+        for key_set in public
+        if key_set.factor.count <= MAX_LISTED_KEYS
+        and not (key_set.by_value and all(choices[key.name] is not None for key in key_set.keys))
+    ]
     from_rows = {key.name for key_set in listing for key in key_set.keys}
     valued = [key for key in aggregate.keys if key.name not in from_rows and choices[key.name] is not None]
     selected = tuple(key for key in aggregate.keys if key not in valued and key.name not in from_rows)
@@ -162,26 +191,64 @@ def _classify_keys(
     )
 
 
-def _list_grouping_sets(aggregate: Aggregate, choices: ValuesByKey) -> GroupPlan:
+def _list_grouping_sets(aggregate: Aggregate, env: Environment, choices: ValuesByKey) -> GroupPlan:
     """The groups of every grouping set, with NULL for keys that are not in it; all are selected where some must be.
 
+    Each set lists what a GROUP BY of its keys lists: of keys that stand together in public rows, what these hold.
     Within one set a key could be public and in another not, but one list has to say which groups there are.
     """
     names = [key.name for key in aggregate.keys]
-    listable = all(choices[name] is not None for name in names)
-    sizes = [prod(len(choices[name] or ()) for name in names if name in inside) for inside in aggregate.sets]
-    if not listable or sum(sizes) > MAX_LISTED_KEYS:
+    lists: list[_KeyLists] = []
+    for inside in aggregate.sets:
+        keys = tuple(key for key in aggregate.keys if key.name in inside)
+        found = _list_keys(replace(aggregate, keys=keys, sets=()), env, choices)
+        if found is None or found.selected:
+            return GroupPlan(aggregate, None, (*names, SET_COLUMN))
+        lists.append(found)
+    fields = (*(Field(key.name, key.expr.type) for key in aggregate.keys), Field(SET_COLUMN, BIGINT))
+    of_sets = ListedSets(fields, tuple(Listed(found.factors) for found in lists))
+    if of_sets.count > MAX_LISTED_KEYS:
         return GroupPlan(aggregate, None, (*names, SET_COLUMN))
-    null_only: tuple[Scalar | None, ...] = (None,)
-    rows = tuple(
-        (*row, number)
-        for number, inside in enumerate(aggregate.sets)
-        for row in product(*((choices[name] or ()) if name in inside else null_only for name in names))
-    )
-    fields = tuple(Field(key.name, key.expr.type) for key in aggregate.keys)
-    dropped = _keys_never_null(aggregate, list(aggregate.keys), choices)
-    listed = Listed((ListedRows((*fields, Field(SET_COLUMN, BIGINT)), rows),))
+    dropped = tuple(dict.fromkeys(key for found in lists for key in found.never_null))
+    listed = Listed((_unite_sets(of_sets),))
     return GroupPlan(aggregate, listed, (), _has_computed_key(dropped), tuple(key.name for key in dropped))
+
+
+def _unite_sets(listed: ListedSets) -> Factor:
+    """The same groups row by row, where the statement and the schema alone tell them."""
+    names = [key.name for key in listed.keys]
+    rows: list[tuple[Scalar | None, ...]] = []
+    for number, of in enumerate(listed.sets):
+        known = [factor.rows for factor in of.factors if isinstance(factor, ListedRows) and factor.where is None]
+        if len(known) != len(of.factors):
+            return listed
+        own = [*(key.name for key in of.keys), SET_COLUMN]
+        for row in product(*known):
+            values = dict(zip(own, (*chain.from_iterable(row), number), strict=True))
+            rows.append(tuple(values.get(name) for name in names))
+    return ListedRows(listed.keys, tuple(rows))
+
+
+LIST_FORM = ("groups of public rows",)
+"""What distinguishes lists, in the key of a stored release, from the longer ones of older versions."""
+
+
+def list_form(listed: Listed | None) -> tuple[str, ...]:
+    """Which groups a stored release has, where older versions listed others, or selected them."""
+    return LIST_FORM if listed is not None and any(map(_is_narrow_list, listed.factors)) else ()
+
+
+def _is_narrow_list(factor: Factor) -> bool:
+    if isinstance(factor, ListedHole):
+        return isinstance(factor.rows, Project)
+    names = [key.name for key in factor.keys]
+    if isinstance(factor, ListedRows) and SET_COLUMN in names:
+        by_set: dict[Scalar | None, list[RowValues]] = {}
+        for row in factor.rows:
+            by_set.setdefault(row[names.index(SET_COLUMN)], []).append(row)
+        values = {number: [len(set(column)) for column in zip(*rows, strict=True)] for number, rows in by_set.items()}
+        return any(len(rows) != prod(values[number]) for number, rows in by_set.items())
+    return isinstance(factor, ListedSets)
 
 
 def _public_keys_of(aggregate: Aggregate, env: Environment) -> list[PublicKeys]:
@@ -519,6 +586,16 @@ class PublicKeys:
     decided_by: frozenset[str] = frozenset()  # columns by which an outer join looks these up
 
 
+@dataclass(frozen=True)
+class _PublicKey:
+    """A key as public rows have it: `expr` reads columns of `leaf`, and of rows that conditions tie to it."""
+
+    key: Named
+    expr: Expr
+    leaf: PublicLeaf
+    optional: bool = False
+
+
 def find_public_keys(keys: tuple[Named, ...], node: Rows, nullable: Mapping[str, bool]) -> list[PublicKeys]:
     """`nullable` says which keys may be NULL.
 
@@ -526,22 +603,36 @@ def find_public_keys(keys: tuple[Named, ...], node: Rows, nullable: Mapping[str,
     """
     node_origins = find_public_origins(node)
     counted = any(isinstance(join, Join) and join.matches is not None for join in walk_rows(node))
-    together: dict[tuple[tuple[PublicLeaf, ...], bool], list[tuple[Named, PublicOrigin]]] = {}
+
+    def find_leaves(leaf: PublicLeaf) -> tuple[PublicLeaf, ...]:
+        tied = _connected_leaves(leaf, node, node_origins.conditions)
+        return tied if not counted or _are_joined_soon(tied, node_origins.conditions) else (leaf,)
+
+    together: dict[tuple[tuple[PublicLeaf, ...], bool], list[_PublicKey]] = {}
     for key in keys:
-        origin = public_origin_of(key.expr, node_origins)
-        if origin is not None:
-            leaves: tuple[PublicLeaf, ...] = (origin.leaf,)
-            if not origin.optional:
-                tied = _connected_leaves(origin.leaf, node, node_origins.conditions)
-                leaves = tied if not counted or _are_joined_soon(tied, node_origins.conditions) else leaves
-            together.setdefault((leaves, origin.optional), []).append((key, origin))
+        public = _find_public_key(key, node_origins)
+        if public is not None:
+            leaves = (public.leaf,) if public.optional else find_leaves(public.leaf)
+            if columns_of(public.expr) <= _column_names(*leaves):
+                together.setdefault((leaves, public.optional), []).append(public)
     return [
         replace(
-            _list_from_leaves(leaves, optional, members, node_origins.conditions, nullable),
+            _list_from_leaves(leaves, members, node_origins.conditions, nullable),
             decided_by=_lookup_columns(leaves[0], node) if optional else frozenset(),
         )
         for (leaves, optional), members in together.items()
     ]
+
+
+def _find_public_key(key: Named, origins: PublicOrigins) -> _PublicKey | None:
+    """A column of public rows, or what is worked out of such columns where every row has them."""
+    origin = public_origin_of(key.expr, origins)
+    if origin is not None:
+        return _PublicKey(key, origin.column, origin.leaf, origin.optional)
+    names = columns_of(key.expr)
+    if not names or not names <= _certain_columns(origins.columns):
+        return None
+    return _PublicKey(key, _to_public_columns(key.expr, origins.columns), origins.columns[min(names)].leaf)
 
 
 def _are_joined_soon(leaves: tuple[PublicLeaf, ...], conditions: tuple[Expr, ...]) -> bool:
@@ -576,36 +667,56 @@ def _column_names(*nodes: Rows) -> frozenset[str]:
 
 def _list_from_leaves(
     leaves: tuple[PublicLeaf, ...],
-    optional: bool,
-    members: list[tuple[Named, PublicOrigin]],
+    members: list[_PublicKey],
     conditions: tuple[Expr, ...],
     nullable: Mapping[str, bool],
 ) -> PublicKeys:
     about = tuple(condition for condition in conditions if columns_of(condition) <= _column_names(*leaves))
-    present = tuple(Not(IsNull(o.column)) for key, o in members if not optional and not nullable[key.name])
-    rows = _join_leaves(leaves, about + present)
-    registered = [_count_registered_values(origin) for _, origin in members]
-    max_rows = min(max_public_rows(rows), _count_rows_with_keys(members))
-    max_keys = min(max_rows, prod(max_rows if number is None else number for number in registered))
-    fields = tuple(Field(key.name, key.expr.type) for key, _ in members)
-    missing = optional and all(nullable[key.name] for key, _ in members)
-    factor = ListedHole(fields, rows, tuple(o.column.name for _, o in members), max_keys, missing)
-    own = {o.column.name for _, o in members}
+    present = tuple(Not(IsNull(m.expr)) for m in members if not m.optional and not nullable[m.key.name])
+    joined = _join_leaves(leaves, about + tuple(part for part in present if columns_of(part)))
+    keys, own = tuple(m.key for m in members), frozenset(name for m in members for name in columns_of(m.expr))
+    rows, columns = joined, tuple(m.expr.name for m in members if isinstance(m.expr, Column))
+    if len(columns) < len(members):
+        rows, columns = Project(joined, tuple(Named(m.key.name, m.expr) for m in members)), tuple(k.name for k in keys)
+    fields = tuple(Field(key.name, key.expr.type) for key in keys)
+    missing = all(m.optional and nullable[m.key.name] for m in members)
+    factor = ListedHole(fields, rows, columns, _max_key_rows(joined, members, leaves), missing)
     alone = len(members) == 1 and len(leaves) == 1 and all(columns_of(condition) <= own for condition in about)
-    return PublicKeys(tuple(key for key, _ in members), factor, alone and registered[0] is not None)
+    return PublicKeys(keys, factor, alone and _is_known_by_value(members[0]))
 
 
-def _count_rows_with_keys(members: list[tuple[Named, PublicOrigin]]) -> int:
-    """The rows that hold the keys: others that are joined to them repeat a key's values, and add none."""
-    return prod(max_public_rows(leaf) for leaf in {origin.leaf for _, origin in members})
+def _max_key_rows(rows: Rows, keys: list[_PublicKey], leaves: tuple[PublicLeaf, ...]) -> int:
+    """How many combinations the keys have at most: as many as rows, or as the columns that they read.
+
+    Rows that are joined to those that hold the keys repeat their values, and add none.
+
+    Stability: counted are rows and values that were registered with the data version; no domain is derived for it, as
+    sensitivities of units per group rest on the number of groups.
+    """
+    read = {name for key in keys for name in columns_of(key.expr)}
+    most = min(max_public_rows(rows), prod(max_public_rows(leaf) for leaf in leaves if read & _column_names(leaf)))
+    counts = (_count_registered_values(name, leaves) for name in read)
+    return min(most, prod(most if count is None else count for count in counts))
 
 
-def _count_registered_values(origin: PublicOrigin) -> int | None:
+def _count_registered_values(name: str, leaves: tuple[PublicLeaf, ...]) -> int | None:
     """How many values the public column has, where they are registered: those of a hole are known when it is bound."""
-    if not isinstance(origin.leaf, PublicScan):
-        return None
-    domain = next(c.values for c in origin.leaf.columns if c.name == origin.column.name)
-    return None if domain.values is None else len(domain.values) + 1  # and NULL
+    values = _registered_values(name, leaves)
+    return None if values is None else len(values) + 1  # and NULL
+
+
+def _registered_values(name: str, leaves: tuple[PublicLeaf, ...]) -> tuple[Scalar, ...] | None:
+    columns = (column for leaf in leaves if isinstance(leaf, PublicScan) for column in leaf.columns)
+    return next((column.values.values for column in columns if column.name == name), None)
+
+
+def _is_known_by_value(key: _PublicKey) -> bool:
+    """Whether the values of the column that it reads are registered, and it is worked out for each of them."""
+    if len(columns_of(key.expr)) != 1:
+        return False
+    (name,) = columns_of(key.expr)
+    values = _registered_values(name, (key.leaf,))
+    return values is not None and evaluate_for_values(key.expr, name, (*values, None)) is not None
 
 
 def _join_leaves(leaves: tuple[PublicLeaf, ...], conditions: tuple[Expr, ...]) -> Rows:

@@ -50,7 +50,16 @@ from typing import TypeVar
 from dpsql.compiler.analysis.domains import count_distinct_domain, derive_domains, domain_of
 from dpsql.compiler.analysis.public_rows import max_row_multiplication
 from dpsql.compiler.analysis.units import rows_are_groups
-from dpsql.compiler.plan.aggregate import Aggregate, CountUnits, ListedHole, Sum, SumBlocks, Weigh, needs_norm
+from dpsql.compiler.plan.aggregate import (
+    Aggregate,
+    CountUnits,
+    ListedHole,
+    ListedSets,
+    Sum,
+    SumBlocks,
+    Weigh,
+    needs_norm,
+)
 from dpsql.compiler.plan.clipped_sums import ClippedCell, ClippedSum, Norm
 from dpsql.compiler.plan.estimators import BySet, Recipe, map_terms, recipe_cells
 from dpsql.compiler.plan.expressions import ROW, Column, Expr
@@ -63,6 +72,7 @@ from dpsql.compiler.rewrite.bound_contributions import (
     cap_by_domain,
     cap_distinct_values,
     cap_groups,
+    capped_units_form,
     count_units,
     select_groups,
     weigh_units,
@@ -208,7 +218,7 @@ def _count_pairs(plan: ReleasePlan, columns: tuple[str, ...]) -> int | None:
     values = count_distinct_domain(plan.rows, columns)
     if values is None or plan.selected or (plan.listed is None and plan.keys):
         return None
-    if plan.listed is not None and any(isinstance(factor, ListedHole) for factor in plan.listed.factors):
+    if plan.listed is not None and any(isinstance(factor, ListedHole | ListedSets) for factor in plan.listed.factors):
         return None
     return values * (plan.listed.count if plan.listed is not None else 1)
 
@@ -362,7 +372,8 @@ POSTERIOR_RULES: tuple[ReleaseRule, ...] = (*GROUP_RULES, weigh_truth_values, re
 def rewrite_plan(aggregate: Aggregate, context: RuleContext) -> RewrittenPlan:
     """Of groups and linear measures."""
     plan = _rewrite(aggregate, LINEAR_RULES, context)
-    return RewrittenPlan(plan.gather, plan.recipes, plan.notices, plan.norms, plan.bundles.form)
+    form = (*plan.bundles.form, *capped_units_form(plan.gather, context.policy))
+    return RewrittenPlan(plan.gather, plan.recipes, plan.notices, plan.norms, form)
 
 
 def rewrite_bins(aggregate: Aggregate, context: RuleContext) -> BinSelection:

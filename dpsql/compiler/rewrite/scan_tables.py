@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from dpsql.compiler.functions.calendar import bound_to_datetime, truncate_datetime
 from dpsql.compiler.plan.aggregate import Aggregate
 from dpsql.compiler.plan.expressions import TRUE, Expr, join_conjuncts, split_conjuncts
 from dpsql.compiler.plan.relations import (
@@ -33,8 +34,8 @@ from dpsql.compiler.plan.walk import aggregate_exprs, columns_of, map_rows, node
 from dpsql.compiler.rewrite.release_plan import RuleContext
 from dpsql.errors import InternalError
 from dpsql.schema import model
-from dpsql.schema.model import ForeignUnit, OwnUnit, PublicFacts, Resolved, Source, to_number
-from dpsql.types import TEXT, Type
+from dpsql.schema.model import ForeignUnit, OwnUnit, PublicFacts, Resolved, Schema, Source, to_number
+from dpsql.types import TEXT, Kind, Type
 
 
 def scan_tables(aggregate: Aggregate, context: RuleContext) -> Aggregate:
@@ -79,6 +80,7 @@ def scan_table(node: Table, resolved: Resolved) -> Scan:
     ids = resolved.schema.find_id_columns(table)
     physical = resolved.physical[table.name]
     columns = tuple(_scan_column(table, name, field.name, physical, name in ids) for name, field in node.columns)
+    columns = tuple(_end_before_bound(column, table, ids) for column in columns)
     direct = _own_unit_column(resolved, table)
     return Scan(
         table=table.name,
@@ -141,6 +143,49 @@ def _restrict_to_registered(column: ScanColumn, facts: PublicFacts) -> ScanColum
         numbers = [to_number(value) for value in present_values]
         domain = domain.with_bounds(min(numbers), max(numbers))
     return replace(column, known=domain, null_group=None in values)
+
+
+# A timestamp column's upper bound at the start of a month is the end of the month before: no value is at that moment.
+#
+#     bounds: [2024-01-01, 2025-01-01]  →  clipped into [2024-01-01 00:00, 2024-12-31 23:59:59.999999]
+#
+# Otherwise the moment alone would be a group of its own in every chart: a 13th month, a second year. What lies beyond
+# the bound is clipped into the last period, so no row is lost. Any other bound is a value that the column may have.
+
+
+def ends_before_bound(column: model.Column, table: model.Table, ids: frozenset[str]) -> bool:
+    """Whether the values of a private column end before its upper bound.
+
+    Stability: what is claimed of keys was checked with the bound as a value, so columns of keys, and ids, keep it.
+    Public columns do too: what they hold was registered.
+    """
+    domain, kind = column.domain, column.type.kind
+    if table.public or kind not in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ) or not domain.is_bounded or domain.values:
+        return False
+    of_keys = ids.union(*table.unique) | ({column.name} if column.determines_unit else set())
+    last = bound_to_datetime(domain.bounds[1], kind)
+    is_start = last is not None and last == truncate_datetime("month", last)
+    return is_start and domain.bounds[0] < domain.bounds[1] and column.name not in of_keys
+
+
+def columns_before_bounds(aggregate: Aggregate, schema: Schema) -> list[str]:
+    """The columns of this kind that a plan over declared tables reads."""
+    used, found = _columns_used(aggregate), set[str]()
+    for node in walk_rows(aggregate.input):
+        table = schema.table(node.table) if isinstance(node, Table) else None
+        if isinstance(node, Table) and table is not None:
+            ids = schema.find_id_columns(table)
+            read = [table.column(name) for name, field in node.columns if field.name in used]
+            found |= {f"{table.name}.{c.name}" for c in read if c is not None and ends_before_bound(c, table, ids)}
+    return sorted(found)
+
+
+def _end_before_bound(column: ScanColumn, table: model.Table, ids: frozenset[str]) -> ScanColumn:
+    declared = table.column(column.source)
+    if declared is None or not ends_before_bound(declared, table, ids):
+        return column
+    lower, upper = column.domain.bounds
+    return replace(column, domain=column.domain.with_bounds(lower, upper - 1))  # in microseconds
 
 
 def _require_table(resolved: Resolved, name: str) -> model.Table:

@@ -145,7 +145,11 @@ def _format_number(number: Fraction) -> str:
 
 
 def _propose_time_bounds(low: float, high: float, type_: Type) -> tuple[str, str] | None:
-    """Whole years for a span of years, whole months for one of months, else days."""
+    """Whole years for a span of years, whole months for one of months, else days.
+
+    The upper bound of dates is their last day. That of timestamps is the moment after them where a month begins with
+    it, as such a bound is none of the values; else the last moment of their last day.
+    """
     try:
         first, last = (_to_timestamp(value, type_) for value in (low, high))
         days = (last - first).days
@@ -156,9 +160,12 @@ def _propose_time_bounds(low: float, high: float, type_: Type) -> tuple[str, str
             end = dt.date(last.year + last.month // 12, last.month % 12 + 1, 1)
         else:
             start, end = first.date(), last.date() + dt.timedelta(days=1)
+        last_day = end - dt.timedelta(days=1)
     except (OverflowError, ValueError):  # beyond the years 1 to 9999
         return None
-    return start.isoformat(), end.isoformat()
+    if type_.kind is Kind.DATE:
+        return start.isoformat(), last_day.isoformat()
+    return start.isoformat(), end.isoformat() if end.day == 1 else f"{last_day} 23:59:59.999999"
 
 
 def _to_timestamp(value: float, type_: Type) -> dt.datetime:

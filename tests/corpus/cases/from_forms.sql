@@ -118,7 +118,7 @@ NotPrivate 0A000: a sub-select over private rows must equate its privacy unit wi
 LINE 1: SELECT COUNT(*) FROM visits v WHERE v.cost > (SELECT AVG(x.cost) FROM visits x WHERE x.patient_id = v.doctor_id)
                                                              ^
 DETAIL:  Otherwise one unit's rows decide about another's.
-HINT:  In the sub-select, add WHERE x.patient_id = v.patient_id.
+HINT:  "v.doctor_id" is not the privacy unit: a row of "v" belongs to that of "patient_id", whomever else it names. In the sub-select, add WHERE x.patient_id = v.patient_id.
 
 -- case: LATERAL, several aggregates of each patient
 SELECT p.sex, AVG(x.n) AS visits, AVG(x.m) AS longest

@@ -113,7 +113,7 @@ NotPrivate 0A000: a sub-select over private rows must equate its privacy unit wi
 LINE 1: SELECT COUNT(*) AS n FROM customer c WHERE EXISTS (SELECT * FROM catalog_sales WHERE c.c_customer_sk = cs_ship_customer_sk AND cs_quantity > 90)
                                                                   ^
 DETAIL:  Otherwise one unit's rows decide about another's.
-HINT:  In the sub-select, add WHERE catalog_sales.cs_bill_customer_sk = c.c_customer_sk.
+HINT:  "catalog_sales.cs_ship_customer_sk" is not the privacy unit: a row of "catalog_sales" belongs to that of "cs_bill_customer_sk", whomever else it names. In the sub-select, add WHERE catalog_sales.cs_bill_customer_sk = c.c_customer_sk.
 
 -- case: 11, names of those whose web grows faster
 WITH yearly AS (

@@ -77,14 +77,14 @@ Gather by k1 text
 SELECT EXTRACT(year FROM at), date_trunc('quarter', at), COUNT(*) FROM visits GROUP BY 1, 2
 ---- rewritten
 Gather by k1 timestamp, k2 bigint
-  - listed k1, k2, 27 groups: (2023-01-01 00:00:00, 2023), (2023-01-01 00:00:00, 2024), …, (2025-01-01 00:00:00, 2025)
+  - listed k1, k2, 16 groups: (2023-01-01 00:00:00, 2023), (2023-01-01 00:00:00, 2024), …, (2024-10-01 00:00:00, 2024)
   Sum by k1, k2
     - rows: rows
     Weigh each unit as at most 8 rows, l2 norm by k1, k2
       Project k1 = date_trunc('quarter', at), k2 = extract('year', at)
         Filter (not (date_trunc('quarter', at) is null)) and (not (extract('year', at) is null))
           Scan visits (unit patient_id)
-            - at, timestamp [2023-01-01 00:00:00, 2025-01-01 00:00:00]
+            - at, timestamp [2023-01-01 00:00:00, 2024-12-31 23:59:59.999999]
 
 -- case: whole numbers and days within bounds
 SELECT nights, COUNT(*) FROM visits GROUP BY nights
@@ -227,13 +227,13 @@ Gather by k1 timestamp
   CountUnits selection_units by k1: units, at most 4 groups each, weighted
     Project k1 = date_trunc('hour', at)
       Scan visits (unit patient_id)
-        - at, timestamp [2023-01-01 00:00:00, 2025-01-01 00:00:00]
+        - at, timestamp [2023-01-01 00:00:00, 2024-12-31 23:59:59.999999]
   Sum by k1
     - rows: rows
     Weigh each unit as at most 8 rows, l2 norm by k1
       Project k1 = date_trunc('hour', at)
         Scan visits (unit patient_id)
-          - at, timestamp [2023-01-01 00:00:00, 2025-01-01 00:00:00]
+          - at, timestamp [2023-01-01 00:00:00, 2024-12-31 23:59:59.999999]
 
 -- case: a year narrows the days in it
 SELECT DATE_TRUNC('quarter', at) AS quarter, COUNT(*) FROM visits WHERE EXTRACT(year FROM at) = 2024 GROUP BY 1
@@ -246,7 +246,7 @@ Gather by k1 timestamp
       Project k1 = date_trunc('quarter', at)
         Filter extract('year', at) = 2024
           Scan visits (unit patient_id)
-            - at, timestamp [2023-01-01 00:00:00, 2025-01-01 00:00:00]
+            - at, timestamp [2023-01-01 00:00:00, 2024-12-31 23:59:59.999999]
 
 -- case: a key worked out from the years of a column
 SELECT EXTRACT(year FROM at) / 2 * 2 AS pair, COUNT(*) FROM visits GROUP BY 1
@@ -259,7 +259,7 @@ Gather by k1 bigint
       Project k1 = (extract('year', at) // 2) * 2
         Filter not (((extract('year', at) // 2) * 2) is null)
           Scan visits (unit patient_id)
-            - at, timestamp [2023-01-01 00:00:00, 2025-01-01 00:00:00]
+            - at, timestamp [2023-01-01 00:00:00, 2024-12-31 23:59:59.999999]
 
 -- case: buckets of seconds
 SELECT floor(extract(epoch FROM at) / 43200) * 43200 AS time, COUNT(*) FROM visits WHERE at::date = DATE '2024-03-01' + 1 GROUP BY 1
@@ -272,4 +272,71 @@ Gather by k1 double
       Project k1 = finite(floor(epoch(at) / 43200) * 43200)
         Filter cast(at as date) = 2024-03-02
           Scan visits (unit patient_id)
-            - at, timestamp [2023-01-01 00:00:00, 2025-01-01 00:00:00]
+            - at, timestamp [2023-01-01 00:00:00, 2024-12-31 23:59:59.999999]
+
+-- case: the grouping sets of public keys list what stands in the public rows
+SELECT w.floor, w.ward, COUNT(*) FROM visits v JOIN "Wards" w ON v.ward = w.ward WHERE w.floor > 0 GROUP BY ROLLUP (w.floor, w.ward)
+---- rewritten
+Gather by k1 integer, k2 text, _set bigint
+  - listed in 3 grouping sets, at most 6 groups: listed k1, k2, at most 3 groups: from Wards | listed k1, 2 groups: 1, 2 | one group of all rows
+  Sum by k1, k2, _set
+    - rows: rows
+    Weigh each unit as at most 8 rows in each grouping set, l2 norm by k1, k2, _set
+      Expand to the grouping sets (k1, k2), (k1), ()
+        Project k1 = floor, k2 = ward_2
+          Join inner on ward = ward_2
+            Scan visits (unit patient_id)
+              - ward, text
+            Filter 1 <= floor
+              Scan public Wards, 3 rows
+                - ward_2 = ward, text
+                - floor, integer, NULL is a group
+
+-- case: beside a declared key each set has the rows of its own keys
+SELECT UPPER(w.ward), w.floor, v.kind, COUNT(*) FROM visits v JOIN "Wards" w ON v.ward = w.ward GROUP BY GROUPING SETS ((1, 2, 3), (w.floor, 3), ())
+---- rewritten
+Gather by k1 text, k2 integer, k3 text, _set bigint
+  - listed in 3 grouping sets, at most 13 groups: listed k3, 2 groups: 'urgent', 'planned'; listed k1, k2, at most 3 groups: from Wards | listed k2, k3, 6 groups: (1, 'urgent'), (1, 'planned'), (2, 'urgent'), (2, 'planned'), (NULL, 'urgent'), (NULL, 'planned') | one group of all rows
+  Sum by k1, k2, k3, _set
+    - rows: rows
+    Weigh each unit as at most 8 rows in each grouping set, l2 norm by k1, k2, k3, _set
+      Filter (not (k3 is null)) or (not (_set in (0, 1)))
+        Expand to the grouping sets (k1, k2, k3), (k2, k3), ()
+          Project k1 = upper(ward_2), k2 = floor, k3 = kind
+            Join inner on ward = ward_2
+              Scan visits (unit patient_id)
+                - ward, text
+                - kind, text of 'urgent', 'planned'
+              Scan public Wards, 3 rows
+                - ward_2 = ward, text
+                - floor, integer, NULL is a group
+
+-- case: keys that are worked out from one public table are listed together
+SELECT UPPER(w.ward), w.floor + 1, COUNT(*) FROM visits v JOIN "Wards" w ON v.ward = w.ward GROUP BY 1, 2
+---- rewritten
+Gather by k1 bigint, k2 text
+  - listed k1, k2, at most 3 groups: from Wards
+  Sum by k1, k2
+    - rows: rows
+    Weigh each unit as at most 8 rows, l2 norm by k1, k2
+      Project k1 = floor + 1, k2 = upper(ward_2)
+        Join inner on ward = ward_2
+          Scan visits (unit patient_id)
+            - ward, text
+          Scan public Wards, 3 rows
+            - ward_2 = ward, text
+            - floor, integer, NULL is a group
+
+-- case: of two keys of one column each grouping set has the pairs that the column gives
+SELECT nights / 7, nights % 3, COUNT(*) FROM visits WHERE nights > 11 GROUP BY ROLLUP (1, 2)
+---- rewritten
+Gather by k1 bigint, k2 bigint, _set bigint
+  - listed k1, k2, _set, 6 groups: (0, 1, 0), (1, 1, 0), (2, 2, 0), (NULL, 1, 1), (NULL, 2, 1), (NULL, NULL, 2)
+  Sum by k1, k2, _set
+    - rows: rows
+    Weigh each unit as at most 8 rows in each grouping set, l2 norm by k1, k2, _set
+      Expand to the grouping sets (k1, k2), (k2), ()
+        Project k1 = nights % 3, k2 = nights // 7
+          Filter 12 <= nights
+            Scan visits (unit patient_id)
+              - nights, smallint [0, 14], cast from integer

@@ -137,13 +137,13 @@ SELECT EXTRACT(month FROM at), COUNT(DISTINCT patient_id) FROM visits GROUP BY 1
 ---- rewritten
 Gather by k1 bigint
   - listed k1, 12 groups: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
-  CountUnits units by k1: units, at most 8 groups each
+  CountUnits units by k1: units, at most 4 groups each
     Project k1 = extract('month', at)
       Filter not (extract('month', at) is null)
         Scan visits (unit patient_id)
-          - at, timestamp [2023-01-01 00:00:00, 2025-01-01 00:00:00]
+          - at, timestamp [2023-01-01 00:00:00, 2024-12-31 23:59:59.999999]
 ---- privacy
-units: l1 8, l2² 8, linf 1; grid 1; gaussian 14.0764; rho 0.0201871, delta 0
+units: l1 4, l2² 4, linf 1; grid 1; gaussian 9.95354; rho 0.0201871, delta 0
 loss: rho 0.0201871, delta 0
 
 -- case: units, without keys

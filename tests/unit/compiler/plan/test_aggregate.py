@@ -10,8 +10,10 @@ from dpsql.compiler.plan.aggregate import (
     Gather,
     Listed,
     ListedRows,
+    ListedSets,
     Sum,
     Weigh,
+    count_set_groups,
     node_fields,
 )
 from dpsql.compiler.plan.bundles import CountBundle, MomentBundle
@@ -28,7 +30,7 @@ from dpsql.compiler.plan.expressions import (
     join_conjuncts,
     split_conjuncts,
 )
-from dpsql.compiler.plan.relations import Field, Filter, Join, JoinKind, Named, Project, Table
+from dpsql.compiler.plan.relations import SET_COLUMN, Field, Filter, Join, JoinKind, Named, Project, Table
 from dpsql.compiler.plan.walk import child_exprs, columns_of, map_expr, map_rows, node_inputs, walk_exprs, walk_nodes
 from dpsql.types import BIGINT, BOOLEAN, TEXT
 
@@ -69,6 +71,18 @@ def test_listed_groups_are_distinct_and_complete() -> None:
     with pytest.raises(ValueError, match="a value for each key"):
         ListedRows((KEY,), ((1, 2),))
     assert len(ListedRows((Field("b", BOOLEAN), KEY), ((True, 1), (True, 0), (False, 1))).rows) == 3
+
+
+def test_grouping_sets_list_keys_of_theirs_and_count_together() -> None:
+    number = Field(SET_COLUMN, BIGINT)
+    two = Listed((ListedRows((KEY,), ((1,), (2,))),))
+    sets = ListedSets((KEY, number), (two, Listed(())))
+    assert sets.count == 3 and count_set_groups(Listed((sets,))) == {0: 2, 1: 1}
+    assert count_set_groups(Listed((ListedRows((KEY, number), ((1, 0), (2, 0), (None, 1))),))) == {0: 2, 1: 1}
+    assert not count_set_groups(two)
+    for keys in ((KEY,), (number,)):
+        with pytest.raises(ValueError, match="grouping set"):
+            ListedSets(keys, (two,))
 
 
 def test_weights_need_rows_of_units_at_least_one_row_and_their_keys() -> None:
