@@ -97,9 +97,9 @@ def random_public_query(generated: GeneratedSchema, choices: ChoiceStream) -> st
     shared = _columns_alike(stored, public)
     if not shared:
         return None
-    if choices.draw_bool(0.35):
+    if choices.draw_bool(0.4):
         return _looked_up(stored, public, shared, choices)
-    if choices.draw_bool(0.2):
+    if choices.draw_bool(0.3):
         return _without_partner(stored, public, shared, choices)
     source = f"{quote_name(stored.name)} AS q1"
     for number in range(choices.choice((2, 1, 2))):
@@ -142,7 +142,7 @@ def _looked_up(stored: StoredTable, public: StoredTable, shared: list[tuple[str,
         choose_number_column(public, choices, "z.")
     )
     factor, source = choices.choice(("", "1.2 * ", "-1 * ")), f"{quote_name(public.name)} AS z"
-    conditions = dict.fromkeys(_equality("q1", "z", shared, choices) for _ in range(choices.choice((1, 1, 2))))
+    conditions = dict.fromkeys(_equality("q1", "z", shared, choices) for _ in range(choices.choice((1, 2))))
     value = f"(SELECT {factor}{figure} FROM {source} WHERE {' AND '.join(conditions)})"
     number, table = choose_number_column(stored, choices, "q1."), f"{quote_name(stored.name)} AS q1"
     if choices.draw_bool(0.3):

@@ -190,7 +190,8 @@ def _build_row(
     drawn = values.next_row()
     keys = _key_literals(stored, number)
     if stored.halves and values.breaks_key():  # units may share it as it is stored, but it is no key
-        keys |= {name: _overlong_id(stored.column_named(name)) for name in stored.halves[0]}
+        half = min(map(stored.column_named, stored.halves[0]), key=lambda column: column.physical != TEXT)
+        keys[half.name] = _overlong_id(half)
     return tuple(
         linked[column.name] if column.name in linked
         else keys[column.name] if column.name in keys

@@ -81,7 +81,7 @@ def random_fixed_query(generated: GeneratedSchema, choices: ChoiceStream) -> str
         random_posterior_query,
         random_median_query,
     ]
-    makers += [random_public_query] * 2 + [random_key_query] * (5 if has_composite_keys(generated) else 2)
+    makers += [random_public_query] * 3 + [random_key_query] * (5 if has_composite_keys(generated) else 2)
     return choices.choice(makers)(generated, choices) or random_aggregate_query(generated, choices)
 
 

@@ -222,8 +222,8 @@ def _random_sales(choices: ChoiceStream, uid: Column) -> list[Table]:
 
 def _random_determining_column(name: str, choices: ChoiceStream) -> Column:
     """A number or a word that one unit has in many rows, such as an order's."""
-    domain = choices.choice((Domain(BIGINT), Domain(TEXT)))
-    return Column(name, domain, max_length=8, determines_unit=True)
+    column = choices.choice((Column(name, Domain(BIGINT)), Column(name, Domain(TEXT), max_length=8)))
+    return replace(column, determines_unit=True)
 
 
 def _random_price_table(choices: ChoiceStream) -> Table:
