@@ -327,7 +327,9 @@ def _repeating_rows(stored: StoredTable, choices: ChoiceStream) -> tuple[RowLite
     """
     count, values = choices.choice((6, 6, 36, 36, 1050)), _RandomValues(choices, stored, True)
     rows = [values.next_row() for _ in range(6 if count == 6 else 10)]
-    rows += [tuple(column.pool[0] for column in stored.columns)] * choices.draw_between(0, 4)
+    for _ in range(choices.draw_between(0, 5)):
+        cells = zip(stored.columns, values.next_row(), strict=True)
+        rows.append(tuple(column.pool[0] if column.own else cell for column, cell in cells))
     while len(rows) < count:
         number, drawn = len(rows), values.next_row()
         cells = zip(stored.columns, drawn, strict=True)
