@@ -23,6 +23,8 @@ from dpsql.verify.shrink import FailingCase
 from dpsql.version import VERSION
 
 MAX_FAILURES = 20
+MAX_SHOWN_ROWS, LINE_WIDTH = 40, 110
+"""Rows of a table that stand in a line each; more are written one behind another."""
 MIN_STATEMENTS = 100
 """Statements below which nothing is said of all claims."""
 
@@ -244,8 +246,20 @@ def _render_script(generated: GeneratedSchema, rows: TableRows) -> Iterator[str]
         yield f'CREATE OR REPLACE TABLE "{stored.name}" ({columns});'
         if rows[stored.name]:
             yield f'INSERT INTO "{stored.name}" VALUES'
-            tuples = [f"  ({', '.join(row)})" for row in rows[stored.name]]
-            yield from (f"{line}{';' if line is tuples[-1] else ','}" for line in tuples)
+            tuples = [f"({', '.join(row)})" for row in rows[stored.name]]
+            lines = tuples if len(tuples) <= MAX_SHOWN_ROWS else _fill_lines(tuples)
+            yield from (f"  {line}{';' if line is lines[-1] else ','}" for line in lines)
+
+
+def _fill_lines(tuples: list[str]) -> list[str]:
+    """Of many rows as many as fit into a line."""
+    lines = [tuples[0]]
+    for text in tuples[1:]:
+        if len(lines[-1]) + len(text) < LINE_WIDTH:
+            lines[-1] += f", {text}"
+        else:
+            lines.append(text)
+    return lines
 
 
 # --- the schema, as YAML ---------------------------------------------------------------------------------------------
@@ -313,4 +327,6 @@ def _render_column(column: Column) -> str:
         parts.append("nullable: true")
     if str(column.type) == "text":
         parts.append(f"max_length: {column.max_length}")
+    if column.determines_unit:
+        parts.append("determines_unit: true")
     return "{" + ", ".join(parts) + "}"

@@ -200,7 +200,7 @@ def run_batch(
         choices = ChoiceStream(f"{number}/{index}")
         statement = random_trial_statement(generated, random_query(generated, choices), schema_choices)
         outcome = harness.run_trial(statement)
-        trials += _count_trial(statement, outcome)
+        trials += _count_trial(statement, outcome, generated.schema)
         if outcome.findings:
             case = FailingCase(generated, pair, statement, tuple(choices.record), outcome)
             findings.append(_build_counterexample(case, harness, number, len(findings)))
@@ -208,8 +208,9 @@ def run_batch(
     return trials, findings
 
 
-def _count_trial(statement: TrialStatement, outcome: TrialOutcome) -> TrialCounts:
-    names = () if outcome.compiled is None or not outcome.releases else tuple(find_features(outcome.compiled))
+def _count_trial(statement: TrialStatement, outcome: TrialOutcome, schema: Schema) -> TrialCounts:
+    compared = outcome.compiled is not None and outcome.releases
+    names = tuple(find_features(outcome.compiled, schema)) if outcome.compiled is not None and compared else ()
     refused = Counter({outcome.refusal: 1} if outcome.kind == "refused" else {})
     failed = (f"{outcome.refusal}: {statement.sql}",) if outcome.kind == "failed" else ()
     return TrialCounts(1, outcome.releases, Counter({outcome.kind: 1}), Counter(names), refused, failed)

@@ -1,7 +1,8 @@
 """Where the corpus is run: a session without noise, and DuckDB with the same rows to be asked directly.
 
-DuckDB is told to divide integers and to order NULLs as PostgreSQL does, since that is what our SQL means. It holds the
-rows that belong to a unit; the session's data has some beside them that do not.
+DuckDB is told to divide integers, to order NULLs and to type NULLIF as PostgreSQL does, since that is what our SQL
+means: NULLIF(COUNT(*), 0.0) is numeric there, and so is what it divides. It holds the rows that belong to a unit; the
+session's data has some beside them that do not.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ SET TimeZone = 'UTC';
 CREATE SCHEMA public;
 SET schema = 'public';
 CREATE MACRO clip(x, lo, hi) AS CASE WHEN x < lo THEN lo WHEN x > hi THEN hi ELSE x END;
+CREATE MACRO nullif(x, y) AS CASE WHEN x = y THEN CASE WHEN FALSE THEN y END ELSE x END;
 """
 OWNED = {
     "hospital": """

@@ -519,6 +519,13 @@ MUTANTS = (
         ("tests/unit/compiler/rewrite/test_count_matches.py",),
     ),
     mutant(
+        "public rows are counted on more columns than they are joined by",
+        "dpsql.compiler.rewrite.count_matches:count_matches",
+        "columns_equated_to_left(node.condition, node.left, node.right)",
+        "(f.name for f in row_fields(node.right))",
+        ("tests/unit/compiler/rewrite/test_count_matches.py",),
+    ),
+    mutant(
         "groups that must be selected count as listed",
         "dpsql.compiler.rewrite.list_groups:is_list_only",
         "return not gather.all_parts",

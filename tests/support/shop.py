@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
+from dpsql.compiler import norm_steps
+from dpsql.privacy.norm_choice import CellNoise, ChosenNorm, CountBeside, NormHistogram, choose_norm
 from dpsql.privacy.sampling import Integers
 from dpsql.session.dataset.dataset import Dataset, open_dataset
 from dpsql.session.postprocess import noisy_cells
@@ -111,6 +114,31 @@ class Silence:
 def silent_widths() -> Iterator[None]:
     """Noise that is always zero has no width either: a listed group is empty if it has no row, as in SQL."""
     with patch.object(noisy_cells, "interval_factor", lambda mechanism: 0.0):
+        yield
+
+
+SILENCE = 1e-9
+"""Of a noise that is never drawn, what is left where a norm is chosen for it: of two that clip nothing, the smaller."""
+
+
+def _silence_cell(cell: CellNoise) -> CellNoise:
+    return replace(cell, per_norm=cell.per_norm * SILENCE)
+
+
+@contextmanager
+def unclipped_norms() -> Iterator[None]:
+    """Norms chosen for noise that is always zero: the least that scales down no unit of a bin that is seen.
+
+    A norm is chosen for its noise, so with an error that is not drawn it may scale down a unit for nothing.
+    """
+
+    def choose(
+        histogram: NormHistogram, cell: CellNoise, largest: Fraction | None = None, beside: CountBeside | None = None
+    ) -> ChosenNorm | None:
+        counted = None if beside is None else replace(beside, cell=_silence_cell(beside.cell))
+        return choose_norm(histogram, _silence_cell(cell), largest, counted)
+
+    with patch.object(norm_steps, "choose_norm", choose):
         yield
 
 

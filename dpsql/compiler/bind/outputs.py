@@ -96,9 +96,9 @@ def is_numeric_sum(node: exp.Expr) -> bool:
             return False
         case exp.Subquery() if isinstance(node.this, exp.Select) and len(node.this.selects) == 1:
             return is_numeric_sum(node.this.selects[0].unalias())
-        case exp.Window() | exp.Filter() | exp.Paren() | exp.Neg() | exp.Nullif() | exp.Abs() | exp.Min() | exp.Max():
+        case exp.Window() | exp.Filter() | exp.Paren() | exp.Neg() | exp.Abs() | exp.Min() | exp.Max():
             return is_numeric_sum(node.this)
-        case exp.Add() | exp.Sub() | exp.Mul() | exp.Mod():
+        case exp.Add() | exp.Sub() | exp.Mul() | exp.Mod() | exp.Nullif():
             return is_numeric_sum(node.this) or is_numeric_sum(node.expression)
         case exp.Coalesce() | exp.Greatest() | exp.Least():
             return any(map(is_numeric_sum, (node.this, *node.expressions)))
@@ -118,8 +118,11 @@ def infer_type(node: exp.Expr) -> Type | None:
             return BIGINT if str(node.this).lstrip("-").isdigit() else DOUBLE
         case exp.Boolean() | exp.Predicate() | exp.Connector() | exp.Not():
             return BOOLEAN
-        case exp.Paren() | exp.Neg() | exp.Nullif() | exp.Min() | exp.Max() | exp.Abs() | exp.Filter() | exp.Window():
+        case exp.Paren() | exp.Neg() | exp.Min() | exp.Max() | exp.Abs() | exp.Filter() | exp.Window():
             return infer_type(node.this)
+        case exp.Nullif():  # of two kinds of numbers that of their comparison: NULLIF(COUNT(*), 0.0) is no whole number
+            common = _common_type([node.this, node.expression])
+            return common if common is not None and common.is_number else infer_type(node.this)
         case exp.Add() | exp.Sub() | exp.Mul() | exp.IntDiv() | exp.Mod() | exp.Div():
             return _time_arithmetic_type(node) or _number_arithmetic_type(node)
         case exp.TimestampTrunc() | exp.DateTrunc():

@@ -522,6 +522,14 @@ def _rewrite_function_name(node: exp.Expr) -> exp.Expr | None:
 # --- numbers and types -----------------------------------------------------------------------------------------------
 
 
+def _rewrite_nullif(node: exp.Expr) -> exp.Expr | None:
+    """NULLIF(COUNT(*), 0.0) has the type of the comparison, and not that of the whole number."""
+    whole, type_ = infer_type(node.this), infer_type(node)
+    if whole is None or not whole.is_integer or type_ is None or type_.is_integer:
+        return None
+    return exp.Nullif(this=exp.cast(node.this.copy(), "double"), expression=node.expression.copy())
+
+
 def _rewrite_cast(node: exp.Expr) -> exp.Expr | None:
     to, inner = node.args["to"], node.this
     is_single = to.this in _CHAR_TYPES and not to.expressions  # CHAR is CHAR(1)
@@ -617,6 +625,7 @@ _REWRITERS: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
     exp.JSONArrayAgg: lambda node: _make_call("json_group_array", node.this.copy()),
     exp.Anonymous: _rewrite_function_name,
     exp.Cast: _rewrite_cast,
+    exp.Nullif: _rewrite_nullif,
     exp.BitString: _rewrite_bits,
     exp.HexString: _rewrite_bits,
     exp.Encode: _rewrite_encode,

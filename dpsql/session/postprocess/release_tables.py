@@ -24,7 +24,7 @@ from dpsql.compiler.compile import (
     SelectedBins,
     TableStep,
 )
-from dpsql.compiler.plan.estimators import BetaPosterior, Linear, NormalPosterior, Recipe
+from dpsql.compiler.plan.estimators import BetaPosterior, BySet, Linear, NormalPosterior, Recipe, recipes_by_set
 from dpsql.compiler.plan.measures import Frequent, SharesPosterior
 from dpsql.compiler.plan.steps import VALUE_KEY, Bins, ReleaseColumn
 from dpsql.engines.duckdb import duckdb_type_name
@@ -287,29 +287,46 @@ def _share_values(
     release: Release,
     posterior_cache: PosteriorCache,
 ) -> ColumnValues:
-    """The values of each group with one of the columns of their shares."""
+    """The values of each group with one of the columns of their shares; of each grouping set from cells of its own."""
     measure = counted.asked
-    assert isinstance(measure, SharesPosterior) and isinstance(counted.recipe, Linear)
+    assert isinstance(measure, SharesPosterior)
     fields = [key.name for key in step.keys]
     order, value_index = [fields.index(name) for name in names], fields.index(VALUE_KEY)
-    rows = [number for number, key in enumerate(release.keys) if key[value_index] is not None]
-    row_groups = [tuple(release.keys[row][p] for p in order) for row in rows]
-    group_numbers = {group: number for number, group in enumerate(dict.fromkeys(row_groups))}
-    cache_key = (step.name, measure.prior, measure.confidence, counted.recipe)
-    if cache_key not in posterior_cache:
-        valued = Release(tuple(row_groups), tuple(cells[rows] for cells in release.cells), release.spec)
-        among = np.array([group_numbers[group] for group in row_groups], np.int64)
-        concentration = float(dict(measure.prior).get("concentration", 1))
-        posterior_cache[cache_key] = infer_proportions(
-            counted.recipe.terms, valued, step.calibrated.columns, among, concentration, float(measure.confidence)
-        )
-    column = getattr(posterior_cache[cache_key], measure.part).tolist()
     shares_by_group: dict[Row, dict[Any, float | None]] = {}
-    for row, group, number in zip(rows, row_groups, column, strict=True):
-        shares_by_group.setdefault(group, {})[release.keys[row][value_index]] = (
-            number if math.isfinite(number) else None
-        )
+    for number, recipe in enumerate(recipes_by_set(counted.recipe)):
+        assert isinstance(recipe, Linear)
+        rows = [
+            row
+            for row, key in enumerate(release.keys)
+            if key[value_index] is not None and (not isinstance(counted.recipe, BySet) or key[-1] == number)
+        ]
+        row_groups = [tuple(release.keys[row][p] for p in order) for row in rows]
+        cache_key = (step.name, measure.prior, measure.confidence, recipe, number)
+        if cache_key not in posterior_cache:
+            posterior_cache[cache_key] = _infer_shares(measure, recipe, rows, row_groups, step, release)
+        column = getattr(posterior_cache[cache_key], measure.part).tolist()
+        for row, group, share in zip(rows, row_groups, column, strict=True):
+            shares_by_group.setdefault(group, {})[release.keys[row][value_index]] = (
+                share if math.isfinite(share) else None
+            )
     return _empty_maps_to_null([shares_by_group.get(group, {}) for group in groups])
+
+
+def _infer_shares(
+    measure: SharesPosterior,
+    counts: Linear,
+    rows: list[int],
+    row_groups: list[Row],
+    step: ReleaseStep,
+    release: Release,
+) -> ProportionPosterior:
+    """Of these rows of the release, each beside the others of its group."""
+    group_numbers = {group: number for number, group in enumerate(dict.fromkeys(row_groups))}
+    among = np.array([group_numbers[group] for group in row_groups], np.int64)
+    valued = Release(tuple(row_groups), tuple(cells[rows] for cells in release.cells), release.spec)
+    concentration = float(dict(measure.prior).get("concentration", 1))
+    columns = step.calibrated.columns
+    return infer_proportions(counts.terms, valued, columns, among, concentration, float(measure.confidence))
 
 
 def _shape_frequent_values(counted: CountedValues, values: list[tuple[int, Any]]) -> Any:

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from dpsql.schema.model import Domain
 from dpsql.verify.generate.choices import ChoiceStream
 from dpsql.verify.generate.columns import kind_of
+from dpsql.verify.generate.key_links import KeyLink, Origin, columns_along, find_key_links
 from dpsql.verify.generate.schemas import GeneratedSchema, StoredTable
 
-_UNQUOTED_NAME = re.compile(r"[a-z]\d+|uid|vid|code|level|word|people|visits|tests|events|calls|codes")
+_UNQUOTED_NAME = re.compile(
+    r"[a-z]\d+|uid|vid|ref|sale|line|code|level|word|kind|cost|people|visits|tests|events|calls|sales|returns|codes|prices"
+)
 
 
 def quote_name(name: str) -> str:
@@ -21,10 +24,11 @@ def quote_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class ScopedColumn:
-    """A column in scope: how a statement writes it, and what it is."""
+    """A column in scope: how a statement writes it, what it is, and which column it is where it is one of a table."""
 
     sql: str
     domain: Domain
+    origin: Origin | None = None
 
     @property
     def kind(self) -> str:
@@ -32,7 +36,32 @@ class ScopedColumn:
 
 
 def columns_in_scope(stored: StoredTable, alias: str) -> tuple[ScopedColumn, ...]:
-    return tuple(ScopedColumn(f"{alias}.{quote_name(c.name)}", c.declared.domain) for c in stored.columns)
+    return tuple(
+        ScopedColumn(f"{alias}.{quote_name(c.name)}", c.declared.domain, (stored.name, c.name)) for c in stored.columns
+    )
+
+
+def columns_of_link(link: KeyLink, names: Sequence[ScopedColumn]) -> list[tuple[str, ...]]:
+    """The columns in scope that a key or what refers to it consists of, for each source that has all of them."""
+    return columns_along(link, ((name.sql, name.origin) for name in names))
+
+
+def choose_number_column(stored: StoredTable, choices: ChoiceStream, source: str = "") -> str:
+    """A number with bounds, one that is stored as such if there is one; `source` is what stands before its name."""
+    far = [column.name for column in stored.columns if column.far]
+    candidates = far or [c.name for c in stored.columns if c.declared.type.is_number and c.declared.domain.is_bounded]
+    return f"{source}{quote_name(choices.choice(candidates))}" if candidates else "1"
+
+
+def choose_text_column(stored: StoredTable, choices: ChoiceStream, source: str = "") -> str:
+    free = [column.name for column in stored.columns if column.own] or [stored.columns[-1].name]
+    return f"{source}{quote_name(choices.choice(free))}"
+
+
+def listed_key(stored: StoredTable, source: str = "") -> str:
+    """A key of public groups."""
+    text = next((column.name for column in stored.columns if column.own), None)
+    return "1 = 1" if text is None else f"{source}{quote_name(text)} IN ('own0', 'own1')"
 
 
 TINY_NUMBER = "0.0000000000000000000000000000001"
@@ -67,6 +96,12 @@ class ExpressionGenerator:
     def _columns_of_kind(self, kind: str) -> list[ScopedColumn]:
         return [name for name in self._names if name.kind == kind]
 
+    @property
+    def _reads_owned_rows(self) -> bool:
+        """Whether these are the columns of a block over private rows, and not of a sub-select in it."""
+        by_row = self._generated.schema.privacy.unit == "row" and not self._names[0].sql.startswith("z.")
+        return self._unit is not None or by_row
+
     # --- numbers -----------------------------------------------------------------------------------------------------
 
     def random_number(self, depth: int) -> str:
@@ -76,7 +111,7 @@ class ExpressionGenerator:
                 return choices.choice(NUMBER_LITERALS)
             return choices.choice(numbers).sql
         operand = self.random_number(depth - 1)
-        match choices.draw_below(16):
+        match choices.draw_below(17):
             case 0:
                 return f"(-{operand})"
             case 1 | 2 | 3:
@@ -107,6 +142,8 @@ class ExpressionGenerator:
             case 14:
                 text = self.random_text(0)
                 return choices.choice((f"LENGTH({text})", f"CAST({text} AS DOUBLE)", f"CAST({text} AS BIGINT)"))
+            case 15 if self._generated.public_tables and self._reads_owned_rows:
+                return self._random_lookup()
             case _:
                 return f"EXTRACT({choices.choice(DATE_PARTS)} FROM {self.random_time()})"
 
@@ -204,7 +241,7 @@ class ExpressionGenerator:
                 return f"{operand} IN ({', '.join(choices.sample(NUMBER_LITERALS, 3))})"
 
     def _random_subquery(self) -> str:
-        """Along the unit; over public rows; or by what another release gave: a hole."""
+        """Along the unit or a key of its rows; over public rows; or by what another release gave: a hole."""
         choices, generated = self._choices, self._generated
         stored = choices.choice(generated.private_tables)
         inner, column = (
@@ -213,7 +250,7 @@ class ExpressionGenerator:
         )
         number, text = inner.random_bounded(), inner.random_text(0)
         table = f"{quote_name(stored.name)} AS z"
-        match choices.draw_below(8):
+        match choices.draw_below(10):
             case 0 | 1:
                 return f"{self.random_number(0)} > (SELECT AVG({number}) FROM {table})"
             case 2:
@@ -223,24 +260,75 @@ class ExpressionGenerator:
             case 3:
                 return f"{self.random_text(0)} IN (SELECT {text} FROM {table} GROUP BY {text})"
             case 4 if generated.public_tables:
-                public_table = choices.choice(generated.public_tables)
-                codes = ExpressionGenerator(choices, generated, columns_in_scope(public_table, "z"))
-                if choices.draw_bool(0.4):  # of the group that a row names
-                    compared = f"{codes.random_text(0)} = {self.random_text(0)}"
-                    figure = choices.choice(("COUNT(*)", f"AVG({codes.random_bounded()})"))
-                    subquery = f"SELECT {figure} FROM {quote_name(public_table.name)} AS z WHERE {compared}"
-                    return f"{self.random_number(0)} > ({subquery})"
-                listed = f"SELECT {codes.random_text(0)} FROM {quote_name(public_table.name)} AS z"
-                return f"{self.random_text(0)} {choices.choice(('', 'NOT '))}IN ({listed})"
+                return self._random_public_condition()
             case 5 if self._unit is not None and column is not None:
                 same = f"{self._unit} {choices.choice(('', 'NOT '))}IN (SELECT z.{quote_name(column)} FROM {table}"
                 return f"{same} WHERE {inner.random_condition(0)})"
+            case 6 if self._unit is not None and column is not None:
+                # NULL is in neither list: what NOT IN makes of it must not depend on other units' rows.
+                same = f"FROM {table} WHERE z.{quote_name(column)} = {self._unit} AND {inner.random_condition(0)}"
+                return f"{self.random_text(0)} {choices.choice(('NOT ', ''))}IN (SELECT {text} {same})"
+            case 7 | 8:
+                return self.random_key_subquery() or f"{self.random_number(0)} > (SELECT AVG({number}) FROM {table})"
             case _ if self._unit is not None and column is not None:
                 same = f"FROM {table} WHERE z.{quote_name(column)} = {self._unit} AND {inner.random_condition(0)}"
                 counted = f"(SELECT COUNT(*) {same}) > {choices.draw_between(0, 3)}"
                 return choices.choice((f"EXISTS (SELECT 1 {same})", f"NOT EXISTS (SELECT 1 {same})", counted))
             case _:
                 return f"{self.random_number(0)} > (SELECT AVG({number}) FROM {table})"
+
+    def random_key_subquery(self) -> str | None:
+        """Rows of the same unit that a key finds: of all its columns, or of a part of them, which is to be refused."""
+        choices, generated = self._choices, self._generated
+        candidates = []
+        for link in find_key_links(generated.schema):
+            for ours in columns_of_link(link, self._names):
+                for member in link.members:
+                    candidates.append((ours, generated.table_named(member[0][0]), [column for _, column in member]))
+        if not candidates:
+            return None
+        ours, stored, columns = choices.choice(sorted(candidates, key=lambda candidate: -len(candidate[0])))
+        theirs = [f"z.{quote_name(column)}" for column in columns]
+        inner = ExpressionGenerator(choices, generated, columns_in_scope(stored, "z"))
+        if len(ours) > 1 and choices.draw_bool(0.05):
+            ours, theirs = ours[1:], theirs[1:]
+        table, condition = f"{quote_name(stored.name)} AS z", inner.random_condition(0)
+        equal = " AND ".join(f"{mine} = {other}" for mine, other in zip(ours, theirs, strict=True))
+        matched = f"FROM {table} WHERE {equal} AND {condition}"
+        row = ours[0] if len(ours) == 1 else f"({', '.join(ours)})"
+        found = f"IN (SELECT {', '.join(theirs)} FROM {table} WHERE {condition})"
+        counted = choices.choice(("COUNT(*)", f"SUM({inner.random_bounded()})", f"MAX({inner.random_bounded()})"))
+        return choices.choice(
+            (
+                f"EXISTS (SELECT 1 {matched})",
+                f"NOT EXISTS (SELECT 1 {matched})",
+                f"{row} {found}",
+                f"{row} NOT {found}",
+                f"(SELECT {counted} {matched}) > {choices.draw_between(0, 3)}",
+            )
+        )
+
+    def _random_public_condition(self) -> str:
+        choices, public_table = self._choices, self._choices.choice(self._generated.public_tables)
+        if choices.draw_bool(0.5):  # of the group that a row names
+            return f"{self.random_number(0)} {choices.choice(('>', '<=', '='))} {self._random_lookup()}"
+        codes = ExpressionGenerator(choices, self._generated, columns_in_scope(public_table, "z"))
+        listed = f"SELECT {codes.random_text(0)} FROM {quote_name(public_table.name)} AS z"
+        return f"{self.random_text(0)} {choices.choice(('', 'NOT '))}IN ({listed})"
+
+    def _random_lookup(self) -> str:
+        """An aggregate of the public rows that a row names, by one column or by two; sometimes with a factor."""
+        choices, stored = self._choices, self._choices.choice(self._generated.public_tables)
+        codes = ExpressionGenerator(choices, self._generated, columns_in_scope(stored, "z"))
+        number = choose_number_column(stored, choices, "z.")
+        figure = choices.choice(("AVG({})", "COUNT(*)", "MAX({})", "MIN({})", "SUM({})", "COUNT(DISTINCT {})"))
+        factor = choices.choice(("", "", "1.2 * ", "-2 * "))
+        equal = f"{codes.random_text(0)} = {self.random_text(0)}"
+        if choices.draw_bool(0.25):
+            equal += f" AND {codes.random_number(0)} = {self.random_number(0)}"
+        if choices.draw_bool(0.25):
+            equal += f" AND {codes.random_condition(0)}"
+        return f"(SELECT {factor}{figure.format(number)} FROM {quote_name(stored.name)} AS z WHERE {equal})"
 
     # --- keys --------------------------------------------------------------------------------------------------------
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dpsql.schema.model import Domain, ForeignUnit
+from dpsql.schema.model import Domain
 from dpsql.types import BIGINT, DOUBLE
 from dpsql.verify.generate.choices import ChoiceStream
-from dpsql.verify.generate.expressions import ExpressionGenerator, ScopedColumn, columns_in_scope, quote_name
+from dpsql.verify.generate.expressions import (
+    ExpressionGenerator,
+    ScopedColumn,
+    columns_in_scope,
+    columns_of_link,
+    quote_name,
+)
+from dpsql.verify.generate.key_links import find_key_links
 from dpsql.verify.generate.schemas import GeneratedSchema, StoredTable
 
 
@@ -19,7 +25,7 @@ class FromClause:
     sql: str
     names: tuple[ScopedColumn, ...]
     units: tuple[str, ...]
-    outer: tuple[ScopedColumn, ...] = ()  # columns of the side of a LEFT JOIN that may be missing
+    outer: tuple[ScopedColumn, ...] = ()  # columns of the side of an outer join that may be missing
 
     @property
     def unit(self) -> str | None:
@@ -47,9 +53,10 @@ class FromClauseGenerator:
             self.random_release_join,
             self.random_set_operation,
             self.random_distinct,
+            self.random_anti_join,
         ]
         if self._generated.public_tables:
-            makers += [self.random_public_join, self.random_public_join]
+            makers += [self.random_public_join, self.random_public_join, self.random_counted_join]
         return choices.choice(makers)(depth - 1)
 
     def expressions_over(self, source: FromClause) -> ExpressionGenerator:
@@ -76,7 +83,10 @@ class FromClauseGenerator:
     ) -> FromClause:
         """SELECT items FROM rest, as a table; its units are the items that are the inner one's."""
         listed = ", ".join(f"{sql} AS s{index}" for index, (sql, _) in enumerate(items))
-        names = tuple(ScopedColumn(f"{alias}.s{index}", domain) for index, (_, domain) in enumerate(items))
+        origins = {name.sql: name.origin for name in inner.names}
+        names = tuple(
+            ScopedColumn(f"{alias}.s{index}", domain, origins.get(sql)) for index, (sql, domain) in enumerate(items)
+        )
         units = tuple(name.sql for name, (sql, _) in zip(names, items, strict=True) if sql in inner.units)
         return FromClause(f"(SELECT {word}{listed} FROM {rest}) AS {alias}", names, units)
 
@@ -149,14 +159,15 @@ class FromClauseGenerator:
     # --- joins -------------------------------------------------------------------------------------------------------
 
     def random_join(self, depth: int) -> FromClause:
-        """Along the unit, or along a foreign key; sometimes neither, which is to be refused."""
+        """Along the unit, or along a key; sometimes neither, which is to be refused."""
+        return self._random_join(depth, self._choices.choice(("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")))
+
+    def _random_join(self, depth: int, kind: str) -> FromClause:
         choices, left = self._choices, self.random_from(depth)
-        target = choices.choice(self._generated.private_tables)
-        right = self.from_table(target)
-        conditions = self._join_conditions(left, right, target)
+        right = self.from_table(choices.choice(self._generated.private_tables))
+        conditions = self._join_conditions(left, right)
         if not conditions or choices.draw_bool(0.04):
             conditions = ["TRUE"]
-        kind = choices.choice(("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"))
         on = choices.choice(conditions)
         both = left.names + right.names
         if choices.draw_bool(0.25 if kind == "JOIN" else 0.5):
@@ -166,34 +177,68 @@ class FromClauseGenerator:
             f"{left.sql} {kind} {right.sql} ON {on}", both, units, right.names if kind == "LEFT JOIN" else ()
         )
 
-    def _join_conditions(self, left: FromClause, right: FromClause, target: StoredTable) -> list[str]:
+    def _join_conditions(self, left: FromClause, right: FromClause) -> list[str]:
+        """The unit, and keys of either side: of all columns, or now and then of a part, which is to be refused."""
         conditions = [f"{left.unit} = {right.unit}"] if left.unit is not None and right.unit is not None else []
-        for stored in self._generated.private_tables:
-            hop = stored.table.unit
-            if isinstance(hop, ForeignUnit):
-                pairs = [(quote_name(column), quote_name(key)) for column, key in hop.pairs]
-                if hop.table == target.name:  # from the far table to this one
-                    conditions += _equate_all(left, right, pairs)
-                elif stored.name == target.name:
-                    conditions += _equate_all(left, right, [(key, column) for column, key in pairs])
+        for link in find_key_links(self._generated.schema):
+            for ours in columns_of_link(link, left.names)[:2]:
+                for theirs in columns_of_link(link, right.names):
+                    pairs = [f"{mine} = {other}" for mine, other in zip(ours, theirs, strict=True)]
+                    if link.width > 1 and self._choices.draw_bool(0.05):
+                        pairs = pairs[1:]
+                    conditions.append(" AND ".join(pairs))
         return conditions
 
+    def random_anti_join(self, depth: int) -> FromClause:
+        """Rows that meet none of another table, of the same unit or public."""
+        choices = self._choices
+        public = bool(self._generated.public_tables) and choices.draw_bool(0.3)
+        joined = self._random_public_join(depth, 3) if public else self._random_join(depth, "LEFT JOIN")
+        items = [(name.sql, name.domain) for name in joined.names if name not in joined.outer]
+        missing = choices.choice(joined.outer).sql
+        return self._derived_table(self.next_alias(), items, joined, f"{joined.sql} WHERE {missing} IS NULL")
+
     def random_public_join(self, depth: int) -> FromClause:
+        return self._random_public_join(depth, self._choices.draw_below(6))
+
+    def _random_public_join(self, depth: int, form: int) -> FromClause:
         choices, left = self._choices, self.random_from(depth)
         right = self.from_table(choices.choice(self._generated.public_tables))
-        pairs = [f"{a.sql} = {b.sql}" for a in left.names for b in right.names if a.domain.type == b.domain.type]
-        on = choices.choice([*pairs[:4], "TRUE"])
+        on = choices.choice([*self._equalities(left, right)[:4], "TRUE"])
         if choices.draw_bool(0.2):
             write = ExpressionGenerator(choices, self._generated, left.names + right.names)
             on = f"{on} AND {write.random_condition(0)}"
-        match choices.draw_below(6):
+        both = left.names + right.names
+        match form:
             case 0 | 1 | 2:
-                return FromClause(f"{left.sql} JOIN {right.sql} ON {on}", left.names + right.names, left.units)
+                return FromClause(f"{left.sql} JOIN {right.sql} ON {on}", both, left.units)
             case 3 | 4:
-                sql = f"{left.sql} LEFT JOIN {right.sql} ON {on}"
-                return FromClause(sql, left.names + right.names, left.units, right.names)
+                return FromClause(f"{left.sql} LEFT JOIN {right.sql} ON {on}", both, left.units, right.names)
             case _:
-                return FromClause(f"{right.sql} LEFT JOIN {left.sql} ON {on}", left.names + right.names, left.units)
+                return FromClause(f"{right.sql} LEFT JOIN {left.sql} ON {on}", both, left.units, left.names)
+
+    def _equalities(self, left: FromClause, right: FromClause) -> list[str]:
+        return [f"{a.sql} = {b.sql}" for a in left.names for b in right.names if a.domain.type == b.domain.type]
+
+    def random_counted_join(self, depth: int) -> FromClause:
+        """Public rows that no key finds, joined to what is there by equalities, and some of them left out.
+
+        Where there are many, they are counted before the statement is compiled.
+        """
+        choices, joined = self._choices, self.random_from(depth)
+        repeating = [stored for stored in self._generated.public_tables if not stored.serials]
+        for _ in range(choices.choice((2, 1, 3))):
+            right = self.from_table(choices.choice(repeating or self._generated.public_tables))
+            equalities = self._equalities(joined, right)
+            if not equalities:
+                break
+            parts = choices.sample(equalities, choices.choice((1, 1, 2)))
+            if choices.draw_bool(0.4):  # said of public rows alone, so only those are counted
+                parts.append(ExpressionGenerator(choices, self._generated, right.names).random_condition(0))
+            kind = choices.choice(("JOIN", "JOIN", "LEFT JOIN"))
+            sql, both = f"{joined.sql} {kind} {right.sql} ON {' AND '.join(parts)}", joined.names + right.names
+            joined = FromClause(sql, both, joined.units, right.names if kind == "LEFT JOIN" else ())
+        return joined
 
     def random_release_join(self, depth: int) -> FromClause:
         """Joined with what another question gave: rows that a hole holds."""
@@ -218,15 +263,3 @@ class FromClauseGenerator:
         on = f"{choices.choice(texts).sql} = {alias}.k"
         kind = choices.choice(("JOIN", "LEFT JOIN"))
         return FromClause(f"{left.sql} {kind} {sql} ON {on}", left.names + names, left.units)
-
-
-def _equate_all(left: FromClause, right: FromClause, pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Columns of these names, of either side, where both have all of them."""
-    equalities = [_equate_columns(left, left_name, right, right_name) for left_name, right_name in pairs]
-    return [] if None in equalities else [" AND ".join(text for text in equalities if text is not None)]
-
-
-def _equate_columns(left: FromClause, left_name: str, right: FromClause, right_name: str) -> str | None:
-    columns = [next((n.sql for n in side.names if n.sql.endswith(f".{name}")), None)
-             for side, name in ((left, left_name), (right, right_name))]  # fmt: skip
-    return None if None in columns else f"{columns[0]} = {columns[1]}"

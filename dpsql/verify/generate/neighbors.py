@@ -177,7 +177,7 @@ def _link_values(
     target = generated.table_named(unit.table)
     indexes = [[column.name for column in target.columns].index(key) for key in unit.keys]
     keys = [tuple(row[index] for index in indexes) for row in rows_by_table[unit.table]]
-    keys = [key for key in keys if NULL not in key]
+    keys = [key for key in keys if NULL not in key]  # one that is too long is kept: it finds nothing
     if stored.once:
         return choices.sample(keys, count)
     return [choices.choice(keys) for _ in range(count)] if keys else []
@@ -188,12 +188,34 @@ def _build_row(
 ) -> RowLiterals:
     linked = {} if link is None else dict(zip(unit_columns_of(stored.table), link, strict=True))
     drawn = values.next_row()
+    keys = _key_literals(stored, number)
+    if stored.halves and values.breaks_key():  # units may share it as it is stored, but it is no key
+        half = min(map(stored.column_named, stored.halves[0]), key=lambda column: column.physical != TEXT)
+        keys[half.name] = _overlong_id(half)
     return tuple(
         linked[column.name] if column.name in linked
-        else serial_literal(column.declared, column.physical, number) if column.name in stored.serials
+        else keys[column.name] if column.name in keys
         else drawn[index]
         for index, column in enumerate(stored.columns)
     )  # fmt: skip
+
+
+def _key_literals(stored: StoredTable, number: int) -> dict[str, str]:
+    """What makes a row's keys, from its number: how many rows its unit has before it, and the unit's own number."""
+    index, unit = divmod(number, MAX_UNITS)
+    own = unit + MAX_UNITS * (index % 3)
+    told = unit % 2 if stored.shared or unit == _STRAY_UNIT else own
+    numbers: dict[str, int | None] = dict.fromkeys(stored.determining, told if index % 5 < 4 else None)
+    for first, second in stored.halves:
+        # Each half is that of other units too; beside one that determines the unit, the other one is.
+        determined = first in stored.determining and not stored.shared
+        numbers |= {first: own if determined else (index + unit) % MAX_UNITS, second: index}
+    numbers |= dict.fromkeys(stored.serials, number)
+    return {name: _number_literal(stored.column_named(name), n) for name, n in numbers.items()}
+
+
+def _number_literal(column: StoredColumn, number: int | None) -> str:
+    return NULL if number is None else serial_literal(column.declared, column.physical, number)
 
 
 class _RandomValues:
@@ -203,6 +225,10 @@ class _RandomValues:
         self._choices, self._stored, self._heavy = choices, stored, heavy
         self._focus = {column.name: choices.choice(column.pool) for column in stored.columns}
         self._last: RowLiterals | None = None
+
+    def breaks_key(self) -> bool:
+        """Whether the row has a composite key that is none once it is sanitised."""
+        return self._choices.draw_bool(0.1)
 
     def next_row(self) -> RowLiterals:
         if self._last is None or not self._choices.draw_bool(0.2):
@@ -221,6 +247,9 @@ class _ExtremeValues:
 
     def __init__(self, stored: StoredTable, high: bool, spread: bool) -> None:
         self._stored, self._high, self._spread, self._row_index = stored, high, spread, 0
+
+    def breaks_key(self) -> bool:
+        return False
 
     def next_row(self) -> RowLiterals:
         self._row_index += 1
@@ -244,10 +273,17 @@ def _stray_rows(generated: GeneratedSchema, choices: ChoiceStream) -> TableRows:
             columns = [stored.column_named(name) for name in unit_columns_of(stored.table)]
             values, nothing = _RandomValues(choices, stored, True), (NULL,) * len(columns)
             links = [nothing, nothing, tuple(map(_overlong_id, columns))]
-            if generated.unit_column(stored) is None:  # a key that no row has
+            if generated.unit_column(stored) is None:  # a key that no row has, though rows have its halves
                 absent = 999 * MAX_UNITS + _STRAY_UNIT
-                links.append(tuple(serial_literal(column.declared, column.physical, absent) for column in columns))
-                links += [(*links[-1][:at], NULL, *links[-1][at + 1 :]) for at in range(len(columns))]
+                link, present = (
+                    tuple(serial_literal(column.declared, column.physical, number) for column in columns)
+                    for number in (absent, 0)
+                )
+                links.append(link)
+                if len(columns) > 1:
+                    links += [
+                        (*link[:at], half, *link[at + 1 :]) for at, key in enumerate(present) for half in (NULL, key)
+                    ]
             if stored.once:
                 links = [nothing, nothing]
             rows_by_table[stored.name] = tuple(
@@ -265,6 +301,9 @@ def _public_rows(generated: GeneratedSchema, choices: ChoiceStream) -> TableRows
     """The same on both sides. A unique key has each value once; other columns repeat."""
     rows_by_table: dict[str, tuple[RowLiterals, ...]] = {}
     for stored in generated.public_tables:
+        if not stored.serials:
+            rows_by_table[stored.name] = _repeating_rows(stored, choices)
+            continue
         keys = {name: choices.shuffle_items(stored.column_named(name).pool) for name in sorted(stored.serials)}
         max_rows = min((len(pool) for pool in keys.values()), default=6)
         values = _RandomValues(choices, stored, False)
@@ -278,6 +317,24 @@ def _public_rows(generated: GeneratedSchema, choices: ChoiceStream) -> TableRows
                 row[name] = distinct[index]
         rows_by_table[stored.name] = tuple(tuple(row.values()) for row in rows)
     return rows_by_table
+
+
+def _repeating_rows(stored: StoredTable, choices: ChoiceStream) -> tuple[RowLiterals, ...]:
+    """Rows of a public table without a key: few, or so many that one private row might meet too many of them.
+
+    A limit on that is 1,000 rows: two joins with the middle number of rows come to it, or one with the largest. Words
+    that private rows have come several times, most others once.
+    """
+    count, values = choices.choice((6, 6, 36, 36, 1050)), _RandomValues(choices, stored, True)
+    rows = [values.next_row() for _ in range(6 if count == 6 else 10)]
+    for _ in range(choices.draw_between(0, 5)):
+        cells = zip(stored.columns, values.next_row(), strict=True)
+        rows.append(tuple(column.pool[0] if column.own else cell for column, cell in cells))
+    while len(rows) < count:
+        number, drawn = len(rows), values.next_row()
+        cells = zip(stored.columns, drawn, strict=True)
+        rows.append(tuple(quote_literal(f"f{number}", TEXT) if column.own else cell for column, cell in cells))
+    return tuple(rows)
 
 
 def _distinct_values(column: StoredColumn, pool: Sequence[str]) -> list[str]:

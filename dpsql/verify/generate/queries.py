@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dpsql.schema.literals import show_number
 from dpsql.schema.model import Neighbors, OwnUnit, RowUnit
 from dpsql.verify.generate.choices import ChoiceStream
-from dpsql.verify.generate.expressions import ExpressionGenerator, quote_name
+from dpsql.verify.generate.expressions import (
+    ExpressionGenerator,
+    choose_number_column,
+    choose_text_column,
+    listed_key,
+    quote_name,
+)
 from dpsql.verify.generate.from_clauses import FromClause, FromClauseGenerator
+from dpsql.verify.generate.join_queries import has_composite_keys, random_key_query, random_public_query
 from dpsql.verify.generate.schemas import GeneratedSchema, StoredTable
 
 # Short statements of a fixed form: on rows at the far end they reach their claims nearly exactly.
@@ -60,7 +69,7 @@ BLOCK_STATISTICS = (
 def random_fixed_query(generated: GeneratedSchema, choices: ChoiceStream) -> str:
     if generated.schema.views and choices.draw_bool(0.2):
         return f"SELECT COUNT(*) FROM {quote_name(choices.choice(generated.schema.views).name)}"
-    makers = (
+    makers: list[Callable[[GeneratedSchema, ChoiceStream], str | None]] = [
         random_aggregate_query,
         random_aggregate_query,
         random_bounded_query,
@@ -71,8 +80,9 @@ def random_fixed_query(generated: GeneratedSchema, choices: ChoiceStream) -> str
         random_selection_query,
         random_posterior_query,
         random_median_query,
-    )
-    return choices.choice(makers)(generated, choices)
+    ]
+    makers += [random_public_query] * 3 + [random_key_query] * (5 if has_composite_keys(generated) else 2)
+    return choices.choice(makers)(generated, choices) or random_aggregate_query(generated, choices)
 
 
 def random_aggregate_query(generated: GeneratedSchema, choices: ChoiceStream) -> str:
@@ -93,11 +103,11 @@ def random_posterior_query(generated: GeneratedSchema, choices: ChoiceStream) ->
 def _single_aggregate_query(templates: tuple[str, ...], generated: GeneratedSchema, choices: ChoiceStream) -> str:
     stored = choices.choice(generated.private_tables)
     aggregate = choices.choice(templates).format(
-        n=_choose_number_column(stored, choices),
-        m=_choose_number_column(stored, choices),
-        t=_choose_text_column(stored, choices),
+        n=choose_number_column(stored, choices),
+        m=choose_number_column(stored, choices),
+        t=choose_text_column(stored, choices),
     )
-    key = choices.choice((None, None, _choose_text_column(stored, choices), _listed_key(stored)))
+    key = choices.choice((None, None, choose_text_column(stored, choices), listed_key(stored)))
     table = quote_name(stored.name)
     return (
         f"SELECT {aggregate} FROM {table}" if key is None else f"SELECT {key}, {aggregate} FROM {table} GROUP BY {key}"
@@ -109,9 +119,9 @@ def random_median_query(generated: GeneratedSchema, choices: ChoiceStream) -> st
     by = f"WITH DIFFERENTIAL_PRIVACY OPTIONS (mechanism = '{choices.choice(('smooth', 'ptr'))}')"
     single = [stored for stored in generated.private_tables if stored.single or isinstance(stored.table.unit, RowUnit)]
     stored = choices.choice(single or generated.private_tables)
-    number, table, unit = _choose_number_column(stored, choices), quote_name(stored.name), generated.unit_column(stored)
+    number, table, unit = choose_number_column(stored, choices), quote_name(stored.name), generated.unit_column(stored)
     if single:
-        key = choices.choice((None, _listed_key(stored), f"{number} > 0"))
+        key = choices.choice((None, listed_key(stored), f"{number} > 0"))
         return f"SELECT {by} MEDIAN({number}) FROM {table}" + ("" if key is None else f" GROUP BY {key}")
     if unit is None:
         return random_bounded_query(generated, choices)
@@ -123,15 +133,15 @@ def random_median_query(generated: GeneratedSchema, choices: ChoiceStream) -> st
 def random_bounded_query(generated: GeneratedSchema, choices: ChoiceStream) -> str:
     """A block with bounds per group, in one group, in listed groups or in selected ones."""
     stored = choices.choice(generated.private_tables)
-    number, text = _choose_number_column(stored, choices), _choose_text_column(stored, choices)
+    number, text = choose_number_column(stored, choices), choose_text_column(stored, choices)
 
     def aggregate() -> str:
         low, high = choices.choice((("0", "1"), ("-2", "5"), ("-7", "-3"), ("3", "3"), ("0", "1000000")))
-        other = _choose_number_column(stored, choices)
+        other = choose_number_column(stored, choices)
         call = choices.choice(("COUNT(*", f"SUM({other}", f"AVG({number}", f"COUNT({number}"))
         return f"{call}, contribution_bounds_per_group => ({low}, {high}))"
 
-    key = choices.choice((text, _listed_key(stored), f"{number} > 0"))
+    key = choices.choice((text, listed_key(stored), f"{number} > 0"))
     form = choices.choice(BOUNDED_QUERIES)
     return form.format(a=aggregate(), b=aggregate(), n=number, t=text, table=quote_name(stored.name), key=key)
 
@@ -143,9 +153,9 @@ def random_unit_query(generated: GeneratedSchema, choices: ChoiceStream) -> str:
         return random_bounded_query(generated, choices)
     stored = choices.choice([stored for stored in able if not isinstance(stored.table.unit, OwnUnit)] or able)
     number, other, text = (
-        _choose_number_column(stored, choices),
-        _choose_number_column(stored, choices),
-        _choose_text_column(stored, choices),
+        choose_number_column(stored, choices),
+        choose_number_column(stored, choices),
+        choose_text_column(stored, choices),
     )
     pick = choices.choice(UNIT_AGGREGATES).format(t=text, n=number, m=other)
     unit = quote_name(generated.unit_column(stored) or "")
@@ -162,20 +172,20 @@ def random_blockwise_query(generated: GeneratedSchema, choices: ChoiceStream) ->
     stored = choices.choice(generated.private_tables)
     fitting = _blockwise_within_range(stored, choices) if choices.draw_bool(0.5) else None
     written = fitting or random_blockwise_call(
-        _choose_number_column(stored, choices),
-        _choose_number_column(stored, choices),
-        _choose_text_column(stored, choices),
+        choose_number_column(stored, choices),
+        choose_number_column(stored, choices),
+        choose_text_column(stored, choices),
         choices,
     )
-    where = f" FILTER (WHERE {_choose_number_column(stored, choices)} > 0)" if choices.draw_bool(0.2) else ""
+    where = f" FILTER (WHERE {choose_number_column(stored, choices)} > 0)" if choices.draw_bool(0.2) else ""
     count_column = choices.choice(("", "", ", COUNT(*)"))
     key = choices.choice(
         (
             None,
             None,
-            _choose_text_column(stored, choices),
-            _listed_key(stored),
-            f"{_choose_number_column(stored, choices)} > 0",
+            choose_text_column(stored, choices),
+            listed_key(stored),
+            f"{choose_number_column(stored, choices)} > 0",
         )
     )
     by = "" if key is None else f" GROUP BY {key}"
@@ -185,10 +195,10 @@ def random_blockwise_query(generated: GeneratedSchema, choices: ChoiceStream) ->
 def random_synthetic_table(generated: GeneratedSchema, choices: ChoiceStream) -> str:
     """A synthetic table of columns whose ranges the schema declares."""
     stored = choices.choice(generated.private_tables)
-    first, second = _choose_number_column(stored, choices), _choose_number_column(stored, choices)
+    first, second = choose_number_column(stored, choices), choose_number_column(stored, choices)
     options = choices.choice(("bins = 2", "bins = 5, method = 'mwem', rounds = 2", "method = 'independent'",
                             "bins = 4, method = 'marginals'"))  # fmt: skip
-    rows = f"SELECT {first} AS a, {_listed_key(stored)} AS b, {second} AS c FROM {quote_name(stored.name)}"
+    rows = f"SELECT {first} AS a, {listed_key(stored)} AS b, {second} AS c FROM {quote_name(stored.name)}"
     where = choices.choice(("", "", f" WHERE {first} > 0"))
     return f"CREATE OR REPLACE SYNTHETIC TABLE made AS {rows}{where} WITH ({options})"
 
@@ -196,7 +206,7 @@ def random_synthetic_table(generated: GeneratedSchema, choices: ChoiceStream) ->
 def random_model(generated: GeneratedSchema, choices: ChoiceStream) -> str:
     """A CREATE MODEL over such columns."""
     stored = choices.choice(generated.private_tables)
-    first, second = _choose_number_column(stored, choices), _choose_number_column(stored, choices)
+    first, second = choose_number_column(stored, choices), choose_number_column(stored, choices)
     table, where = quote_name(stored.name), choices.choice(("", "", f" WHERE {first} > 0"))
     family, label, method = choices.choice(
         (
@@ -206,7 +216,7 @@ def random_model(generated: GeneratedSchema, choices: ChoiceStream) -> str:
             ("LOGISTIC", f"({first} > 0)", "method = 'output', n = 10"),
         )
     )
-    rows = f"ON {label} AS y USING {second} AS f, {_listed_key(stored)} AS g FROM {table}{where}"
+    rows = f"ON {label} AS y USING {second} AS f, {listed_key(stored)} AS g FROM {table}{where}"
     return f"CREATE OR REPLACE MODEL fitted AS {family} REGRESSION {rows} WITH ({method}, lambda = 0.1)"
 
 
@@ -230,24 +240,6 @@ def _blockwise_within_range(stored: StoredTable, choices: ChoiceStream) -> str |
     name, statistic = choices.choice(candidates), choices.choice(("avg", "median", "max", "min"))
     low, high = ranges[name]
     return f"BLOCKWISE({statistic}({quote_name(name)}), {low}, {high}, blocks => {blocks}{combine})"
-
-
-def _choose_number_column(stored: StoredTable, choices: ChoiceStream) -> str:
-    """A number with bounds, one that is stored as such if there is one."""
-    far = [column.name for column in stored.columns if column.far]
-    candidates = far or [c.name for c in stored.columns if c.declared.type.is_number and c.declared.domain.is_bounded]
-    return quote_name(choices.choice(candidates)) if candidates else "1"
-
-
-def _choose_text_column(stored: StoredTable, choices: ChoiceStream) -> str:
-    free = [column.name for column in stored.columns if column.own] or [stored.columns[-1].name]
-    return quote_name(choices.choice(free))
-
-
-def _listed_key(stored: StoredTable) -> str:
-    """A key of public groups."""
-    text = next((column.name for column in stored.columns if column.own), None)
-    return "1 = 1" if text is None else f"{quote_name(text)} IN ('own0', 'own1')"
 
 
 SUM_FUNCTIONS = ("SUM", "SUM", "AVG", "AVG", "VAR_POP", "VAR_SAMP", "STDDEV_POP", "STDDEV")
@@ -322,6 +314,8 @@ class _QueryGenerator:
         aggregates = [self._random_aggregate() for _ in range(choices.choice((1, 1, 2, 3)))]
         items = ", ".join([*keys, *(f"{aggregate} AS a{index}" for index, aggregate in enumerate(aggregates))])
         where = f" WHERE {self._write.random_condition(2)}" if choices.draw_bool(0.4) else ""
+        if source.outer and choices.draw_bool(0.2):  # those that meet none
+            where = f" WHERE {choices.choice(source.outer).sql} IS NULL"
         having = " HAVING COUNT(*) > 0" if choices.draw_bool(0.05) else ""
         return f"SELECT {items} FROM {source.sql}{where}{self._group_by_clause(keys)}{having}"
 

@@ -46,10 +46,18 @@ class StoredTable:
     serials: frozenset[str]  # columns that keep the unique keys unique
     single: bool  # at most one row of each unit
     once: bool  # at most one row for each row that it refers to
+    halves: tuple[tuple[str, str], ...] = ()  # of composite keys: two columns that are unique together, neither alone
+    shared: bool = False  # whether units share values of columns that are declared to determine them
 
     @property
     def name(self) -> str:
         return self.table.name
+
+    @property
+    def determining(self) -> tuple[str, ...]:
+        """Columns that are declared to determine the unit, and do not refer to another table's."""
+        links = unit_columns_of(self.table)
+        return tuple(c.name for c in self.table.columns if c.determines_unit and c.name not in links)
 
     def column_named(self, name: str) -> StoredColumn:
         return next(column for column in self.columns if column.name == name)
@@ -112,18 +120,32 @@ def _sort_parents_first(schema: Schema) -> list[Table]:
 
 
 def _store_table(schema: Schema, table: Table, choices: ChoiceStream) -> StoredTable:
+    """Joins compare ids also where a column is declared to determine the unit, so nothing may rest on that claim: in
+    half of all databases the rows break it."""
     ids = schema.find_id_columns(table)
     columns = tuple(store_column(column, choices, column.name in ids) for column in table.columns)
     links = unit_columns_of(table)
-    serials, single = set[str](), False
-    for key in table.unique:
+    serials, halves, single = set[str](), list[tuple[str, str]](), False
+    for key in sorted(table.unique, key=len):
         free = [name for name in key if name not in links]
-        if free:
-            serials.add(free[0])
-        else:
+        taken = {name for pair in halves for name in pair}
+        if not free:
             single = True
+        elif len(free) > 1 and table.unit is not None and not taken & set(free) and not serials & set(free):
+            halves.append(_choose_halves(table, free))
+        elif not serials & set(free):
+            serials.add(next((name for name in free if name not in taken), free[0]))
     direct = isinstance(table.unit, OwnUnit) or len(schema.find_unit_path(table)) == 1
-    return StoredTable(table, columns, frozenset(serials), single and direct, single and not direct)
+    shared = any(column.determines_unit for column in table.columns) and choices.draw_bool(0.5)
+    return StoredTable(
+        table, columns, frozenset(serials), single and direct, single and not direct, tuple(halves), shared
+    )
+
+
+def _choose_halves(table: Table, free: list[str]) -> tuple[str, str]:
+    """Two columns of a key, first one that determines the unit if there is one."""
+    first = next((c.name for c in table.columns if c.name in free and c.determines_unit), free[0])
+    return first, next(name for name in free if name != first)
 
 
 # --- random schemas --------------------------------------------------------------------------------------------------
@@ -135,6 +157,8 @@ def random_schema(choices: ChoiceStream, shape: str | None = None) -> Schema:
     tables = list(_random_private_tables(choices, shape, uid))
     if choices.draw_bool(0.7):
         tables.append(_random_code_table(choices))
+    if choices.draw_bool(0.5):
+        tables.append(_random_price_table(choices))
     privacy = Privacy(
         neighbors=choices.choice(tuple(Neighbors)),
         unit="row" if shape == "row" else f"{tables[0].name}.uid",
@@ -180,16 +204,33 @@ def _random_table(
     name: str, unit: Unit, ids: tuple[Column, ...], unique: tuple[str, ...], choices: ChoiceStream
 ) -> Table:
     columns = (*ids, *_random_columns(choices, name[0]))
+    if not isinstance(unit, RowUnit) and choices.draw_bool(0.3):
+        columns += (_random_determining_column("ref", choices),)
     return Table(name, EngineTable((name,)), unit, tuple((key,) for key in unique), columns)
 
 
 def _random_sales(choices: ChoiceStream, uid: Column) -> list[Table]:
     """Lines of sales, known by two columns together, and what was returned of them."""
-    keys = (Column("sale", Domain(BIGINT)), Column("line", Domain(BIGINT)))
+    sale = choices.choice((Column("sale", Domain(BIGINT)), Column("sale", Domain(TEXT), max_length=8)))
+    line = Column("line", Domain(BIGINT))
+    keys = (replace(sale, determines_unit=choices.draw_bool(0.3)), line)
     sales = _random_table("sales", ForeignUnit("uid", "people", "uid"), (*keys, uid), (), choices)
     returned = ForeignUnit("line", "sales", "line", (("sale", "sale"),))
     unique = (("sale", "line"), ("line", "sale"))[choices.draw_below(2)]
-    return [replace(sales, unique=(unique,)), _random_table("returns", returned, keys, (), choices)]
+    return [replace(sales, unique=(unique,)), _random_table("returns", returned, (sale, line), (), choices)]
+
+
+def _random_determining_column(name: str, choices: ChoiceStream) -> Column:
+    """A number or a word that one unit has in many rows, such as an order's."""
+    column = choices.choice((Column(name, Domain(BIGINT)), Column(name, Domain(TEXT), max_length=8)))
+    return replace(column, determines_unit=True)
+
+
+def _random_price_table(choices: ChoiceStream) -> Table:
+    """A public table without a key: many rows, of which few meet one private row."""
+    columns = (Column("kind", Domain(TEXT), max_length=8), Column("level", _bounded_domain(INTEGER, 0, 3)),
+               Column("cost", _bounded_domain(DOUBLE, *choices.choice(((0, 100), (-1, 1))))))  # fmt: skip
+    return Table("prices", EngineTable(("prices",)), None, (), columns)
 
 
 def _random_code_table(choices: ChoiceStream) -> Table:

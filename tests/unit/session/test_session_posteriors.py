@@ -10,7 +10,7 @@ import pytest
 import dpsql
 from dpsql.errors import Error, InvalidParameter, InvalidSyntax, TypeMismatch, Unsupported
 from dpsql.session.session import Session
-from tests.support.shop import open_shop
+from tests.support.shop import Silence, open_shop, opened_with
 
 
 @pytest.fixture
@@ -243,3 +243,20 @@ def test_a_flag_is_a_truth_value_or_0_and_1_for_both(unpaid: Session) -> None:
         unpaid.compile_statement(
             f"SELECT {called}(vip::int), {called}(CASE WHEN age > 40 THEN 1 ELSE 0 END) FROM people", ()
         )
+
+
+def test_shares_of_grouping_sets_are_those_of_each_set(tmp_path: Path) -> None:
+    """With chosen norms each set has cells of its own: a total is told from its own, and not from its parts'."""
+    rows = "(SELECT paid, kind FROM orders WHERE kind <> 'web' OR paid) AS t"
+    accounts = "\n  query: {epsilon: 2000, delta: 1e-3}\n\ntables:"
+    with opened_with(tmp_path, accounts) as dataset:
+        session = Session(dataset, sampler=Silence())
+        sql = f"SELECT paid, DIRICHLET_POSTERIOR_MEAN(kind) AS p FROM {rows} GROUP BY "
+        told = session.execute(f"{sql} GROUPING SETS ((paid), (paid), ()) ORDER BY GROUPING(paid)").rows
+        alone = session.execute(f"{sql} paid").rows
+        whole = session.execute(f"SELECT NULL AS paid, DIRICHLET_POSTERIOR_MEAN(kind) AS p FROM {rows}").rows
+        assert len(told) == 7
+        for (paid, shares), (other_paid, others) in zip(
+            sorted(told, key=repr), sorted([*alone, *alone, *whole], key=repr), strict=True
+        ):
+            assert paid == other_paid and shares == pytest.approx(others, abs=1e-3)

@@ -23,6 +23,7 @@ EXPRESSIONS = [
     "TRIM('a ')", "LEFT('abc', 1)", "SPLIT_PART('a,b', ',', 1)", f"STRFTIME({DAY}, '%Y')", f"TO_CHAR({DAY}, 'YYYY')",
     "CAST('5' AS INTEGER)", "TRY_CAST('5' AS DATE)", "unnest([1, 2])", "unnest(['a', NULL])",
     f"unnest(generate_series({DAY}, {DAY}, INTERVAL '1 day'))", "generate_series(1, 3)", "STRPOS('abc', 'b')",
+    "NULLIF(2, 0)", "NULLIF(2, 0.0)", "NULLIF(0.5, 1)", "NULLIF('a', 'b')", f"NULLIF({DAY}, {DAY})",
 ]  # fmt: skip
 SOURCES = [
     f"generate_series({DAY}, {DAY}, INTERVAL '1 day') AS t(d)",

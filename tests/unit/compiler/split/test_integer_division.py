@@ -13,6 +13,7 @@ from dpsql.errors import Unsupported
 from tests.unit.compiler.split.test_row_queries_suggestions import CORPUS, resolved
 
 DATA = resolved(CORPUS / "hospital.yaml")
+ALLOW = IntegerDivision.ALLOW
 SETTINGS = default_settings(DATA.schema.privacy).statement
 
 
@@ -50,7 +51,7 @@ def test_what_can_only_be_0_or_1_is_refused_with_what_works(ratio: str) -> None:
         assert compiled(text).warnings == ()
     if mean:
         assert compiled(f"SELECT {mean} FROM visits").warnings == ()
-    assert any("quotient of whole numbers" in warning for warning in compiled(sql, IntegerDivision.ALLOW).warnings)
+    assert any("quotient of whole numbers" in warning for warning in compiled(sql, ALLOW).warnings)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +94,21 @@ def test_nothing_is_said_where_nothing_is_lost(select: str) -> None:
 def test_sums_of_bigints_are_numeric_as_in_postgresql(sql: str) -> None:
     answer = compiled(sql)
     assert answer.warnings == () and "//" not in answer.post_sql
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(note) / NULLIF(COUNT(*), 0.0) AS r FROM visits",
+        "SELECT NULLIF(SUM(nights), 0.0) / COUNT(*) AS r FROM visits",
+        "SELECT 7 / NULLIF(COUNT(*), SUM(COUNT(*)) OVER ()) AS r FROM visits GROUP BY kind",
+        "SELECT a / b AS r FROM (SELECT SUM(nights) AS a, NULLIF(COUNT(*), 0.0) AS b FROM visits) AS v",
+    ],
+)
+def test_nullif_has_the_type_of_its_comparison_as_in_postgresql(sql: str) -> None:
+    answer = compiled(sql)
+    assert answer.warnings == () and "//" not in answer.post_sql
+    assert "//" in compiled(sql.replace("0.0", "0").replace("SUM(COUNT(*)) OVER ()", "9"), ALLOW).post_sql
 
 
 def test_quotients_of_columns_of_an_inner_query_are_warned_of() -> None:
