@@ -283,8 +283,8 @@ def declared_caps(step: ReleaseStep, settings: Settings) -> tuple[str, ...]:
                 caps.append(f"{name} of a row counts within {' and '.join(map(format_norm, cell.bounds))}")
     if settings.rows is not None:
         caps.append(f"a unit counts like at most {settings.rows:,} rows")
-    limits = {part.limit for part in plan.parts if isinstance(part, CountUnits) and part.limit == settings.groups}
-    caps += [f"a unit is counted in at most {limit:,} groups" for limit in limits if limit is not None]
+    limits = [part.limit for part in plan.parts if isinstance(part, CountUnits) and _is_declared_cap(part)]
+    caps += [f"a unit is counted in at most {n:,} groups" for n in limits if n is not None and n != settings.rows]
     if settings.groups is not None and plan.selection is not None:
         caps.append(f"a unit makes at most {settings.groups:,} groups appear")
     return tuple(dict.fromkeys(caps))

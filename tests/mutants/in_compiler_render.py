@@ -228,7 +228,7 @@ MUTANTS = (
             ),
             Edit(
                 "dpsql.compiler.bind.relation:BoundRelation.require_one_unit",
-                "raise units_not_equated_error(joined.join, joined.hint)",
+                "raise units_not_equated_error(joined.join, hint)",
                 "pass",
             ),
         ),

@@ -144,7 +144,10 @@ def count_units(
     groups, per_set = None, SET_COLUMN in keys
     if listed is not None and len(listed.keys) == len(keys):
         groups = max_groups_of_set(listed) if per_set else listed.count
-    max_groups = min((cap for cap in (policy.rows, policy.groups) if cap is not None), default=None)
+    max_groups = policy.groups
+    if policy.rows is not None:  # selected keys, of which a unit has so many, are crossed with those that are listed
+        crossed = listed.count if listed is not None and groups is None else 1
+        max_groups = policy.rows if policy.groups is None else min(policy.rows, policy.groups * crossed)
     all_of_them = max_groups if max_groups is not None else FEW_LISTED_GROUPS if policy.automatic else groups
     if _has_few_groups(rows, keys, max_groups, _set_count(rows, keys)) or (
         groups is not None and all_of_them is not None and groups <= all_of_them
@@ -159,10 +162,8 @@ def count_units(
 
 def capped_units_form(gather: Gather, policy: ContributionPolicy) -> tuple[str, ...]:
     """What distinguishes counts of units from those of older versions, which capped groups by rows alone."""
-    if policy.rows is None or policy.groups is None or policy.rows <= policy.groups:
-        return ()
-    limits = [part.limit for part in gather.parts if isinstance(part, CountUnits)]
-    return ("units capped by groups",) if policy.groups in limits else ()
+    limits = [part.limit for part in gather.parts if isinstance(part, CountUnits) and part.limit is not None]
+    return ("units capped by groups",) if policy.rows is not None and any(n < policy.rows for n in limits) else ()
 
 
 def max_groups_of_set(listed: Listed) -> int:
