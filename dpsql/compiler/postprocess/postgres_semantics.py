@@ -10,6 +10,7 @@ from sqlglot import ErrorLevel, exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.parsers.duckdb import DuckDBParser
 
+from dpsql.base.interval_text import UNIT_OF_WORD
 from dpsql.compiler.bind.outputs import infer_type
 from dpsql.compiler.functions import regex
 from dpsql.compiler.functions.date_formats import (
@@ -23,7 +24,7 @@ from dpsql.compiler.functions.date_formats import (
 from dpsql.compiler.functions.time_zones import engine_zone_of, find_zone_name, read_posix_offset
 from dpsql.compiler.parse.dialect import WRITTEN_NAME_KEY, span_of
 from dpsql.compiler.parse.function_names import FORMAT_NOTE
-from dpsql.compiler.parse.literals import is_interval, read_interval
+from dpsql.compiler.parse.literals import is_interval, read_interval, read_interval_literal
 from dpsql.compiler.postprocess.allowed_functions import GENERATOR_ERRORS
 from dpsql.compiler.postprocess.size_limits import limit_result_sizes
 from dpsql.errors import DataError, InvalidParameter, LimitExceeded, Unsupported
@@ -462,20 +463,15 @@ def _format_pieces(node: exp.Expr) -> tuple[FormatPiece, ...]:
         ) from None
 
 
-_INTERVAL_UNITS = {
-    "MON": "MONTH", "MONS": "MONTH", "YR": "YEAR", "YRS": "YEAR", "Y": "YEAR", "HR": "HOUR", "HRS": "HOUR",
-    "H": "HOUR", "MIN": "MINUTE", "MINS": "MINUTE", "M": "MINUTE", "SEC": "SECOND", "SECS": "SECOND", "S": "SECOND",
-    "D": "DAY", "W": "WEEK", "MSEC": "MILLISECOND", "MSECS": "MILLISECOND", "USEC": "MICROSECOND",
-}  # fmt: skip
-
-
 def _rewrite_interval(node: exp.Expr) -> exp.Expr | None:
-    """Units that PostgreSQL has short words for, and ISO 8601's form."""
+    """In words that DuckDB reads as PostgreSQL does; of an amount that is computed, its unit."""
     unit = node.args.get("unit")
-    if unit is None and isinstance(node.this, exp.Literal) and _ISO_INTERVAL.match(node.this.name):
+    word = UNIT_OF_WORD.get(unit.name.lower()) if isinstance(unit, exp.Var) else None
+    if isinstance(node.this, exp.Literal) and not (word is not None and re.fullmatch(r"-?\d+", node.this.name)):
         return _plain_interval(node)
-    word = _INTERVAL_UNITS.get(unit.name.upper()) if isinstance(unit, exp.Var) else None
-    return exp.Interval(this=node.this.copy(), unit=exp.var(word)) if word is not None else None
+    if word is None or word == node.args["unit"].name.lower():
+        return None
+    return exp.Interval(this=node.this.copy(), unit=exp.var(word.upper()))
 
 
 # --- texts -----------------------------------------------------------------------------------------------------------
@@ -536,17 +532,14 @@ def _rewrite_cast(node: exp.Expr) -> exp.Expr | None:
     if isinstance(inner, exp.Literal) and inner.is_string:
         if to.is_type(exp.DType.VARBINARY):
             return _make_call("unhex", exp.Literal.string(_read_bytea(node, inner.name).hex()))
-        if to.is_type(exp.DType.INTERVAL) and _ISO_INTERVAL.match(inner.name):
+        if to.is_type(exp.DType.INTERVAL) and not isinstance(node, exp.TryCast):
             return _plain_interval(node)
     check_cast_literal(node)
     return rewrite_scaled_numeric(node) if to.this is exp.DType.DECIMAL else None
 
 
-_ISO_INTERVAL = re.compile(r"\s*P[\dT+-]", re.IGNORECASE)
-
-
 def _plain_interval(node: exp.Expr) -> exp.Expr:
-    months, days, microseconds = read_interval(node)
+    months, days, microseconds = read_interval_literal(node)
     return exp.cast(exp.Literal.string(f"{months} months {days} days {microseconds} microseconds"), "interval")
 
 

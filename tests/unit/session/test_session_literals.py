@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from dpsql.base.intervals import Interval, format_interval, interval_parts
 from dpsql.compiler.parse.parser import parse_query
 from dpsql.errors import DataError, InvalidSyntax, LimitExceeded
 from dpsql.session.session import Session
@@ -56,3 +57,63 @@ def test_a_number_with_something_behind_is_none(written: str) -> None:
 def test_a_long_number_is_not_worked_out() -> None:
     with pytest.raises(LimitExceeded):
         parse_query(f"SELECT 0x{'f' * 200_000}")
+
+
+INTERVALS = [
+    ("1 day 02:00:00", "1 day 02:00:00"), ("1 day ago", "-1 days"), ("-1 day 2:00", "-1 days +02:00:00"),
+    ("1 mon -02:03:04", "1 mon -02:03:04"), ("1 02:03:04", "1 day 02:03:04"), ("1-2", "1 year 2 mons"),
+    ("P0001-02-03T04:05:06", "1 year 2 mons 3 days 04:05:06"), ("1.5 days", "1 day 12:00:00"), ("-90", "-00:01:30"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "meaning"), INTERVALS)
+def test_all_of_an_interval_literal_is_read_in_every_spelling(text: str, meaning: str, session: Session) -> None:
+    spellings = (
+        f"INTERVAL '{text}', '{text}'::interval, CAST('{text}' AS INTERVAL), ('{text}')::interval, INTERVAL E'{text}'"
+    )
+    rows = list(session.execute(f"SELECT {spellings}").rows)
+    texts = [
+        [str(part) if isinstance(part, Interval) else format_interval(*interval_parts(part)) for part in row]
+        for row in rows
+    ]
+    assert texts == [[meaning] * 5]
+
+
+@pytest.mark.parametrize(("written", "plain"), [
+    ("INTERVAL '1-2' YEAR TO MONTH", "INTERVAL '14 months'"), ("INTERVAL '3' DAY", "INTERVAL '3 days'"),
+    ("INTERVAL '1.5' DAY", "INTERVAL '1 day'"), ("INTERVAL '3' WEEKS", "INTERVAL '21 days'"),
+    ("INTERVAL(1) '1.25'", "INTERVAL '1.3 seconds'"), ("INTERVAL '2:03' MINUTE TO SECOND", "INTERVAL '123 seconds'"),
+    ("'1-2'::INTERVAL YEAR", "INTERVAL '1 year'"), ("CAST('26:00' AS INTERVAL DAY TO HOUR)", "INTERVAL '26 hours'"),
+    ("INTERVAL 3 DAY", "INTERVAL '3 days'"), ("INTERVAL '1 day' + 2 * INTERVAL '1 hour'", "INTERVAL '1 day 2 hours'"),
+])  # fmt: skip
+def test_fields_and_digits_of_an_interval(written: str, plain: str, session: Session) -> None:
+    assert list(session.execute(f"SELECT {written} = {plain}, ({written})::text = ({plain})::text").rows) == [
+        (True, True)
+    ]
+
+
+@pytest.mark.parametrize("text", ["1 day foo", "-P1D", "", "1 day 2 day", "P1D2"])
+@pytest.mark.parametrize("query", [
+    "SELECT INTERVAL '{}'", "SELECT '{}'::interval",
+    "SELECT date_bin('{}', made, '2001-01-01'), count(*) FROM orders GROUP BY 1",
+    "SELECT count(*) FROM orders WHERE made > TIMESTAMP '2024-01-01' - INTERVAL '{}'",
+    "SELECT count(*), CAST('{}' AS INTERVAL) FROM orders",
+])  # fmt: skip
+def test_what_is_no_interval_is_refused_before_anything_is_charged(text: str, query: str, session: Session) -> None:
+    charged = session.charged
+    with pytest.raises(DataError) as caught:
+        session.execute(query.format(text))
+    message = f'invalid input syntax for type interval: "{text}"'
+    assert (caught.value.sqlstate, caught.value.message) == ("22007", message)
+    assert session.charged == charged and caught.value.position
+
+
+@pytest.mark.parametrize("text", ["360 days ago", "-360 days", "@ 360 days ago", "P-360D", "-360 00:00", "-8640:00:00"])
+def test_an_interval_over_private_rows_is_what_its_text_says(text: str, session: Session) -> None:
+    def plan_of(written: str) -> str:
+        ask = f"EXPLAIN SELECT count(*) FROM orders WHERE made > TIMESTAMP '2024-01-01' - {written}"
+        return "\n".join(str(row[0]) for row in session.execute(ask).rows if "2024" in str(row[0]))
+
+    expected = "2024-12-26"
+    assert expected in plan_of(f"INTERVAL '{text}'")
+    assert plan_of(f"INTERVAL '{text}'") == plan_of(f"'{text}'::interval") == plan_of("INTERVAL '-360 days'")
