@@ -27,8 +27,9 @@ from dpsql.compiler.parse.function_names import FORMAT_NOTE
 from dpsql.compiler.parse.literals import is_interval, read_interval, read_interval_literal
 from dpsql.compiler.postprocess.allowed_functions import GENERATOR_ERRORS
 from dpsql.compiler.postprocess.size_limits import limit_result_sizes
+from dpsql.compiler.postprocess.typed_texts import cast_text_column, cast_text_to_bytes, type_literal_texts
 from dpsql.errors import DataError, InvalidParameter, LimitExceeded, Unsupported
-from dpsql.types import BOOLEAN, INTERVAL, Kind
+from dpsql.types import BOOLEAN, INTERVAL, TEXT, Kind
 
 # Functions after the noise that DuckDB has under the same name, for something else: parts of seconds, halves, places
 # in texts, patterns, digits to the base 16, paths into JSON, centuries.
@@ -534,7 +535,11 @@ def _rewrite_cast(node: exp.Expr) -> exp.Expr | None:
             return _make_call("unhex", exp.Literal.string(_read_bytea(node, inner.name).hex()))
         if to.is_type(exp.DType.INTERVAL) and not isinstance(node, exp.TryCast):
             return _plain_interval(node)
+    if to.is_type(exp.DType.VARBINARY) and infer_type(inner) == TEXT:
+        return cast_text_to_bytes(inner)
     check_cast_literal(node)
+    if to.this in _TIME_TYPES:
+        return cast_text_column(node)
     return rewrite_scaled_numeric(node) if to.this is exp.DType.DECIMAL else None
 
 
@@ -625,6 +630,7 @@ def render_postprocessing(post: exp.Query) -> str:
         series.replace(exp.GenerateSeries(**{key: value for key, value in series.args.items() if value is not None}))
     limit_result_sizes(post)
     rewrite_number_formats(post)
+    type_literal_texts(post)
     apply_postgres_semantics(post)
     try:
         return str(post.sql(dialect="duckdb", unsupported_level=ErrorLevel.RAISE))

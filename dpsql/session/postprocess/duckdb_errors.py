@@ -151,6 +151,10 @@ def _invalid_value_error(message: str) -> Error | None:
             f"A field with precision {match[1]}, scale {match[2]} must round to an absolute value less than 10^{whole}."
         )
         return DataError("numeric field overflow", detail=detail, sqlstate="22003")
+    if message.startswith("invalid input syntax for type bytea"):  # of `compiler/postprocess/typed_texts.py`
+        return DataError("invalid input syntax for type bytea", sqlstate="22P02")
+    if message.startswith("negative substring length not allowed"):
+        return DataError("negative substring length not allowed", sqlstate="22011")
     if message.startswith("Malformed JSON"):
         return DataError("invalid input syntax for type json", sqlstate="22P02")
     if match := _BINARY_TEXT.search(message):

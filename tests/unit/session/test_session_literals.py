@@ -117,3 +117,54 @@ def test_an_interval_over_private_rows_is_what_its_text_says(text: str, session:
     expected = "2024-12-26"
     assert expected in plan_of(f"INTERVAL '{text}'")
     assert plan_of(f"INTERVAL '{text}'") == plan_of(f"'{text}'::interval") == plan_of("INTERVAL '-360 days'")
+
+
+@pytest.mark.parametrize("text", ["29 Feb 2024", "20240229", "('2024-02-29 +01')", "Feb 29, 2024", "2/29/2024"])
+def test_a_literal_beside_a_date_is_one_in_every_form_of_postgres(text: str, session: Session) -> None:
+    """Over rows that are public or released, as over private ones; pgjdbc writes parentheses."""
+    literal = text if text.startswith("(") else f"'{text}'"
+    days = "(VALUES (DATE '2024-02-28'), (DATE '2024-02-29'), (DATE '2024-03-01')) AS t(d)"
+    conditions = [f"d = {literal}", f"{literal} = d", f"d BETWEEN {literal} AND {literal}", f"d IN ({literal})",
+                  f"d = {literal}::date", f"d::timestamp = {literal}",
+                  f"coalesce(NULL, d) = coalesce({literal}, d)"]  # fmt: skip
+    for condition in conditions:
+        found = session.execute(f"SELECT d::text FROM {days} WHERE {condition}").rows
+        assert list(found) == [("2024-02-29",)], condition
+    latest = session.execute(f"SELECT kind FROM orders GROUP BY kind HAVING MAX(made) < {literal} ORDER BY 1").rows
+    assert [kind for (kind,) in latest] == ["phone", "shop", "web"]
+
+
+def test_a_column_of_texts_is_cast_as_postgres_casts_it(session: Session) -> None:
+    texts = "('20240229'), ('29 Feb 2024 1:02'), ('2024-02-29 +01'), ('February 29, 2024'), "
+    texts += "('2024-02-29T01:02:03Z'), (NULL)"
+    ask = f"SELECT x::date::text, x::timestamp::text FROM (VALUES {texts}) t(x)"
+    day = "2024-02-29"
+    times = ["00:00:00", "01:02:00", "00:00:00", "00:00:00", "01:02:03"]
+    assert list(session.execute(ask).rows) == [*((day, f"{day} {time}") for time in times), (None, None)]
+    zoned = "SELECT (x::timestamptz AT TIME ZONE 'UTC')::text FROM (VALUES ('29 Feb 2024 1:02+03'), ('20240229')) t(x)"
+    assert list(session.execute(zoned).rows) == [("2024-02-28 22:02:00",), ("2024-02-29 00:00:00",)]
+
+
+def test_a_column_of_texts_becomes_bytes_as_postgres_reads_them(session: Session) -> None:
+    ask = r"SELECT x::bytea FROM (VALUES ('\xDEAD'), ('\x de 00'), ('abc'), (NULL)) t(x)"
+    assert [value for (value,) in session.execute(ask).rows] == [b"\xde\xad", b"\xde\x00", b"abc", None]
+    with pytest.raises(DataError) as caught:
+        session.execute(r"SELECT x::bytea FROM (VALUES ('\xDEA')) t(x)")
+    assert (caught.value.sqlstate, caught.value.message) == ("22P02", "invalid input syntax for type bytea")
+
+
+@pytest.mark.parametrize(
+    "condition", ["MIN(made) < 'foo'", "MIN(made) BETWEEN '2020-01-01' AND 'never'", "MIN(made) + 'x' > MIN(made)"]
+)
+def test_a_literal_that_is_no_date_is_refused_before_the_charge(condition: str, session: Session) -> None:
+    charged = session.charged
+    with pytest.raises(DataError) as caught:
+        session.execute(f"SELECT kind, MIN(made), MAX(qty) FROM orders GROUP BY kind HAVING {condition}")
+    assert caught.value.sqlstate == "22007" and caught.value.position
+    assert session.charged == charged
+
+
+def test_what_is_added_to_a_timestamp_is_an_interval(session: Session) -> None:
+    ask = "SELECT (t + '1 mon 2:00')::text, ('1 day ago' + t)::text, (t - '2024-01-30')::text "
+    ask += "FROM (SELECT TIMESTAMP '2024-01-31' AS t) x"
+    assert list(session.execute(ask).rows) == [("2024-02-29 02:00:00", "2024-01-30 00:00:00", "1 day")]
