@@ -23,6 +23,7 @@ from dpsql.base.interval_text import (
 from dpsql.base.intervals import IntervalParts
 from dpsql.compiler.parse.function_names import FORMAT_NOTE, PARSED_FUNCTIONS, unwrap_cast_literal
 from dpsql.errors import DataError, Span, Unsupported
+from dpsql.types import Type, parse_type
 
 # Law 3 for calls: every argument that was written is in the tree. sqlglot's builders leave out what they do not know.
 #
@@ -112,6 +113,10 @@ _ONE_AMOUNT = re.compile(r"\s*([+-]?\d+)\s*([a-zA-Z]+)\s*", re.ASCII)
 _BARE_AMOUNT = re.compile(r"\s*[+-]?\d+(?:\.\d+)?\s*", re.ASCII)
 
 
+PARAMETER_MARK = "\x01$"
+"""How a text begins that stands for a parameter, as long as its value is not known."""
+
+
 def read_checked_interval(text: str, span: Span | None, fields: IntervalFields = ALL_FIELDS) -> IntervalParts:
     """PostgreSQL's error where it is none."""
     try:
@@ -122,6 +127,8 @@ def read_checked_interval(text: str, span: Span | None, fields: IntervalFields =
 
 def build_interval(text: str, fields: IntervalFields, literal: exp.Expr) -> exp.Interval:
     """One amount and unit where that is all; with fields, what is left of the text by them."""
+    if text.startswith(PARAMETER_MARK):
+        return exp.Interval(this=literal)
     parts = read_checked_interval(text, span_of(literal), fields)
     simple = _ONE_AMOUNT.fullmatch(text) if fields == ALL_FIELDS else None
     if simple is not None:
@@ -278,6 +285,13 @@ def span_of(node: exp.Expr) -> Span | None:
     for span in spans[1:]:
         result = result.union(span)
     return result
+
+
+def type_of_cast(to: exp.DataType) -> Type | None:
+    """None where dpsql has no such type; how many digits of a second a time keeps makes no other type."""
+    timed = to.is_type(exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIME, exp.DType.INTERVAL)
+    plain = exp.DataType(this=to.this) if timed and isinstance(to.this, exp.DType) else to
+    return parse_type(plain.sql(dialect="postgres"))
 
 
 def find_calls(tree: exp.Expr, *names: str) -> list[exp.Anonymous]:

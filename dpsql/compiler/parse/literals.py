@@ -16,7 +16,7 @@ from sqlglot import exp
 from dpsql.base.interval_text import ALL_FIELDS, FIELD_RANGES, UNIT_OF_WORD, IntervalFields
 from dpsql.base.intervals import IntervalParts
 from dpsql.compiler.functions.intervals import is_interval_in_range
-from dpsql.compiler.parse.dialect import build_interval, read_checked_interval, refuse_other_args, span_of
+from dpsql.compiler.parse.dialect import PARAMETER_MARK, build_interval, read_checked_interval, refuse_other_args, span_of
 from dpsql.errors import DataError, Span, Unsupported
 
 MAX_DIGITS = 400
@@ -111,13 +111,16 @@ def check_interval_texts(tree: exp.Expr) -> None:
         if not isinstance(node, exp.Cast):
             written = node.this if isinstance(node, exp.DateBin) else next(iter(node.expressions), None)
             named = isinstance(node, exp.DateBin) or node.name.lower() in _INTERVAL_FIRST
-            if named and isinstance(written, exp.Literal) and written.is_string:
+            plain = isinstance(written, exp.Literal) and written.is_string
+            if named and plain and not written.name.startswith(PARAMETER_MARK):
                 written.replace(build_interval(written.name, ALL_FIELDS, written))
             continue
         fields = _fields_of_type(node)
         if fields is None or isinstance(node, exp.TryCast):
             continue
         text, inner = _literal_text(node.this), node.this.unnest()
+        if text is not None and text.startswith(PARAMETER_MARK):
+            continue
         if text is not None and isinstance(inner, exp.Literal):
             interval = build_interval(text, fields, inner)
             if fields != ALL_FIELDS:

@@ -27,7 +27,12 @@ from dpsql.compiler.parse.function_names import FORMAT_NOTE
 from dpsql.compiler.parse.literals import is_interval, read_interval, read_interval_literal
 from dpsql.compiler.postprocess.allowed_functions import GENERATOR_ERRORS
 from dpsql.compiler.postprocess.size_limits import limit_result_sizes
-from dpsql.compiler.postprocess.typed_texts import cast_text_column, cast_text_to_bytes, type_literal_texts
+from dpsql.compiler.postprocess.typed_texts import (
+    cast_text_column,
+    cast_text_to_bytes,
+    round_time,
+    type_literal_texts,
+)
 from dpsql.errors import DataError, InvalidParameter, LimitExceeded, Unsupported
 from dpsql.types import BOOLEAN, INTERVAL, TEXT, Kind
 
@@ -538,6 +543,8 @@ def _rewrite_cast(node: exp.Expr) -> exp.Expr | None:
     if to.is_type(exp.DType.VARBINARY) and infer_type(inner) == TEXT:
         return cast_text_to_bytes(inner)
     check_cast_literal(node)
+    if to.this in (exp.DType.TIME, exp.DType.TIMESTAMPTZ) and to.expressions:
+        return round_time(node)
     if to.this in _TIME_TYPES:
         return cast_text_column(node)
     return rewrite_scaled_numeric(node) if to.this is exp.DType.DECIMAL else None

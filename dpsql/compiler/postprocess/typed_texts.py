@@ -148,6 +148,18 @@ def _try_formats(text: exp.Expr, zone: str) -> exp.Expr:
     return _call("try_strptime", text.copy(), exp.Array(expressions=formats))
 
 
+def round_time(cast: exp.Expr) -> exp.Expr:
+    """A cast to TIME(3) or TIMESTAMPTZ(0): DuckDB rounds timestamps without a zone alone."""
+    to, utc = cast.args["to"], exp.Literal.string("UTC")
+    rounded = exp.DataType(this=exp.DType.TIMESTAMP, expressions=[item.copy() for item in to.expressions])
+    value = exp.cast(cast.this.copy(), exp.DataType(this=to.this))
+    if to.this is exp.DType.TIME:
+        day = exp.cast(exp.Literal.string("1970-01-01"), "date")
+        return exp.cast(exp.Cast(this=exp.Add(this=day, expression=value), to=rounded), "time")
+    local = exp.Cast(this=exp.AtTimeZone(this=value, zone=utc), to=rounded)
+    return exp.Paren(this=exp.AtTimeZone(this=exp.cast(local, "timestamp"), zone=utc.copy()))
+
+
 _HEX_BYTES = r"\\x\s*(?:[0-9a-fA-F]{2}\s*)*"
 
 
