@@ -16,7 +16,13 @@ from sqlglot import exp
 from dpsql.base.interval_text import ALL_FIELDS, FIELD_RANGES, UNIT_OF_WORD, IntervalFields
 from dpsql.base.intervals import IntervalParts
 from dpsql.compiler.functions.intervals import is_interval_in_range
-from dpsql.compiler.parse.dialect import PARAMETER_MARK, build_interval, read_checked_interval, refuse_other_args, span_of
+from dpsql.compiler.parse.dialect import (
+    PARAMETER_MARK,
+    build_interval,
+    read_checked_interval,
+    refuse_other_args,
+    span_of,
+)
 from dpsql.errors import DataError, Span, Unsupported
 
 MAX_DIGITS = 400

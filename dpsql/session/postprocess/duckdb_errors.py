@@ -94,7 +94,7 @@ def _unknown_name_error(message: str, detail: str | None) -> Error | None:
 
 
 def _other_error(kind: str, message: str, detail: str | None) -> Error:
-    error = _unknown_call_error(message, detail) or _invalid_value_error(message)
+    error = _unknown_call_error(message, detail) or invalid_value_error(message)
     if error is not None:
         return error
     for pattern, state in _SQLSTATES:
@@ -140,7 +140,7 @@ def _unknown_call_error(message: str, detail: str | None) -> Error | None:
 _OPERATORS = {"~~": "LIKE", "!~~": "NOT LIKE", "~~*": "ILIKE", "!~~*": "NOT ILIKE"}
 
 
-def _invalid_value_error(message: str) -> Error | None:
+def invalid_value_error(message: str) -> Error | None:
     """A text that is no value of a type, or a number that does not fit it: what the engine adds is in its own words."""
     if match := _CAST.search(message):
         before, after = postgres_type_name(match[1]), postgres_type_name(match[2])

@@ -8,7 +8,7 @@ import pytest
 
 from dpsql.base.intervals import Interval, format_interval, interval_parts
 from dpsql.compiler.parse.parser import parse_query
-from dpsql.errors import DataError, InvalidSyntax, LimitExceeded
+from dpsql.errors import DataError, Error, InvalidSyntax, LimitExceeded
 from dpsql.session.session import Session
 from tests.support.shop import open_shop
 
@@ -168,3 +168,39 @@ def test_what_is_added_to_a_timestamp_is_an_interval(session: Session) -> None:
     ask = "SELECT (t + '1 mon 2:00')::text, ('1 day ago' + t)::text, (t - '2024-01-30')::text "
     ask += "FROM (SELECT TIMESTAMP '2024-01-31' AS t) x"
     assert list(session.execute(ask).rows) == [("2024-02-29 02:00:00", "2024-01-30 00:00:00", "1 day")]
+
+
+@pytest.mark.parametrize(
+    ("written", "state", "words"),
+    [
+        ("'9e999'::float8", "22003", '"9e999" is out of range for type double precision'),
+        ("'1e-999'::float8", "22003", '"1e-999" is out of range for type double precision'),
+        ("'9e99'::real", "22003", '"9e99" is out of range for type real'),
+        ("'x'::float8", "22P02", 'invalid input syntax for type double precision: "x"'),
+        ("'zz'::int[]", "22P02", 'malformed array literal: "zz"'),
+        ("'{1,x}'::int[]", "22P02", 'invalid input syntax for type integer: "x"'),
+        ("TIMESTAMP '2024-01-01' AT TIME ZONE 'Foo'", "22023", 'time zone "Foo" not recognized'),
+    ],
+)
+def test_values_out_of_range_and_wrong_arrays_and_zones_cost_nothing(
+    written: str, state: str, words: str, session: Session
+) -> None:
+    charged = session.charged
+    for sql in (f"SELECT count(*) + 7002, {written} FROM orders", f"SELECT {written}"):
+        with pytest.raises(Error) as caught:
+            session.execute(sql)
+        assert (caught.value.sqlstate, caught.value.message) == (state, words)
+    assert session.charged == charged
+
+
+def test_arrays_are_read_as_postgres_writes_them(session: Session) -> None:
+    ask = "SELECT count(*) > 0, '{1,2,NULL}'::int[], '{a,b}'::text[], '{}'::int[] FROM orders"
+    assert list(session.execute(ask).rows) == [(True, [1, 2, None], ["a", "b"], [])]
+
+
+def test_letters_of_zones_are_fixed_distances_from_utc(session: Session) -> None:
+    ask = "SELECT (TIMESTAMP '2024-01-01 10:00' AT TIME ZONE 'CEST')::text, "
+    ask += "(timezone('edt', TIMESTAMPTZ '2024-07-01 Z'))::text"
+    assert list(session.execute(ask).rows) == [("2024-01-01 08:00:00+00", "2024-06-30 20:00:00")]
+    ask = "SELECT count(*) FROM orders WHERE made AT TIME ZONE '{}' < TIMESTAMPTZ '2022-01-01 00:00+00'"
+    assert session.execute(ask.format("CEST")).rows == session.execute(ask.format("UTC-2")).rows
