@@ -392,7 +392,7 @@ def _is_quantified_array(parent: exp.Expr, node: exp.Expr) -> bool:
 
 
 def _array_placeholder(element: Placeholder | None) -> Placeholder | None:
-    return None if element is None else Placeholder(element.type, f'{{"{element.sample}"}}', array=True)
+    return None if element is None else Placeholder(element.type, f'{{"{element.sample!s}"}}', array=True)
 
 
 def _array_element_type(to: exp.DataType) -> Type | None:

@@ -115,11 +115,7 @@ def check_interval_texts(tree: exp.Expr) -> None:
     """Refuse what is no interval, and leave intervals without fields and digits behind, in place."""
     for node in list(tree.find_all(exp.Cast, exp.Anonymous, exp.DateBin)):
         if not isinstance(node, exp.Cast):
-            written = node.this if isinstance(node, exp.DateBin) else next(iter(node.expressions), None)
-            named = isinstance(node, exp.DateBin) or node.name.lower() in _INTERVAL_FIRST
-            plain = isinstance(written, exp.Literal) and written.is_string
-            if named and plain and not written.name.startswith(PARAMETER_MARK):
-                written.replace(build_interval(written.name, ALL_FIELDS, written))
+            _read_first_argument(node)
             continue
         fields = _fields_of_type(node)
         if fields is None or isinstance(node, exp.TryCast):
@@ -139,7 +135,15 @@ def check_interval_texts(tree: exp.Expr) -> None:
             )
 
 
-_INTERVAL_FIRST = ("time_bucket",)
+def _read_first_argument(call: exp.Expr) -> None:
+    """Of DATE_BIN and TIME_BUCKET."""
+    written: exp.Expr | None = next(iter(call.expressions), None)
+    if isinstance(call, exp.DateBin):
+        written = call.this
+    elif call.name.lower() != "time_bucket":
+        return
+    if isinstance(written, exp.Literal) and written.is_string and not written.name.startswith(PARAMETER_MARK):
+        written.replace(build_interval(written.name, ALL_FIELDS, written))
 
 
 def _fields_of_type(cast: exp.Cast) -> IntervalFields | None:

@@ -204,3 +204,18 @@ def test_letters_of_zones_are_fixed_distances_from_utc(session: Session) -> None
     assert list(session.execute(ask).rows) == [("2024-01-01 08:00:00+00", "2024-06-30 20:00:00")]
     ask = "SELECT count(*) FROM orders WHERE made AT TIME ZONE '{}' < TIMESTAMPTZ '2022-01-01 00:00+00'"
     assert session.execute(ask.format("CEST")).rows == session.execute(ask.format("UTC-2")).rows
+
+
+@pytest.mark.parametrize("value", [b"\xde\x00'", b"", bytearray(b"a"), memoryview(b"\\x41")])
+def test_bytes_are_bound(value: bytes, session: Session) -> None:
+    """As a bytea, whose text is never read as SQL; beside a cast to one it is cast once."""
+    for sql in ("SELECT ?", "SELECT ?::bytea", "SELECT CAST($1 AS bytea)", "SELECT x FROM (VALUES (?)) AS t(x)"):
+        assert list(session.execute(sql, [value]).rows) == [(bytes(value),)]
+    assert list(session.execute("SELECT count(*) > 0, $1 = $1 FROM orders", [value]).rows) == [(True, True)]
+
+
+def test_bytes_are_no_text_over_private_rows(session: Session) -> None:
+    charged = session.charged
+    with pytest.raises(Error, match="no cast to bytea over private rows") as caught:
+        session.execute("SELECT count(*) FROM orders WHERE note = ?", [b"a"])
+    assert session.charged == charged and "decode" in str(caught.value.hint)

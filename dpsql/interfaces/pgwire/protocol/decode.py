@@ -56,7 +56,7 @@ def decode_parameter(
     """A value as a statement takes it: arrays are texts there. A moment whose text has no zone is in `time_zone`."""
     if data is None:
         return None
-    if wire.name in ("other", "bytea", "aclitem", "timetz") and format_ == BINARY_FORMAT:
+    if wire.name in ("other", "aclitem", "timetz") and format_ == BINARY_FORMAT:
         raise Unsupported(f"a parameter of a type {wire.spelled} cannot be bound", hint="Send it as text.")
     if wire.name == "timestamptz" and format_ == TEXT_FORMAT:
         return _parse_timestamptz(_decode_text(data, encoding), wire, time_zone)
