@@ -107,10 +107,14 @@ def parse_query_with_options(
                           hint="SELECT WITH DIFFERENTIAL_PRIVACY … FROM (SELECT … UNION …).")  # fmt: skip
     _check_tree_depth(tree)
     _unwrap_literal_texts(tree)
-    check_interval_texts(tree)
+    if any(token.text.upper() in _INTERVAL_WORDS for token in tokens):
+        check_interval_texts(tree)
     if tree.find(exp.Placeholder, exp.Parameter) is not None:
         raise placeholder_style_error(find_foreign_placeholder(tokens))
     return ParsedQuery(remove_redundant_parentheses(tree), options or ())
+
+
+_INTERVAL_WORDS = frozenset({"INTERVAL", "DATE_BIN", "TIME_BUCKET"})
 
 
 def _unwrap_literal_texts(tree: exp.Expr) -> None:

@@ -595,7 +595,8 @@ def render_postprocessing(post: exp.Query) -> str:
         series.replace(exp.GenerateSeries(**{key: value for key, value in series.args.items() if value is not None}))
     limit_result_sizes(post)
     rewrite_number_formats(post)
-    type_literal_texts(post)
+    if any(literal.is_string for literal in post.find_all(exp.Literal)):
+        type_literal_texts(post)
     apply_postgres_semantics(post)
     try:
         return str(post.sql(dialect="duckdb", unsupported_level=ErrorLevel.RAISE))
