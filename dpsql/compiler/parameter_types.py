@@ -19,6 +19,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from dpsql.compiler.catalog.query import parse_catalog_tree
+from dpsql.compiler.parse.dialect import PARAMETER_MARK, type_of_cast
 from dpsql.compiler.parse.parameters import Parameter, ParameterLiteral, count_placeholders
 from dpsql.compiler.parse.parser import Tokenizer, normalize_tokens, parse_query_with_options, tokenize
 from dpsql.compiler.split.predict import model_argument_kind
@@ -197,11 +198,11 @@ def _infer_from_context(sql: str, schema: Schema, count: int, tokenizer: Tokeniz
 
 
 def _mark_text(index: int) -> str:
-    return f"\x01${index + 1}\x01"
+    return f"{PARAMETER_MARK}{index + 1}\x01"
 
 
 def is_mark(node: exp.Expr | None) -> bool:
-    return isinstance(node, exp.Literal | exp.Var) and str(node.this).startswith("\x01$")
+    return isinstance(node, exp.Literal | exp.Var) and str(node.this).startswith(PARAMETER_MARK)
 
 
 # --- samples ---------------------------------------------------------------------------------------------------------
@@ -391,7 +392,7 @@ def _is_quantified_array(parent: exp.Expr, node: exp.Expr) -> bool:
 
 
 def _array_placeholder(element: Placeholder | None) -> Placeholder | None:
-    return None if element is None else Placeholder(element.type, f'{{"{element.sample}"}}', array=True)
+    return None if element is None else Placeholder(element.type, f'{{"{element.sample!s}"}}', array=True)
 
 
 def _array_element_type(to: exp.DataType) -> Type | None:
@@ -411,7 +412,7 @@ def _object_id_placeholder(to: exp.DataType) -> Placeholder | None:
 
 
 def _cast_type(node: exp.Cast) -> Type | None:
-    return parse_type(node.to.sql(dialect="postgres"))
+    return type_of_cast(node.to)
 
 
 def _siblings_of(parent: exp.Expr, mark: exp.Expr) -> list[exp.Expr]:

@@ -16,7 +16,7 @@ from dpsql.compiler.functions.datetime import DIFFERENCE_PARTS, MONTH_MICROSECON
 from dpsql.compiler.functions.time_zones import (
     UTC_NAMES,
     find_zone_name,
-    read_posix_offset,
+    read_fixed_zone,
     session_zone,
     suggest_zones,
 )
@@ -504,9 +504,7 @@ def _read_offset(zone: exp.Expr) -> int | None:
         minutes, rest = divmod(interval.microseconds, 60_000_000)
         outside = abs(minutes) >= 24 * 60 or rest or interval.months or interval.days
         return None if outside else minutes
-    if not isinstance(zone, exp.Literal) or not zone.is_string or find_zone_name(zone.name) is not None:
-        return None
-    return read_posix_offset(zone.name.strip())
+    return read_fixed_zone(zone.name) if isinstance(zone, exp.Literal) and zone.is_string else None
 
 
 def _unknown_zone_error(zone: exp.Expr) -> Unsupported:

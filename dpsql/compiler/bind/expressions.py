@@ -429,6 +429,9 @@ def bind_cast(node: exp.Expr, bind: BindChild) -> Expr:
         return arg if arg.type.kind is Kind.DECIMAL else cast_to(arg, DOUBLE, node)
     if to.is_type(exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ) and len(to.expressions) == 1:
         return _bind_rounded_cast(arg, to, node)
+    if to.is_type(exp.DType.VARBINARY):
+        raise Unsupported("no cast to bytea over private rows", span=span_of(node),
+                          hint='No column holds bytes. For text, give text: value.decode("utf-8").')  # fmt: skip
     type_ = parse_type(to.sql())
     if type_ is None or type_.kind is Kind.INTERVAL:
         raise Unsupported(f"no cast to {to.sql()} over private rows", span=span_of(node))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dpsql.compiler.parse.dialect import WRITTEN_NAME_KEY, span_of
+from dpsql.compiler.parse.dialect import WRITTEN_NAME_KEY, span_of, type_of_cast
 from dpsql.errors import InvalidSyntax
 from dpsql.types import (
     BIGINT,
@@ -144,7 +144,7 @@ def infer_type(node: exp.Expr) -> Type | None:
             inner = infer_type(node.this)
             return None if inner is None else sum_type(inner)
         case exp.Cast():
-            return parse_type(node.to.sql())
+            return type_of_cast(node.to)
         case exp.Coalesce() | exp.Greatest() | exp.Least():
             return _common_type([node.this, *node.expressions])
         case exp.Case():

@@ -6,6 +6,7 @@ tables and macros, and nothing of DuckDB: no settings, no files, no tables of it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from sqlglot import exp
@@ -25,7 +26,7 @@ from dpsql.compiler.catalog.rewrite_from import (
 from dpsql.compiler.catalog.types import REG_TYPES, TYPE_KEY, array_element_type, cast_target_type, session_function_of
 from dpsql.compiler.parse.dialect import span_of
 from dpsql.compiler.postprocess.size_limits import check_expansion
-from dpsql.errors import InvalidSyntax, UnknownFunction, Unsupported
+from dpsql.errors import DataError, InvalidSyntax, UnknownFunction, Unsupported
 
 ALLOWED_NODES: tuple[type[exp.Expr], ...] = (
     exp.Select, exp.Subquery, exp.SetOperation, exp.Values, exp.Tuple, exp.With, exp.CTE, exp.From, exp.Join, exp.Where,
@@ -145,7 +146,10 @@ _PRINTED_REG_TYPES = ("regclass", "regtype", "regproc", "regprocedure", "regname
 
 def _array_from_text(text: str, type_: str, context: RewriteContext) -> exp.Expr:
     """'{a,b}' as an array; int2vector and oidvector are written '1 2'."""
-    parts = parse_array_text(text) if text.lstrip().startswith(("{", "[")) else list(text.split())
+    listed = text.lstrip().startswith(("{", "["))
+    if not listed and type_ in ("int2", "int4", "int8") and not re.fullmatch(r"[\d\s+-]*", text, re.ASCII):
+        raise DataError(f'malformed array literal: "{text}"', sqlstate="22P02")
+    parts = parse_array_text(text) if listed else list(text.split())
     if type_ in REG_TYPES:
         items = [exp.convert(None if part is None else context.names.find_oid(type_, part, None)) for part in parts]
     else:

@@ -97,6 +97,7 @@ _ISOLATION_LEVELS = {
 _ALL_VARIABLES = (
     Variable("application_name", ""),
     Variable("bytea_output", "hex", _spellings_of("hex")),
+    Variable("check_function_bodies", "on", _BOOLEAN),
     Variable("client_encoding", "UTF8", ENCODING_SPELLINGS, bare=True),
     Variable("client_min_messages", "notice"),
     Variable("DateStyle", "ISO, MDY", _ISO),

@@ -292,6 +292,65 @@ def read_posix_offset(text: str) -> int | None:
     return None if posix is None else _minutes_within_day(-_signed(posix[1], int(posix[2]) * 60 + int(posix[3] or 0)))
 
 
+_ABBREVIATIONS = {
+    -660: "NUT",
+    -600: "CKT HST TAHT",
+    -570: "MART",
+    -540: "AKST GAMT",
+    -480: "AKDT PST",
+    -420: "MST PDT",
+    -360: "CST GALT MDT",
+    -300: "ACT CDT COT EASST EAST EST PET",
+    -240: "AMT AST BOT EDT GYT VET",
+    -210: "NFT NST",
+    -180: "ADT ARST ART BRA BRT CLST CLT FKST FKT GFT PMST PYST PYT UYT WGT",
+    -150: "NDT",
+    -120: "BRST FNT PMDT UYST WGST",
+    -60: "AZOT EGT FNST",
+    0: "AZOST EGST GMT UCT UT UTC WET Z ZULU",
+    60: "BST CET MET MEZ WAT WETDST",
+    120: "BDST CEST CETDST EET IST MEST MESZ METDST SAST",
+    180: "EAT EEST EETDST FET IDT MSK VOLT",
+    210: "IRT",
+    240: "AMST AZST AZT GEST GET MSD MUT RET SCT",
+    270: "AFT",
+    300: "MAWT MUST MVT PKT TFT TJT TMT UZT YEKT",
+    330: "LKT",
+    345: "NPT",
+    360: "ALMT BDT BTT IOT KGST KGT OMSST OMST PKST UZST XJT YEKST",
+    390: "MMT",
+    420: "ALMST CXT DAVT ICT KRAST KRAT NOVST NOVT WAST",
+    480: "AWST BNT BORT CCT HKT IRKST IRKT MYT PHT SGT ULAT WADT",
+    525: "ACWST",
+    540: "AWSST JAYT JST KST PWT ULAST WDT YAKST YAKT",
+    570: "ACST CAST",
+    600: "AEST CHUT DDUT KDT LIGT MPT PGT TRUT VLAST VLAT YAPT",
+    630: "ACDT ACSST CADT LHST SADT",
+    660: "AEDT AESST KOST LHDT MAGST MAGT PONT VUT",
+    720: "ANAST ANAT FJT GILT MHT NZST NZT PETST PETT TVT WAKT WFT",
+    765: "CHAST",
+    780: "FJST NZDT TKT TOT",
+    825: "CHADT",
+    840: "LINT",
+}  # fmt: skip
+"""Zones by the letters that are said of them, as PostgreSQL's default list has them, by minutes ahead of UTC."""
+
+ABBREVIATION_OFFSETS = {word.lower(): minutes for minutes, words in _ABBREVIATIONS.items() for word in words.split()}
+
+
+def read_fixed_zone(text: str) -> int | None:
+    """Minutes ahead of UTC, of letters such as CEST, or of POSIX's distance to the west; None: another zone, or none.
+
+    >>> read_fixed_zone("cest"), read_fixed_zone("UTC-2"), read_fixed_zone("Europe/Berlin")
+    (120, 120, None)
+    """
+    folded = text.strip()
+    if folded.lower() in ZONE_OFFSETS:
+        return None
+    known = ABBREVIATION_OFFSETS.get(folded.lower())
+    return read_posix_offset(folded) if known is None else known
+
+
 _POSIX_SUMMER = re.compile(r"(?:<[A-Za-z0-9+:-]+>|[A-Za-z]+)[+-]?[0-9:]+(?:<[A-Za-z0-9+:-]+>|[A-Za-z]+).*")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -11,8 +12,18 @@ from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import TokenType
 
 from dpsql.base.cancellation import checkpoint
+from dpsql.base.interval_text import (
+    ALL_FIELDS,
+    FIELD_RANGES,
+    UNIT_OF_WORD,
+    IntervalFields,
+    IntervalTextError,
+    read_interval_text,
+)
+from dpsql.base.intervals import IntervalParts
 from dpsql.compiler.parse.function_names import FORMAT_NOTE, PARSED_FUNCTIONS, unwrap_cast_literal
-from dpsql.errors import Span, Unsupported
+from dpsql.errors import DataError, Span, Unsupported
+from dpsql.types import Type, parse_type
 
 # Law 3 for calls: every argument that was written is in the tree. sqlglot's builders leave out what they do not know.
 #
@@ -93,7 +104,100 @@ def _complete_call_parser(name: str, parse: Callable[[Any], Any]) -> Callable[[A
     return parse_whole
 
 
-class TypedLiteralParser(PostgresParser):
+# Interval literals. sqlglot keeps the first amount and unit of a text, and drops what else it says: so all of a text is
+# read here, and what cannot be read is refused.
+#
+#     INTERVAL '1 day 02:00'      INTERVAL '1-2' YEAR TO MONTH      INTERVAL(3) '1.2345'      INTERVAL '3' DAYS
+
+_ONE_AMOUNT = re.compile(r"\s*([+-]?\d+)\s*([a-zA-Z]+)\s*", re.ASCII)
+_BARE_AMOUNT = re.compile(r"\s*[+-]?\d+(?:\.\d+)?\s*", re.ASCII)
+
+
+PARAMETER_MARK = "\x01$"
+"""How a text begins that stands for a parameter, as long as its value is not known."""
+
+
+def read_checked_interval(text: str, span: Span | None, fields: IntervalFields = ALL_FIELDS) -> IntervalParts:
+    """PostgreSQL's error where it is none."""
+    try:
+        return read_interval_text(text, fields)
+    except IntervalTextError as error:
+        raise DataError(str(error), span=span, sqlstate=error.sqlstate) from None
+
+
+def build_interval(text: str, fields: IntervalFields, literal: exp.Expr) -> exp.Interval:
+    """One amount and unit where that is all; with fields, what is left of the text by them."""
+    if text.startswith(PARAMETER_MARK):
+        return exp.Interval(this=literal)
+    parts = read_checked_interval(text, span_of(literal), fields)
+    simple = _ONE_AMOUNT.fullmatch(text) if fields == ALL_FIELDS else None
+    if simple is not None:
+        amount, unit = simple[1], simple[2].upper()
+    elif fields.first is not None and fields.first == fields.last and re.fullmatch(r"-?\d+", text, re.ASCII):
+        amount, unit = text, fields.first.upper()
+    else:
+        amount, unit = text if fields == ALL_FIELDS else "{} months {} days {} microseconds".format(*parts), ""
+    written = exp.Literal.string(amount)
+    written.meta.update(literal.meta)
+    return exp.Interval(this=written, unit=exp.var(unit) if unit else None)
+
+
+class IntervalParser(PostgresParser):
+    """Interval literals, with all that their text says."""
+
+    def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> Any:
+        index = self._index
+        if not self._match(TokenType.INTERVAL):
+            return None if require_interval else super()._parse_interval(False, parse_function_unit)
+        precision = self._parse_digits()
+        if self._match(TokenType.STRING, advance=False):
+            return self._parse_interval_text(precision)
+        if precision is not None:
+            self._retreat(index + 1)
+        amount = self._parse_term()
+        bare = isinstance(amount, exp.Column) and not amount.table and not amount.this.quoted
+        if not amount or (bare and not (self._curr and self._curr.text.lower() in UNIT_OF_WORD)):
+            self._retreat(index)
+            return None
+        return self._parse_interval_span(amount, parse_function_unit=parse_function_unit)
+
+    def _parse_interval_text(self, precision: int | None) -> exp.Interval:
+        literal: Any = self._parse_primary()
+        parts = literal.expressions if isinstance(literal, exp.Concat) else [literal]
+        text = "".join(str(part.name) for part in parts)
+        if precision is not None:
+            return build_interval(text, IntervalFields(precision=precision), literal)
+        word = self._curr.text.lower() if self._curr else ""
+        if _BARE_AMOUNT.fullmatch(text) and word in UNIT_OF_WORD and (word, word) not in FIELD_RANGES:
+            self._advance()
+            return build_interval(f"{text.strip()} {word}", ALL_FIELDS, literal)
+        return build_interval(text, self._parse_interval_fields(), literal)
+
+    def _parse_interval_fields(self) -> IntervalFields:
+        first = self._curr.text.lower() if self._curr else ""
+        if (first, first) not in FIELD_RANGES or self._curr.token_type is TokenType.IDENTIFIER:
+            return ALL_FIELDS
+        self._advance()
+        last = first
+        if self._match_text_seq("TO"):
+            last = self._curr.text.lower() if self._curr else ""
+            if (first, last) not in FIELD_RANGES:
+                self.raise_error("Expecting a field of an interval")
+            self._advance()
+        return IntervalFields(first, last, self._parse_digits() if last == "second" else None)
+
+    def _parse_digits(self) -> int | None:
+        """A number in parentheses."""
+        index = self._index
+        if self._match(TokenType.L_PAREN) and self._match(TokenType.NUMBER):
+            digits = self._prev.text
+            if self._match(TokenType.R_PAREN) and digits.isdigit():
+                return int(digits)
+        self._retreat(index)
+        return None
+
+
+class TypedLiteralParser(IntervalParser):
     """`DATE '2024-02-29'::timestamp` casts a date: the type in front is the text's own, whatever follows."""
 
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
@@ -181,6 +285,13 @@ def span_of(node: exp.Expr) -> Span | None:
     for span in spans[1:]:
         result = result.union(span)
     return result
+
+
+def type_of_cast(to: exp.DataType) -> Type | None:
+    """None where dpsql has no such type; how many digits of a second a time keeps makes no other type."""
+    timed = to.is_type(exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIME, exp.DType.INTERVAL)
+    plain = exp.DataType(this=to.this) if timed and isinstance(to.this, exp.DType) else to
+    return parse_type(plain.sql(dialect="postgres"))
 
 
 def find_calls(tree: exp.Expr, *names: str) -> list[exp.Anonymous]:

@@ -179,11 +179,20 @@ def _build_regexp_extract(args: list[exp.Expr]) -> exp.Expr:
     return exp.RegexpExtract(this=seq_get(args, 0), expression=seq_get(args, 1), group=seq_get(args, 2))
 
 
+def _build_generate_series(args: list[exp.Expr]) -> exp.Expr:
+    """Its step is an interval, also where that is a text."""
+    step = seq_get(args, 2)
+    if isinstance(step, exp.Literal) and step.is_string:
+        args = [*args[:2], exp.Cast(this=step, to=exp.DataType.build("interval")), *args[3:]]
+    return exp.ExplodingGenerateSeries.from_arg_list(args)
+
+
 PARSED_FUNCTIONS: dict[str, Callable[..., exp.Expr]] = {
     "TO_CHAR": _format_builder(exp.TimeToStr),
     "TO_DATE": _format_builder(exp.StrToDate),
     "TO_TIMESTAMP": _build_to_timestamp,
     "DATE_BIN": _build_date_bin,
+    "GENERATE_SERIES": _build_generate_series,
     "DATETRUNC": PostgresParser.FUNCTIONS["DATE_TRUNC"],
     "DATE_DIFF": _build_date_diff,
     "DATEDIFF": _build_date_diff,

@@ -8,16 +8,21 @@ how many digits it has, and where they begin, is looked at first.
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from sqlglot import exp
 
+from dpsql.base.interval_text import ALL_FIELDS, FIELD_RANGES, UNIT_OF_WORD, IntervalFields
 from dpsql.base.intervals import IntervalParts
-from dpsql.compiler.functions.calendar import FIXED_UNITS, MONTHS_PER_UNIT, canonical_part
 from dpsql.compiler.functions.intervals import is_interval_in_range
-from dpsql.compiler.parse.dialect import refuse_other_args, span_of
+from dpsql.compiler.parse.dialect import (
+    PARAMETER_MARK,
+    build_interval,
+    read_checked_interval,
+    refuse_other_args,
+    span_of,
+)
 from dpsql.errors import DataError, Span, Unsupported
 
 MAX_DIGITS = 400
@@ -54,11 +59,7 @@ def fits_digit_limit(number: Decimal) -> bool:
     return isinstance(exponent, int) and exponent >= -MAX_DIGITS and number.adjusted() < MAX_DIGITS
 
 
-# Intervals of literals: text to months, days and microseconds, as PostgreSQL reads it.
-
-_DAYS = {"day": 1, "week": 7}
-_CLOCK = re.compile(r"([+-]?)(\d{1,4}):(\d{2})(?::(\d{2}(?:\.\d{1,6})?))?")
-_AMOUNT = re.compile(r"([+-]?\d{1,12}(?:\.\d{1,9})?)\s*([a-zA-Z]+)?")
+# Intervals of literals: months, days and microseconds. Texts are read by `base/interval_text.py`.
 
 
 def is_interval(node: exp.Expr) -> bool:
@@ -74,14 +75,22 @@ def is_interval(node: exp.Expr) -> bool:
 
 
 def read_interval(node: exp.Expr) -> IntervalParts:
+    """Of at most 10,000 years, as calendars have them that times are moved by."""
+    interval = read_interval_literal(node)
+    if not is_interval_in_range(interval):
+        raise interval_too_long_error(node)
+    return interval
+
+
+def read_interval_literal(node: exp.Expr) -> IntervalParts:
     inner = node.unnest()
     if isinstance(inner, exp.Neg):
-        return _multiply_interval(read_interval(inner.this), -1)
+        return _multiply_interval(read_interval_literal(inner.this), -1)
     if isinstance(inner, exp.Mul):
         factor, span = (inner.expression, inner.this) if is_interval(inner.this) else (inner.this, inner.expression)
         number = literal_integer(factor)
         if number is not None:
-            return _multiply_interval(read_interval(span), number)
+            return _multiply_interval(read_interval_literal(span), number)
     if isinstance(inner, exp.Cast) and (text := _literal_text(inner.this)) is not None:
         refuse_other_args(inner, "this", "to")
         return _parse_interval_text(text, None, inner)
@@ -90,11 +99,67 @@ def read_interval(node: exp.Expr) -> IntervalParts:
         unit = inner.args.get("unit")
         if unit is None or isinstance(unit, exp.Var):
             return _parse_interval_text(text, unit.name if unit is not None else None, inner)
+    if isinstance(inner, exp.Literal) and inner.is_string:
+        return _parse_interval_text(inner.name, None, inner)
     if isinstance(inner, exp.MakeInterval):
         return _parse_interval_text(
             " ".join(_interval_argument_text(name, value) for name, value in inner.args.items() if value), None, inner
         )
     raise _unreadable_interval_error(node)
+
+
+# Casts of texts to intervals, and texts where a function takes an interval, are read when the statement is.
+
+
+def check_interval_texts(tree: exp.Expr) -> None:
+    """Refuse what is no interval, and leave intervals without fields and digits behind, in place."""
+    for node in list(tree.find_all(exp.Cast, exp.Anonymous, exp.DateBin)):
+        if not isinstance(node, exp.Cast):
+            _read_first_argument(node)
+            continue
+        fields = _fields_of_type(node)
+        if fields is None or isinstance(node, exp.TryCast):
+            continue
+        text, inner = _literal_text(node.this), node.this.unnest()
+        if text is not None and text.startswith(PARAMETER_MARK):
+            continue
+        if text is not None and isinstance(inner, exp.Literal):
+            interval = build_interval(text, fields, inner)
+            if fields != ALL_FIELDS:
+                node.replace(interval)
+        elif fields != ALL_FIELDS:
+            raise Unsupported(
+                "only a literal is cast to some fields of an interval",
+                hint="For example: CAST('1-2' AS INTERVAL YEAR TO MONTH).",
+                span=span_of(node),
+            )
+
+
+def _read_first_argument(call: exp.Expr) -> None:
+    """Of DATE_BIN and TIME_BUCKET."""
+    written: exp.Expr | None = next(iter(call.expressions), None)
+    if isinstance(call, exp.DateBin):
+        written = call.this
+    elif call.name.lower() != "time_bucket":
+        return
+    if isinstance(written, exp.Literal) and written.is_string and not written.name.startswith(PARAMETER_MARK):
+        written.replace(build_interval(written.name, ALL_FIELDS, written))
+
+
+def _fields_of_type(cast: exp.Cast) -> IntervalFields | None:
+    """Those of a cast to an interval; None of another cast."""
+    kind = cast.to.this
+    if kind is exp.DType.INTERVAL:
+        digits = cast.to.expressions
+        return IntervalFields(precision=int(digits[0].name)) if digits and digits[0].name.isdigit() else ALL_FIELDS
+    if not isinstance(kind, exp.Interval):
+        return None
+    unit = kind.args.get("unit")
+    ends = (unit.this, unit.expression) if isinstance(unit, exp.IntervalSpan) else (unit, unit)
+    first, last = (end.name.lower() if isinstance(end, exp.Expr) else "" for end in ends)
+    if (first, last) not in FIELD_RANGES:
+        raise _unreadable_interval_error(cast)
+    return IntervalFields(first, last)
 
 
 def literal_integer(node: exp.Expr) -> int | None:
@@ -132,10 +197,7 @@ def _interval_argument_text(name: str, node: exp.Expr) -> str:
 
 
 def _multiply_interval(interval: IntervalParts, factor: int) -> IntervalParts:
-    product = IntervalParts(interval.months * factor, interval.days * factor, interval.microseconds * factor)
-    if not is_interval_in_range(product):
-        raise interval_too_long_error(None)
-    return product
+    return IntervalParts(interval.months * factor, interval.days * factor, interval.microseconds * factor)
 
 
 def interval_too_long_error(node: exp.Expr | None) -> Unsupported:
@@ -143,57 +205,10 @@ def interval_too_long_error(node: exp.Expr | None) -> Unsupported:
     return Unsupported("the interval is longer than 10,000 years", span=span)
 
 
-_ISO_INTERVAL = re.compile(r"P((?:[+-]?\d+[YMWD])*)(?:T((?:[+-]?\d+(?:\.\d+)?[HMS])+))?", re.IGNORECASE)
-_ISO_PART = re.compile(r"([+-]?[\d.]+)([A-Z])", re.IGNORECASE)
-_ISO_DATE_UNITS = {"Y": "years", "M": "months", "W": "weeks", "D": "days"}
-_ISO_TIME_UNITS = {"H": "hours", "M": "minutes", "S": "seconds"}
-
-
-def _spell_iso_interval(text: str) -> str:
-    """ISO 8601's form in words; any other text as it is.
-
-    >>> _spell_iso_interval("P1Y2M-3DT4H5M6.5S"), _spell_iso_interval("1 day")
-    ('1 years 2 months -3 days 4 hours 5 minutes 6.5 seconds', '1 day')
-    """
-    matched = _ISO_INTERVAL.fullmatch(text)
-    if matched is None:
-        return text
-    parts = [f"{amount} {_ISO_DATE_UNITS[unit.upper()]}" for amount, unit in _ISO_PART.findall(matched[1])]
-    parts += [f"{amount} {_ISO_TIME_UNITS[unit.upper()]}" for amount, unit in _ISO_PART.findall(matched[2] or "")]
-    return " ".join(parts)
-
-
 def _parse_interval_text(text: str, unit: str | None, node: exp.Expr) -> IntervalParts:
-    months, days, microseconds = Fraction(0), Fraction(0), Fraction(0)
-    rest = _spell_iso_interval(text.strip())
-    if not rest:
+    if unit is not None and unit.lower() not in UNIT_OF_WORD:
         raise _unreadable_interval_error(node)
-    while rest:
-        clock, amount = _CLOCK.match(rest), _AMOUNT.match(rest)
-        if clock is not None:
-            seconds = int(clock[2]) * 3600 + int(clock[3]) * 60 + Fraction(clock[4] or 0)
-            microseconds += seconds * 1_000_000 * (-1 if clock[1] == "-" else 1)
-            matched = clock
-        elif amount is not None:
-            number, name = Fraction(amount[1]), canonical_part(amount[2] or unit or "second")
-            if name in MONTHS_PER_UNIT:
-                months += number * MONTHS_PER_UNIT[name]
-            elif name in _DAYS:
-                days += number * _DAYS[name]
-            elif name in FIXED_UNITS:
-                microseconds += number * FIXED_UNITS[name]
-            else:
-                raise _unreadable_interval_error(node)
-            matched = amount
-        else:
-            raise _unreadable_interval_error(node)
-        rest = rest[matched.end() :].lstrip(" ,")
-    if months.denominator != 1 or days.denominator != 1:
-        raise _unreadable_interval_error(node)
-    interval = IntervalParts(int(months), int(days), int(microseconds))
-    if not is_interval_in_range(interval):
-        raise interval_too_long_error(node)
-    return interval
+    return read_checked_interval(text if unit is None else f"{text.strip()} {unit}", span_of(node))
 
 
 def _unreadable_interval_error(node: exp.Expr) -> Unsupported:

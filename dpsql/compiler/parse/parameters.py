@@ -31,14 +31,29 @@ class ParameterLiteral(NamedTuple):
 
 
 Parameter = (
-    None | bool | int | float | Decimal | str | dt.date | dt.datetime | dt.time | dt.timedelta | UUID | ParameterLiteral
+    None
+    | bool
+    | int
+    | float
+    | Decimal
+    | str
+    | dt.date
+    | dt.datetime
+    | dt.time
+    | dt.timedelta
+    | UUID
+    | bytes
+    | bytearray
+    | memoryview
+    | ParameterLiteral
 )
 
 _NAME_TOKENS = {TokenType.VAR, TokenType.NAME, TokenType.NUMBER}
 _OPERAND_TOKENS = {TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING, TokenType.R_PAREN,
              TokenType.L_BRACKET, TokenType.R_BRACKET, TokenType.PLACEHOLDER}  # fmt: skip
 """After these, % is a remainder and : part of a slice or a struct."""
-_INTERVAL_CASTS = ([TokenType.DCOLON, TokenType.INTERVAL], [TokenType.ALIAS, TokenType.INTERVAL])
+_TYPED_LITERALS = {TokenType.INTERVAL: "INTERVAL", TokenType.VARBINARY: "BYTEA"}
+"""Types that a text is cast to, so that it is not taken for a text, or for what stands beside it."""
 
 
 def bind_parameters(tokens: list[Token], parameters: Sequence[Parameter]) -> list[Token]:
@@ -64,7 +79,7 @@ def bind_parameters(tokens: list[Token], parameters: Sequence[Parameter]) -> lis
             last = tokens[index + 1] if index in numbers else token
             read = to_literal(parameters[values[index]])
             behind = tokens[index + 1 + (index in numbers) :][:2]
-            replacement = [read] if read.kind is not TokenType.INTERVAL else _interval_literals(read, behind)
+            replacement = _typed_literals(read, behind) if read.kind in _TYPED_LITERALS else [read]
             bound += [Token(kind, text, last.line, last.col, token.start, last.end) for kind, text in replacement]
         elif index - 1 not in numbers:  # the number of a $n is in its literal
             bound.append(token)
@@ -91,6 +106,8 @@ def _literal_sql(read: ParameterLiteral, before: str) -> str:
             return _quote_text(read.text)
         case TokenType.INTERVAL:
             return f"INTERVAL {_quote_text(read.text)}"
+        case TokenType.VARBINARY:
+            return f"{_quote_text(read.text)}::bytea"
         case _:  # two minus signs would begin a comment
             return f" {read.text}" if before.endswith("-") and read.text.startswith("-") else read.text
 
@@ -99,12 +116,12 @@ def _quote_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _interval_literals(read: ParameterLiteral, behind: list[Token]) -> list[ParameterLiteral]:
-    """A text beside a time would be taken for a time: an interval says that it is one, where no cast does already."""
-    text = ParameterLiteral(TokenType.STRING, read.text)
-    if [token.token_type for token in behind] in _INTERVAL_CASTS:
+def _typed_literals(read: ParameterLiteral, behind: list[Token]) -> list[ParameterLiteral]:
+    """A text beside a time would be taken for a time: a cast says what it is, where none does already."""
+    text, kinds = ParameterLiteral(TokenType.STRING, read.text), [token.token_type for token in behind]
+    if kinds in ([TokenType.DCOLON, read.kind], [TokenType.ALIAS, read.kind]):
         return [text]
-    return [text, ParameterLiteral(TokenType.DCOLON, "::"), ParameterLiteral(TokenType.INTERVAL, "INTERVAL")]
+    return [text, ParameterLiteral(TokenType.DCOLON, "::"), ParameterLiteral(read.kind, _TYPED_LITERALS[read.kind])]
 
 
 def count_placeholders(tokens: list[Token]) -> int:
@@ -262,6 +279,8 @@ def to_literal(parameter: Parameter) -> ParameterLiteral:
             return ParameterLiteral(TokenType.INTERVAL, format_interval_words(parameter))
         case dt.time():
             return ParameterLiteral(TokenType.STRING, dt.time.isoformat(parameter))
+        case bytes() | bytearray() | memoryview():
+            return ParameterLiteral(TokenType.VARBINARY, "\\x" + bytes(parameter).hex())
         case UUID():
             return ParameterLiteral(TokenType.STRING, UUID.__str__(parameter))
     item = getattr(parameter, "item", None)  # a scalar of numpy's knows its Python value
@@ -282,12 +301,10 @@ def _not_finite_error() -> ProgrammingError:
 
 def _unbindable_error(parameter: object) -> ProgrammingError:
     many = isinstance(parameter, Collection) or bool(getattr(parameter, "ndim", False))  # numpy's arrays have it
-    if isinstance(parameter, bytes | bytearray | memoryview):
-        hint = 'No column holds bytes. For text, give text: value.decode("utf-8").'
-    elif many:
+    if many:
         hint = "Each placeholder takes one value: IN (?, ?) with two of them."
     else:
-        hint = "Values are None, bool, int, float, Decimal, str, date, datetime, time, timedelta or UUID."
+        hint = "Values are None, bool, int, float, Decimal, str, date, datetime, time, timedelta, bytes or UUID."
     return ProgrammingError(
         f"a parameter of type {type(parameter).__name__} cannot be bound", hint=hint, sqlstate="22023"
     )

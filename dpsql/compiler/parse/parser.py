@@ -18,6 +18,7 @@ from dpsql.base import lexer
 from dpsql.base.lexer import TokenKind, split_tokens
 from dpsql.compiler.parse.dialect import DOLLAR_SIGN, AnalystDialect, span_of
 from dpsql.compiler.parse.googlesql import GOOGLESQL_WORDS, Option, extract_options, rewrite_googlesql_aggregates
+from dpsql.compiler.parse.literals import check_interval_texts
 from dpsql.compiler.parse.parameters import (
     MAX_NUMBER_DIGITS,
     Parameter,
@@ -105,9 +106,24 @@ def parse_query_with_options(
         raise Unsupported("WITH DIFFERENTIAL_PRIVACY cannot stand in a UNION, INTERSECT or EXCEPT",
                           hint="SELECT WITH DIFFERENTIAL_PRIVACY … FROM (SELECT … UNION …).")  # fmt: skip
     _check_tree_depth(tree)
+    _unwrap_literal_texts(tree)
+    if any(token.text.upper() in _INTERVAL_WORDS for token in tokens):
+        check_interval_texts(tree)
     if tree.find(exp.Placeholder, exp.Parameter) is not None:
         raise placeholder_style_error(find_foreign_placeholder(tokens))
     return ParsedQuery(remove_redundant_parentheses(tree), options or ())
+
+
+_INTERVAL_WORDS = frozenset({"INTERVAL", "DATE_BIN", "TIME_BUCKET"})
+
+
+def _unwrap_literal_texts(tree: exp.Expr) -> None:
+    """('2024-02-29')::date is '2024-02-29'::date: pgjdbc writes parentheses around what it binds."""
+    for paren in list(tree.find_all(exp.Paren)):
+        text = paren.unnest()
+        plain = isinstance(text, exp.Literal) and text.is_string
+        if plain and paren.parent is not None and not isinstance(paren.parent, exp.Paren | exp.Any | exp.All):
+            paren.replace(text)
 
 
 def _select_values(values: exp.Values) -> exp.Select:

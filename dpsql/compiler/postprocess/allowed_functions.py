@@ -66,8 +66,8 @@ def function_names_of(node: exp.Func) -> list[str]:
 
 
 def check_allowed_source(source: exp.Expr) -> None:
-    """FROM in post-processing: releases, VALUES, unnest and series only."""
-    if isinstance(source, exp.Values | exp.Unnest):
+    """FROM in post-processing: releases, VALUES, also of columns before it, unnest and series only."""
+    if isinstance(source, exp.Values | exp.Unnest) or lateral_values(source) is not None:
         return
     inner = source.this if isinstance(source, exp.Table | exp.Lateral) else source
     if isinstance(inner, exp.Func) and any(name in SOURCE_FUNCTIONS for name in function_names_of(inner)):
@@ -83,6 +83,13 @@ def check_allowed_source(source: exp.Expr) -> None:
         "this cannot stand in FROM", hint=f"Tables, sub-selects, VALUES and {', '.join(SOURCE_FUNCTIONS)} can.",
         span=span_of(source),
     )  # fmt: skip
+
+
+def lateral_values(source: exp.Expr) -> exp.Values | None:
+    """The VALUES of LATERAL (VALUES ('n', t.n), ('mean', t.mean)) AS v(what, value)."""
+    inner = source.this if isinstance(source, exp.Lateral) else None
+    values = inner.this if isinstance(inner, exp.Subquery) else None
+    return values if isinstance(values, exp.Values) else None
 
 
 # Functions that there are over private rows alone: what to write over rows that are public or released.

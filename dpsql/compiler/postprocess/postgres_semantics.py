@@ -10,6 +10,7 @@ from sqlglot import ErrorLevel, exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.parsers.duckdb import DuckDBParser
 
+from dpsql.base.interval_text import UNIT_OF_WORD
 from dpsql.compiler.bind.outputs import infer_type
 from dpsql.compiler.functions import regex
 from dpsql.compiler.functions.date_formats import (
@@ -20,14 +21,21 @@ from dpsql.compiler.functions.date_formats import (
     render_format,
     strptime_format,
 )
-from dpsql.compiler.functions.time_zones import engine_zone_of, find_zone_name, read_posix_offset
+from dpsql.compiler.functions.time_zones import engine_zone_of, find_zone_name, read_fixed_zone
 from dpsql.compiler.parse.dialect import WRITTEN_NAME_KEY, span_of
 from dpsql.compiler.parse.function_names import FORMAT_NOTE
-from dpsql.compiler.parse.literals import is_interval, read_interval
+from dpsql.compiler.parse.literals import is_interval, read_interval, read_interval_literal
 from dpsql.compiler.postprocess.allowed_functions import GENERATOR_ERRORS
+from dpsql.compiler.postprocess.cast_literals import check_cast_literal, read_bytea, rewrite_array_text
 from dpsql.compiler.postprocess.size_limits import limit_result_sizes
+from dpsql.compiler.postprocess.typed_texts import (
+    cast_text_column,
+    cast_text_to_bytes,
+    round_time,
+    type_literal_texts,
+)
 from dpsql.errors import DataError, InvalidParameter, LimitExceeded, Unsupported
-from dpsql.types import BOOLEAN, INTERVAL, Kind
+from dpsql.types import BOOLEAN, INTERVAL, TEXT, Kind
 
 # Functions after the noise that DuckDB has under the same name, for something else: parts of seconds, halves, places
 # in texts, patterns, digits to the base 16, paths into JSON, centuries.
@@ -67,8 +75,10 @@ def _rewrite_at_time_zone(node: exp.Expr) -> exp.Expr | None:
         minutes, rest = divmod(read_interval(zone).microseconds, 60_000_000)
         offset = None if rest or abs(minutes) >= 24 * 60 else minutes
     else:
-        literal = isinstance(zone, exp.Literal) and zone.is_string and find_zone_name(zone.name) is None
-        offset = read_posix_offset(zone.name.strip()) if literal else None
+        literal = isinstance(zone, exp.Literal) and zone.is_string
+        offset = read_fixed_zone(zone.name) if literal else None
+        if literal and offset is None and find_zone_name(zone.name) is None:
+            raise InvalidParameter(f'time zone "{zone.name}" not recognized', span=span_of(zone))
     if offset is None:
         return None
     return exp.AtTimeZone(this=node.this.copy(), zone=exp.Literal.string(engine_zone_of(offset)))
@@ -169,36 +179,6 @@ def _rewrite_trunc(node: exp.Expr) -> exp.Expr | None:
     before = exp.Sub(this=exp.paren(node.this.copy()), expression=year)
     began = _make_call("date_trunc", exp.Literal.string(unit.name.lower()), before)
     return exp.Paren(this=exp.Add(this=began, expression=year.copy()))
-
-
-def check_cast_literal(cast: exp.Expr) -> None:
-    """A text that is no value of a type is told before anything is charged, as PostgreSQL does when it reads one."""
-    inner = cast.this
-    if not isinstance(inner, exp.Literal) or not inner.is_string:
-        return
-    type_, text = cast.args["to"].this, inner.name
-    if type_ in _TIME_TYPES and text.strip().lower().lstrip("+-") in ("infinity", "inf"):
-        raise Unsupported("there is no infinite date or time here", hint="Leave the bound out.", span=span_of(cast))
-    if type_ in _INTEGER_TYPES:
-        name, bits = _INTEGER_TYPES[type_]
-        if not re.fullmatch(r"\s*[+-]?\d+\s*", text, re.ASCII):
-            _refuse_cast_literal(cast, f'invalid input syntax for type {name}: "{text}"', "22P02")
-        if len(text) > 100 or not -(1 << bits) <= int(text) < 1 << bits:
-            _refuse_cast_literal(cast, f'value "{text}" is out of range for type {name}', "22003")
-    if type_ is exp.DType.UUID and not _UUID_TEXT.fullmatch(text.strip()):
-        _refuse_cast_literal(cast, f'invalid input syntax for type uuid: "{text}"', "22P02")
-
-
-def _refuse_cast_literal(cast: exp.Expr, message: str, state: str) -> None:
-    raise DataError(message, span=span_of(cast.this) or span_of(cast), sqlstate=state)
-
-
-_INTEGER_TYPES = {
-    exp.DType.SMALLINT: ("smallint", 15),
-    exp.DType.INT: ("integer", 31),
-    exp.DType.BIGINT: ("bigint", 63),
-}
-_UUID_TEXT = re.compile(r"\{?([\da-f]{4}-?){8}\}?", re.IGNORECASE | re.ASCII)
 
 
 def _is_literal_at_least(node: exp.Expr, minimum: int) -> bool:
@@ -462,20 +442,15 @@ def _format_pieces(node: exp.Expr) -> tuple[FormatPiece, ...]:
         ) from None
 
 
-_INTERVAL_UNITS = {
-    "MON": "MONTH", "MONS": "MONTH", "YR": "YEAR", "YRS": "YEAR", "Y": "YEAR", "HR": "HOUR", "HRS": "HOUR",
-    "H": "HOUR", "MIN": "MINUTE", "MINS": "MINUTE", "M": "MINUTE", "SEC": "SECOND", "SECS": "SECOND", "S": "SECOND",
-    "D": "DAY", "W": "WEEK", "MSEC": "MILLISECOND", "MSECS": "MILLISECOND", "USEC": "MICROSECOND",
-}  # fmt: skip
-
-
 def _rewrite_interval(node: exp.Expr) -> exp.Expr | None:
-    """Units that PostgreSQL has short words for, and ISO 8601's form."""
+    """In words that DuckDB reads as PostgreSQL does; of an amount that is computed, its unit."""
     unit = node.args.get("unit")
-    if unit is None and isinstance(node.this, exp.Literal) and _ISO_INTERVAL.match(node.this.name):
+    word = UNIT_OF_WORD.get(unit.name.lower()) if isinstance(unit, exp.Var) else None
+    if isinstance(node.this, exp.Literal) and not (word is not None and re.fullmatch(r"-?\d+", node.this.name)):
         return _plain_interval(node)
-    word = _INTERVAL_UNITS.get(unit.name.upper()) if isinstance(unit, exp.Var) else None
-    return exp.Interval(this=node.this.copy(), unit=exp.var(word)) if word is not None else None
+    if word is None or word == node.args["unit"].name.lower():
+        return None
+    return exp.Interval(this=node.this.copy(), unit=exp.var(word.upper()))
 
 
 # --- texts -----------------------------------------------------------------------------------------------------------
@@ -515,6 +490,9 @@ def _cast_to_text(value: exp.Expr) -> exp.Expr:
 
 
 def _rewrite_function_name(node: exp.Expr) -> exp.Expr | None:
+    if str(node.this).lower() == "timezone" and len(node.expressions) == 2:
+        zone, value = node.expressions
+        return _rewrite_at_time_zone(exp.AtTimeZone(this=value, zone=zone))
     name = _DUCKDB_NAMES.get(str(node.this).lower())
     return _make_call(name, *(arg.copy() for arg in node.expressions)) if name is not None else None
 
@@ -543,39 +521,24 @@ def _rewrite_cast(node: exp.Expr) -> exp.Expr | None:
         return rewrite_plain_numeric(node)
     if isinstance(inner, exp.Literal) and inner.is_string:
         if to.is_type(exp.DType.VARBINARY):
-            return _make_call("unhex", exp.Literal.string(_read_bytea(node, inner.name).hex()))
-        if to.is_type(exp.DType.INTERVAL) and _ISO_INTERVAL.match(inner.name):
+            return _make_call("unhex", exp.Literal.string(read_bytea(node, inner.name).hex()))
+        if to.is_type(exp.DType.INTERVAL) and not isinstance(node, exp.TryCast):
             return _plain_interval(node)
+    if to.is_type(exp.DType.VARBINARY) and infer_type(inner) == TEXT:
+        return cast_text_to_bytes(inner)
     check_cast_literal(node)
+    if to.this is exp.DType.ARRAY and isinstance(inner, exp.Literal) and inner.is_string:
+        return rewrite_array_text(node)
+    if to.this in (exp.DType.TIME, exp.DType.TIMESTAMPTZ) and to.expressions:
+        return round_time(node)
+    if to.this in _TIME_TYPES:
+        return cast_text_column(node)
     return rewrite_scaled_numeric(node) if to.this is exp.DType.DECIMAL else None
 
 
-_ISO_INTERVAL = re.compile(r"\s*P[\dT+-]", re.IGNORECASE)
-
-
 def _plain_interval(node: exp.Expr) -> exp.Expr:
-    months, days, microseconds = read_interval(node)
+    months, days, microseconds = read_interval_literal(node)
     return exp.cast(exp.Literal.string(f"{months} months {days} days {microseconds} microseconds"), "interval")
-
-
-_BYTEA_ESCAPE = re.compile(r"\\\\|\\([0-3][0-7]{2})|\\|[^\\]+")
-
-
-def _read_bytea(cast: exp.Expr, text: str) -> bytes:
-    r"""The bytes that a text is of: `\xDEAD`, or signs with `\\` and `\ooo` in their midst."""
-    if text.startswith("\\x"):
-        digits = re.sub(r"\s", "", text[2:])
-        if (wrong := re.search(r"[^0-9a-fA-F]", digits)) is not None:
-            _refuse_cast_literal(cast, f'invalid hexadecimal digit: "{wrong[0]}"', "22023")
-        if len(digits) % 2:
-            _refuse_cast_literal(cast, "invalid hexadecimal data: odd number of digits", "22023")
-        return bytes.fromhex(digits)
-    parts = []
-    for part in _BYTEA_ESCAPE.finditer(text):
-        if part[0] == "\\":
-            _refuse_cast_literal(cast, "invalid input syntax for type bytea", "22P02")
-        parts.append(bytes([int(part[1], 8)]) if part[1] else part[0].replace("\\\\", "\\").encode())
-    return b"".join(parts)
 
 
 def _rewrite_bits(node: exp.Expr) -> exp.Expr | None:
@@ -594,7 +557,7 @@ def _rewrite_encode(node: exp.Expr) -> exp.Expr | None:
         return None
     value, written = node.this.copy(), isinstance(node.this, exp.Literal) and node.this.is_string
     if written:
-        value = _make_call("unhex", exp.Literal.string(_read_bytea(node, node.this.name).hex()))
+        value = _make_call("unhex", exp.Literal.string(read_bytea(node, node.this.name).hex()))
     return _make_call("to_base64", value) if form == "base64" else _make_call("lower", _make_call("hex", value))
 
 
@@ -641,6 +604,8 @@ def render_postprocessing(post: exp.Query) -> str:
         series.replace(exp.GenerateSeries(**{key: value for key, value in series.args.items() if value is not None}))
     limit_result_sizes(post)
     rewrite_number_formats(post)
+    if any(literal.is_string for literal in post.find_all(exp.Literal)):
+        type_literal_texts(post)
     apply_postgres_semantics(post)
     try:
         return str(post.sql(dialect="duckdb", unsupported_level=ErrorLevel.RAISE))

@@ -6,16 +6,15 @@ So a statement means one thing, also when it is stored and asked again, and noth
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable
 from functools import cache
 
 from sqlglot import exp
 
 from dpsql.base.cancellation import checkpoint
-from dpsql.base.datetime_text import read_datetime
 from dpsql.compiler.catalog.variables import DEFAULT_SCHEMA, Identity
 from dpsql.compiler.parse.dialect import WRITTEN_NAME_KEY, span_of
+from dpsql.compiler.postprocess.typed_texts import respell_time_literal
 from dpsql.errors import InvalidParameter, Unsupported
 
 _SESSION_FUNCTION_NODES: tuple[tuple[type[exp.Expr], str], ...] = (
@@ -64,7 +63,8 @@ def replace_session_functions(tree: exp.Query, now: dt.datetime | None, identity
     def change(node: exp.Expr) -> exp.Expr:
         checkpoint()
         if isinstance(node, exp.Cast):
-            return _rewrite_time_text(node, local_time)
+            respell_time_literal(node, local_time())
+            return node
         name = _called_function(node)
         if name is None or name not in builders:
             return node
@@ -79,31 +79,6 @@ def replace_session_functions(tree: exp.Query, now: dt.datetime | None, identity
     changed = tree.transform(change, copy=False)
     assert isinstance(changed, exp.Query)
     return changed
-
-
-_ISO_TIME = re.compile(r"\s*\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)?\s*", re.ASCII)
-
-
-def _rewrite_time_text(cast: exp.Cast, local_time: Callable[[], dt.datetime | None]) -> exp.Expr:
-    """A date or time in a form that PostgreSQL reads, and engines do not: in ISO's, for what is computed without rows
-    or above the noise. Words such as today are what the session's clocks show."""
-    inner, kind = cast.this, cast.to.this
-    if not isinstance(inner, exp.Literal) or not inner.is_string or kind not in _TIME_KINDS:
-        return cast
-    written = None if _ISO_TIME.fullmatch(inner.name) else read_datetime(inner.name, local_time())
-    if written is not None:
-        zone = "" if written.ahead is None or kind is not exp.DType.TIMESTAMPTZ else _format_offset(written.ahead)
-        time = written.local.date() if kind is exp.DType.DATE else written.local
-        inner.set("this", (time.isoformat(" ") if isinstance(time, dt.datetime) else time.isoformat()) + zone)
-    return cast
-
-
-_TIME_KINDS = (exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
-
-
-def _format_offset(ahead: dt.timedelta) -> str:
-    minutes = ahead // dt.timedelta(minutes=1)
-    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
 
 
 def _moment_literal(local: exp.Expr, now: dt.datetime | None, identity: Identity) -> exp.Expr:

@@ -29,7 +29,7 @@ from dpsql.compiler.catalog.variables import Identity
 from dpsql.compiler.parse.dialect import find_calls, refuse_other_args, span_of
 from dpsql.compiler.parse.parser import is_join_tree, join_leaves, parse_query
 from dpsql.compiler.plan.relations import Field
-from dpsql.compiler.postprocess.allowed_functions import check_allowed_function, check_allowed_source
+from dpsql.compiler.postprocess.allowed_functions import check_allowed_function, check_allowed_source, lateral_values
 from dpsql.compiler.split.blocks import (
     Block,
     BoundRelease,
@@ -443,7 +443,7 @@ class Splitter:
                 strip_schema(source)
             return named_query or read_public_source(source, self.state, self.who)
         check_allowed_source(source)
-        for child in source.walk():
+        for child in (lateral_values(source) or source).walk():
             if isinstance(child, exp.Query):
                 raise Unsupported("a sub-select cannot stand here", span=span_of(child))
             check_allowed_function(child)

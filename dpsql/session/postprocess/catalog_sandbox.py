@@ -33,6 +33,7 @@ from dpsql.errors import (
     UnknownColumn,
 )
 from dpsql.schema.model import Schema
+from dpsql.session.postprocess.duckdb_errors import invalid_value_error
 from dpsql.session.postprocess.locked_duckdb import LockedDatabases
 from dpsql.types import Type, parse_type
 
@@ -217,7 +218,10 @@ def _translate_error(error: duckdb.Error) -> Error:
     if isinstance(error, duckdb.OutOfMemoryException):
         return OperationalError(f"the statement needs more than {MEMORY_LIMIT} of memory", sqlstate="53200")
     if isinstance(error, duckdb.ConversionException):
-        return DataError("a value of the statement does not have the type that it is read as", sqlstate="22P02")
+        known = invalid_value_error(_ERROR_PREFIX.sub("", text.split("\n")[0]))
+        return known or DataError(
+            "a value of the statement does not have the type that it is read as", sqlstate="22P02"
+        )
     if "Division by zero" in text:
         return DataError("division by zero", sqlstate="22012")
     first = next((line for line in text.split("\n\nLINE ")[0].splitlines() if line.strip()), type(error).__name__)

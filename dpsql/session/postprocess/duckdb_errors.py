@@ -94,7 +94,7 @@ def _unknown_name_error(message: str, detail: str | None) -> Error | None:
 
 
 def _other_error(kind: str, message: str, detail: str | None) -> Error:
-    error = _unknown_call_error(message, detail) or _invalid_value_error(message)
+    error = _unknown_call_error(message, detail) or invalid_value_error(message)
     if error is not None:
         return error
     for pattern, state in _SQLSTATES:
@@ -140,7 +140,7 @@ def _unknown_call_error(message: str, detail: str | None) -> Error | None:
 _OPERATORS = {"~~": "LIKE", "!~~": "NOT LIKE", "~~*": "ILIKE", "!~~*": "NOT ILIKE"}
 
 
-def _invalid_value_error(message: str) -> Error | None:
+def invalid_value_error(message: str) -> Error | None:
     """A text that is no value of a type, or a number that does not fit it: what the engine adds is in its own words."""
     if match := _CAST.search(message):
         before, after = postgres_type_name(match[1]), postgres_type_name(match[2])
@@ -151,6 +151,10 @@ def _invalid_value_error(message: str) -> Error | None:
             f"A field with precision {match[1]}, scale {match[2]} must round to an absolute value less than 10^{whole}."
         )
         return DataError("numeric field overflow", detail=detail, sqlstate="22003")
+    if message.startswith("invalid input syntax for type bytea"):  # of `compiler/postprocess/typed_texts.py`
+        return DataError("invalid input syntax for type bytea", sqlstate="22P02")
+    if message.startswith("negative substring length not allowed"):
+        return DataError("negative substring length not allowed", sqlstate="22011")
     if message.startswith("Malformed JSON"):
         return DataError("invalid input syntax for type json", sqlstate="22P02")
     if match := _BINARY_TEXT.search(message):

@@ -122,3 +122,7 @@ SELECT FIRST_VALUE(ward) OVER (ORDER BY COUNT(*) DESC, ward) AS top, ward, COUNT
 
 -- case: VALUES joined to a release
 SELECT t.target, c.n FROM (VALUES ('surgery', 900), ('urology', 880)) AS t(ward, target) JOIN (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) c ON c.ward = t.ward ORDER BY t.target
+
+-- case: VALUES of columns before them, by LATERAL over released rows
+SELECT t.ward, v.what, v.amount FROM (SELECT ward, COUNT(*) AS n, SUM(nights) AS s FROM visits GROUP BY ward) t
+CROSS JOIN LATERAL (VALUES ('n', t.n), ('s', t.s)) AS v(what, amount) ORDER BY 1, 2

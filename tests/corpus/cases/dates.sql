@@ -122,3 +122,16 @@ SELECT COUNT(*) FROM visits
 
 -- case: an interval by its parts
 SELECT COUNT(*) FROM visits WHERE admitted >= TIMESTAMP '2024-01-31 12:00:00' - INTERVAL '1 month' AND admitted < TIMESTAMP '2024-01-31 12:00:00'
+
+-- case: an interval of days and a time
+SELECT COUNT(*) AS n FROM visits WHERE admitted < TIMESTAMP '2024-03-01' - INTERVAL '10 days 12:00:00'
+
+-- case: an interval that lies ahead
+SELECT COUNT(*) AS n FROM visits WHERE admitted < TIMESTAMP '2024-03-01' - INTERVAL '@ 10 days 2 hours ago'
+---- duckdb
+SELECT COUNT(*) AS n FROM visits WHERE admitted < TIMESTAMP '2024-03-01' + INTERVAL '10 days 2 hours'
+
+-- case: an interval of years and months, and of its fields
+SELECT COUNT(*) AS n FROM visits WHERE admitted >= TIMESTAMP '2024-06-01' - INTERVAL '1-2' YEAR TO MONTH AND admitted < TIMESTAMP '2024-06-01' + '1 02:03:04'::interval
+---- duckdb
+SELECT COUNT(*) AS n FROM visits WHERE admitted >= TIMESTAMP '2024-06-01' - INTERVAL '14 months' AND admitted < TIMESTAMP '2024-06-01' + INTERVAL '1 day 2 hours 3 minutes 4 seconds'

@@ -11,7 +11,21 @@ from dpsql.base.intervals import Interval
 from dpsql.compiler.parse.parameters import Parameter
 from dpsql.errors import Error
 from dpsql.session.session import Session
-from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, INTERVAL, TEXT, TIMESTAMP, UUID, Type, decimal_type
+from dpsql.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UUID,
+    Type,
+    decimal_type,
+)
 from tests.support.shop import open_shop
 
 T = "orders"
@@ -48,6 +62,10 @@ CASES: list[tuple[str, list[object]]] = [
     ("SELECT $1::int + 1 AS x", [INTEGER]),
     ("SELECT CAST($1 AS date) AS d, $2::uuid AS u", [DATE, UUID]),
     ("SELECT $1::numeric(10,2) AS x", [decimal_type(10, 2)]),
+    ("SELECT $1::TIMESTAMP(3) AS x, $2::time(3) AS y", [TIMESTAMP, TIME]),
+    ("SELECT CAST($1 AS timestamp(0) with time zone) AS x, $2::timestamptz(2) AS y", [TIMESTAMPTZ, TIMESTAMPTZ]),
+    ("SELECT $1::interval AS x, $2::interval(3) AS y, CAST($3 AS INTERVAL) AS z", [INTERVAL] * 3),
+    ("SELECT DATE_BIN($1, made, $2), COUNT(*) FROM orders GROUP BY 1", [INTERVAL, TIMESTAMP]),
     ("SELECT $1 AS x", [TEXT]),
     ("SELECT x FROM (VALUES (1), (2)) AS t(x) WHERE $1", [BOOLEAN]),
     ("SELECT DATE_TRUNC($1, TIMESTAMP '2020-01-01') AS d", [TEXT]),

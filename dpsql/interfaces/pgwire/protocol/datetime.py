@@ -11,7 +11,6 @@ from __future__ import annotations
 import datetime as dt
 import re
 import struct
-from fractions import Fraction
 
 from dpsql.base.intervals import MICROSECONDS_PER_DAY, IntervalParts, format_time
 
@@ -117,98 +116,3 @@ def interval_from_bytes(data: bytes) -> IntervalParts:
         raise ValueError("not an interval")
     microseconds, days, months = _WIRE_FORMAT.unpack(data)
     return IntervalParts(months, days, microseconds)
-
-
-_MONTH_UNITS = {
-    "year": 12,
-    "yr": 12,
-    "y": 12,
-    "month": 1,
-    "mon": 1,
-    "decade": 120,
-    "century": 1200,
-    "millennium": 12_000,
-}
-_DAY_UNITS = {"week": 7, "w": 7, "day": 1, "d": 1}
-_TIME_UNITS = {"hour": 3_600_000_000, "hr": 3_600_000_000, "h": 3_600_000_000, "minute": 60_000_000, "min": 60_000_000,
-          "m": 60_000_000, "second": 1_000_000, "sec": 1_000_000, "s": 1_000_000, "millisecond": 1_000, "msec": 1_000,
-          "ms": 1_000, "microsecond": 1, "usec": 1, "us": 1}  # fmt: skip
-_IRREGULAR_PLURALS = {
-    "centuries": "century",
-    "millennia": "millennium",
-    "mils": "millennium",
-    "secs": "second",
-    "us": "us",
-}
-_INTERVAL_PART = re.compile(
-    r"\s*(?:([+-]?)(\d{1,9}):(\d\d?)(?::(\d\d?(?:\.\d*)?))?|([+-]?(?:\d{1,18}(?:\.\d*)?|\.\d+))\s*([a-z]+))", re.ASCII
-)
-_ISO_INTERVAL = re.compile(
-    r"p(?=[\d+-]|t)((?:[+-]?\d+(?:\.\d+)?[ymwd])*)(?:t((?:[+-]?\d+(?:\.\d+)?[hms])+))?", re.ASCII
-)
-_ISO_PART = re.compile(r"([+-]?\d{1,18}(?:\.\d+)?)([ymwdhs])")
-
-
-def parse_interval(text: str) -> IntervalParts:
-    """From units and times, as in `1 day 02:00`, or ISO 8601, as in `P1DT2H`; ValueError where it is neither.
-
-    >>> parse_interval("1 year 2 mons -3 days 04:05:06.5 ago")
-    IntervalParts(months=-14, days=3, microseconds=-14706500000)
-    >>> parse_interval("P1DT2H")
-    IntervalParts(months=0, days=1, microseconds=7200000000)
-    """
-    folded = text.strip().lower()
-    iso = _ISO_INTERVAL.fullmatch(folded)
-    if iso is not None:
-        parts = [(Fraction(number), "mon" if unit == "m" else unit) for number, unit in _ISO_PART.findall(iso[1])]
-        return _sum_parts(parts + [(Fraction(number), unit) for number, unit in _ISO_PART.findall(iso[2] or "")])
-    before = folded.removesuffix("ago")
-    ago = before != folded
-    parts, at = [], 0
-    before = before.strip().removeprefix("@")
-    while at < len(before):
-        match = _INTERVAL_PART.match(before, at)
-        if match is None:
-            raise ValueError("not an interval")
-        parts += _read_part(match)
-        at = match.end()
-    if not parts:
-        raise ValueError("not an interval")
-    return _sum_parts([(-number, unit) if ago else (number, unit) for number, unit in parts])
-
-
-def _read_part(match: re.Match[str]) -> list[tuple[Fraction, str]]:
-    if match[5] is not None:
-        return [(Fraction(match[5].rstrip(".")), match[6])]
-    if int(match[3]) > 59 or Fraction((match[4] or "0").rstrip(".")) > 60:
-        raise ValueError("not a time")
-    sign = -1 if match[1] == "-" else 1
-    return [(Fraction(sign * int(match[2])), "hour"), (Fraction(sign * int(match[3])), "minute"),
-            (sign * Fraction((match[4] or "0").rstrip(".")), "second")]  # fmt: skip
-
-
-def _sum_parts(parts: list[tuple[Fraction, str]]) -> IntervalParts:
-    """The sum of an interval's parts: fractions of a month become days, fractions of a day time."""
-    months, days, time = Fraction(0), Fraction(0), Fraction(0)
-    for number, unit in parts:
-        word = _normalize_unit(unit)
-        if word in _MONTH_UNITS:
-            months += number * _MONTH_UNITS[word]
-        elif word in _DAY_UNITS:
-            days += number * _DAY_UNITS[word]
-        else:
-            time += number * _TIME_UNITS[word]
-    integer_months = int(months)
-    days += (months - integer_months) * 30
-    integer_days = int(days)
-    microseconds = round(time + (days - integer_days) * MICROSECONDS_PER_DAY)
-    if max(abs(integer_months), abs(integer_days)) >= 2**31 or abs(microseconds) >= 2**63:
-        raise ValueError("too long an interval")
-    return IntervalParts(integer_months, integer_days, microseconds)
-
-
-def _normalize_unit(word: str) -> str:
-    for name in (word, _IRREGULAR_PLURALS.get(word, word), word.removesuffix("s")):
-        if name in _MONTH_UNITS or name in _DAY_UNITS or name in _TIME_UNITS:
-            return name
-    raise ValueError("not a unit of time")

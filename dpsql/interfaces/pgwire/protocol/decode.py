@@ -17,6 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from dpsql.base.client_encodings import UTF8, ClientEncoding
+from dpsql.base.interval_text import read_interval_text
 from dpsql.base.intervals import MICROSECONDS_PER_DAY, IntervalParts, make_interval
 from dpsql.base.time_zones import UTC, TimeZone
 from dpsql.errors import DataError, Error, Unsupported
@@ -25,7 +26,6 @@ from dpsql.interfaces.pgwire.protocol.datetime import (
     format_date,
     format_timestamp,
     interval_from_bytes,
-    parse_interval,
 )
 from dpsql.interfaces.pgwire.protocol.encode import BINARY_FORMAT, TEXT_FORMAT, array_to_text
 from dpsql.interfaces.pgwire.protocol.numeric import numeric_from_bytes
@@ -56,7 +56,7 @@ def decode_parameter(
     """A value as a statement takes it: arrays are texts there. A moment whose text has no zone is in `time_zone`."""
     if data is None:
         return None
-    if wire.name in ("other", "bytea", "aclitem", "timetz") and format_ == BINARY_FORMAT:
+    if wire.name in ("other", "aclitem", "timetz") and format_ == BINARY_FORMAT:
         raise Unsupported(f"a parameter of a type {wire.spelled} cannot be bound", hint="Send it as text.")
     if wire.name == "timestamptz" and format_ == TEXT_FORMAT:
         return _parse_timestamptz(_decode_text(data, encoding), wire, time_zone)
@@ -263,7 +263,7 @@ def _parse_time(text: str, wire: WireType) -> dt.time:
 
 def _parse_interval(text: str, wire: WireType) -> IntervalParts:
     try:
-        return parse_interval(text)
+        return read_interval_text(text)
     except ValueError:
         raise _invalid_input_error(text, wire, "22007") from None
 

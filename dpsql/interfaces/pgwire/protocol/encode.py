@@ -17,6 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from dpsql.base.client_encodings import UTF8, ClientEncoding
+from dpsql.base.interval_text import read_interval_text
 from dpsql.base.intervals import IntervalParts, format_time, interval_parts
 from dpsql.base.time_zones import UTC, TimeZone
 from dpsql.errors import DataError
@@ -25,7 +26,6 @@ from dpsql.interfaces.pgwire.protocol.datetime import (
     format_datetime,
     format_timestamp,
     interval_to_bytes,
-    parse_interval,
     time_to_microseconds,
     to_days,
     to_microseconds,
@@ -151,7 +151,7 @@ def _utc_offset_seconds(value: dt.time) -> int:
 def _to_interval(value: object) -> IntervalParts:
     if isinstance(value, IntervalParts):
         return value
-    return interval_parts(value) if isinstance(value, dt.timedelta) else parse_interval(str(value))
+    return interval_parts(value) if isinstance(value, dt.timedelta) else read_interval_text(str(value))
 
 
 def _bytea_to_text(value: object) -> str:
@@ -306,7 +306,7 @@ def _timestamp_to_bytes(value: object) -> bytes:
 def _time_to_bytes(value: object) -> bytes:
     if isinstance(value, dt.time):
         return struct.pack("!q", time_to_microseconds(value))
-    return struct.pack("!q", parse_interval(str(value)).microseconds)  # 24:00:00 is none of Python's
+    return struct.pack("!q", read_interval_text(str(value)).microseconds)  # 24:00:00 is none of Python's
 
 
 def _timetz_to_bytes(value: dt.time) -> bytes:

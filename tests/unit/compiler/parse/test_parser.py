@@ -48,7 +48,7 @@ def test_a_negative_parameter_stays_behind_an_operator() -> None:
     assert isinstance(tree, exp.Sub)
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), Decimal("NaN"), "a\x00b", object(), b"x", [1]])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), Decimal("NaN"), "a\x00b", object(), [1]])
 def test_parameters_that_are_no_literals_are_refused(value: object) -> None:
     with pytest.raises(ProgrammingError):
         literal(value)
