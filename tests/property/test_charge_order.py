@@ -137,6 +137,7 @@ def test_what_is_delivered_is_what_was_read_back(watched: WatchedSession) -> Non
         return stored
 
     watched.ledger.store_body = store  # type: ignore[method-assign]
+    watched.session.execute("SET empty_groups = show")  # 7 rows are few beside the noise
     counts = {row[1] for row in watched.session.execute("SELECT kind, COUNT(*) FROM orders GROUP BY kind").rows}
     assert counts == {7}
 

@@ -139,7 +139,7 @@ def test_recipes_over_other_cells_stay_debiased() -> None:
     ],
 )  # fmt: skip
 def test_what_is_debiased(session: Session, sql: str, rows: list[tuple[object, ...]]) -> None:
-    answer = session.execute(sql)
+    answer = session.execute(sql, settings={"empty_groups": "show"})
     assert [tuple(float(v) if hasattr(v, "as_tuple") else v for v in row) for row in answer.rows] == rows
     assert said(session, sql) == (True, False)
 
