@@ -375,7 +375,7 @@ class QueryExecutor:
         error = compare_errors(laplace.without_norms, gaussian.without_norms)
         return questions[choose_noise(options, error, same_cost=same_cost).kind]
 
-    # --- what was paid for with other settings of empty groups ---------------------------------------------------------
+    # --- what was paid for with other settings of empty groups --------------------------------------------------------
     # A question stays free whichever way it is asked again: one that was paid for without counts lists all groups, and
     # of one with counts all may be listed.
 
@@ -424,7 +424,7 @@ class QueryExecutor:
             return ()
         return self.purchase.find_unpaid(compiled, plan_reuse(compiled, stored.candidates))
 
-    # --- looking up ----------------------------------------------------------------------------------------------------
+    # --- looking up ---------------------------------------------------------------------------------------------------
 
     def settings_of(self, sql: str, parameters: Sequence[Parameter]) -> Settings:
         """The settings with the kind of noise that a statement would have now, where kinds cost the same. Free."""

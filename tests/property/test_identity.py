@@ -1,11 +1,13 @@
 """With bounds and norms that do not bite, and no noise, the answer is DuckDB's answer to the original statement.
 
-A SUM over nothing is 0, not NULL: such cells aside, the answers are equal, cell by cell.
+Points of time without rows are there with zeros, and a SUM over nothing is 0, not NULL: such rows and cells aside, the
+answers are equal, cell by cell.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -77,10 +79,18 @@ def compare(sql: str, theirs: str, session: Session, reference: duckdb.DuckDBPyC
     expected = reference.execute(theirs).fetchall()
     if "ORDER BY" not in sql.upper().rpartition(")")[2]:
         ours, expected = sorted(ours, key=repr), sorted(expected, key=repr)
+    if len(ours) > len(expected):
+        ours = [row for row in ours if any(row[keys_of(sql) :])]  # without points of time that are empty
     assert len(ours) == len(expected), (sql, ours, expected)
     for our_row, row in zip(ours, expected, strict=True):
         assert len(our_row) == len(row)
         assert all(same(a, b) for a, b in zip(our_row, row, strict=True)), (sql, our_row, row)
+
+
+def keys_of(sql: str) -> int:
+    """How many keys lead the select list of the last block."""
+    written = re.split(r"\b(?:HAVING|ORDER BY|QUALIFY|LIMIT)\b", sql.rpartition("GROUP BY ")[2])[0]
+    return re.sub(r"\([^()]*\)", "", written).count(",") + 1
 
 
 def same(ours: object, theirs: object) -> bool:
