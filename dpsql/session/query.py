@@ -655,7 +655,8 @@ class QueryExecutor:
 
     def explain(self, sql: str, parameters: Sequence[Parameter]) -> Explanation:
         pricing = PricingContext(self.context.dataset.ledger, self.context.payers, self.context.clock())
-        (quotes, choice), notices = self._quote_query(sql, parameters, pricing), ()
+        quotes, choice = self._quote_query(sql, parameters, pricing)
+        notices: tuple[str, ...] = ()
         unpaid = [index for index, quote in enumerate(quotes[0].quotes) if not quote.is_paid]
         if self._may_have_others(compiled := quotes[0].compiled) and self._may_be_paid_otherwise(compiled, unpaid):
             others = self._with_other_groups()._quote_query(sql, parameters, pricing)
