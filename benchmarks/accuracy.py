@@ -92,7 +92,7 @@ def open_sessions(folder: Path, data: Payments) -> dict[str, Session]:
     for keys, values in (("public", f", values: [{', '.join(REGION_NAMES)}]"), ("unknown", "")):
         path = folder / f"{keys}.yaml"
         path.write_text(SCHEMA.format(keys=keys, values=values))
-        sessions[keys] = Session(open_dataset(path))
+        sessions[keys] = Session(open_dataset(path), opened_with={"empty_groups": "show"})  # every group counts
     return sessions
 
 

@@ -260,7 +260,7 @@ def open_source(folder: Path, source: Source) -> Session:
             lines.append(f'      "{name}": {{type: {kind}{length}{listed}}}')
     path = folder / f"{source.table}.yaml"
     path.write_text(SCHEMA.format(table=source.table, unit=source.unit) + "\n".join(lines) + "\n")
-    return Session(open_dataset(path))
+    return Session(open_dataset(path), opened_with={"empty_groups": "show"})  # every group counts
 
 
 def measure(session: Session, kind: str, sql: str, noise: str, runs: int) -> Figures:

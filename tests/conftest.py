@@ -13,6 +13,7 @@ from dpsql.schema.model import PublicFacts, Resolved
 from dpsql.types import INTEGER
 from tests.support.ledgers import Shelf
 from tests.support.postgres import Server, running
+from tests.support.shop import silent_widths
 from tests.support.temporary_folder import use_memory
 
 settings.register_profile("dpsql", deadline=None)  # how long an example takes is the machine's business
@@ -61,6 +62,13 @@ def survey() -> Resolved:
 def by_row() -> Resolved:
     """Each row is its own unit."""
     return resolve("rows")
+
+
+@pytest.fixture(scope="module")
+def silent_groups() -> Iterator[None]:
+    """For sessions without noise: the groups that are left out are those that have no row, as in SQL."""
+    with silent_widths():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -128,7 +128,8 @@ class GroupCount:
     `measure` is its place among the table's measures.
 
     Groups that differ in `times` alone are judged together; those of each grouping set, which are told by its keys,
-    apart. `asked`: the count is one that the statement asks for anyway. `alone`: it is a release of its own.
+    apart. `asked`: the count is one that the statement asks for anyway. `alone`: it is a release of its own. `added`:
+    it is that, or has cells beside those that are asked for.
     """
 
     measure: int
@@ -136,6 +137,7 @@ class GroupCount:
     sets: tuple[frozenset[str], ...]
     asked: bool
     alone: bool
+    added: bool
 
 
 @dataclass(frozen=True)
@@ -202,6 +204,26 @@ class Compiled:
     def undecided(self) -> bool:
         """Whether norms are still to be chosen."""
         return any(step.undecided for step in self.steps)
+
+    @property
+    def steps_of_judged_groups(self) -> frozenset[int]:
+        """The places of releases that it would not have if all groups were listed: counts, and what is filtered by the
+        groups that are left."""
+        counts = [(table, table.counted) for table in self.tables if table.counted is not None]
+        added = {table.measures[count.measure].step for table, count in counts if count.added}
+        filtered = {index for index, step in enumerate(self.steps) if step.after} if counts else set[int]()
+        return frozenset(added | filtered)
+
+    @property
+    def fills_holes(self) -> bool:
+        """Whether a release reads others."""
+        return any(step.after for step in self.steps)
+
+    def with_all_groups(self) -> Compiled:
+        """The statement with its releases, of which all listed groups are given out."""
+        if all(table.counted is None for table in self.tables):
+            return self
+        return replace(self, tables=tuple(replace(table, counted=None) for table in self.tables))
 
     @property
     def epsilon(self) -> Fraction:

@@ -30,7 +30,7 @@ from dpsql.compiler.plan.estimators import Recipe, Terms, map_terms
 from dpsql.compiler.plan.expressions import Column, Expr
 from dpsql.compiler.plan.measures import Best, CountDistinctUnits, CountRows, Posterior
 from dpsql.compiler.plan.relations import Project, Rows
-from dpsql.compiler.plan.walk import columns_of, walk_exprs, walk_rows
+from dpsql.compiler.plan.walk import columns_of, has_joins, walk_exprs, walk_rows
 from dpsql.compiler.rewrite.pipeline import rewrite_plan
 from dpsql.compiler.rewrite.release_plan import RewrittenPlan, RuleContext
 from dpsql.compiler.settings import EmptyGroups, Settings
@@ -45,13 +45,14 @@ MAX_WIDENING = Fraction(51, 50)
 
 
 def may_leave_out(release: BoundRelease, aggregate: Aggregate, settings: Settings) -> bool:
-    """Whether a release is a grouping that SQL has no empty groups in."""
+    """Whether a release is a grouping that SQL has no empty groups in, and that nothing else leaves them out of."""
     return (
         settings.empty_groups is EmptyGroups.HIDE
         and bool(aggregate.keys)
         and any(not isinstance(measure, Best | Posterior) for measure in aggregate.measures)
         and not release.lookup
-        and not keeps_unmatched_groups(release.aggregate)
+        and not release.asks_keys
+        and not (has_joins(release.aggregate.input) and keeps_unmatched_groups(release.aggregate))
     )
 
 

@@ -271,10 +271,11 @@ def _with_group_count(table: TableStep, aggregate: Aggregate, main: _MainStep) -
     place, times = find_asked_count(aggregate), main.times
     assert times is not None
     if place is not None:
-        return replace(table, counted=GroupCount(place, times, aggregate.sets, asked=True, alone=False))
+        return replace(table, counted=GroupCount(place, times, aggregate.sets, asked=True, alone=False, added=False))
     if main.count is None:
         return table
-    count = GroupCount(len(table.measures), times, aggregate.sets, False, main.count.step != main.index)
+    alone = main.count.step != main.index
+    count = GroupCount(len(table.measures), times, aggregate.sets, asked=False, alone=alone, added=main.added)
     return replace(table, measures=(*table.measures, main.count), counted=count)
 
 
@@ -317,6 +318,7 @@ class _MainStep:
     measures: Iterator[MeasureSource]
     times: frozenset[str] | None = None  # of groups that are judged by a count: the keys that these are judged along
     count: MeasureSource | None = None  # that count, where the statement does not ask for one
+    added: bool = False  # it has cells beside those that are asked for
 
 
 def plan_linear(
@@ -346,7 +348,8 @@ def plan_linear(
         count = _count_groups(f"{name}_groups", aggregate, ungrouped, statement)
     else:  # beside selected keys, a count of its own would select others
         count = None
-    return _MainStep(index, rewritten.gather, _linear_sources(index, recipes), times, count)
+    added = count is not None and (counted is None or not counted.same)
+    return _MainStep(index, rewritten.gather, _linear_sources(index, recipes), times, count, added)
 
 
 def _debias_asked(counted: CountedPlan, statement: StatementDraft) -> tuple[Recipe, ...]:
@@ -590,6 +593,7 @@ def _count_units(release: BoundRelease) -> BoundRelease:
         release,
         aggregate=replace(release.aggregate, measures=(CountDistinctUnits(),)),
         columns=(*release.columns, _LOW),
+        asks_keys=True,
         notices=(*release.notices, SEEN_GROUPS_NOTICE),
     )
 

@@ -72,7 +72,7 @@ class Settings:
     median: MedianBy = MedianBy.EXPONENTIAL
     overshoot: Fraction = OVERSHOOT  # of MIN and MAX: how likely a value beyond all rows may be
     division: IntegerDivision = IntegerDivision.REFUSE  # of whole numbers, where only 0 or 1 can come of it
-    empty_groups: EmptyGroups = EmptyGroups.SHOW
+    empty_groups: EmptyGroups = EmptyGroups.HIDE
     proposal: Fraction | None = None  # the sensitivity that ptr tests for; None is a hundredth of the range
     composition: Composition = Composition.ZCDP  # how the account that asks adds up its charges
 

@@ -148,6 +148,12 @@ class Purchase:
         rest = iter(served)
         return tuple(tuple(islice(rest, len(compiled.steps))) for compiled in statements)
 
+    def find_unpaid(self, compiled: Compiled, reuse: ReusePlan) -> frozenset[int]:
+        """The places of steps that would be charged now."""
+        requests = reuse.requests_to_charge(self.release_requests(compiled))
+        quotes = self._dataset.ledger.quote_releases(self._account, list(requests.values()))
+        return frozenset(index for index, quote in zip(requests, quotes, strict=True) if not quote.is_paid)
+
     def cost_due(self, compiled: Compiled, reuse: ReusePlan) -> Cost:
         """What would be charged for a statement now, each release counted for itself."""
         requests = list(reuse.requests_to_charge(self.release_requests(compiled)).values())

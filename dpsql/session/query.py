@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -29,7 +29,7 @@ from dpsql.compiler.parse.parameters import Parameter, to_literals
 from dpsql.compiler.parse.parser import Tokens, copy_tokens, locate_error, tokenize
 from dpsql.compiler.render.relations import render_match_count
 from dpsql.compiler.rewrite.count_matches import CountsNeeded
-from dpsql.compiler.settings import Settings
+from dpsql.compiler.settings import EmptyGroups, Settings
 from dpsql.errors import Error, InternalError, InvalidParameter, OperationalError, QueryCanceled, Unsupported
 from dpsql.ledger.base import Entitlement, all_add_epsilons
 from dpsql.privacy.filters import cost_of_losses
@@ -79,6 +79,11 @@ MAX_CACHED_TEXTS, MAX_CACHED_CHARACTERS = 64, 4_000
 NO_NORMS: KnownNorms = MappingProxyType({})
 
 NORMS_CANCELED_HINT = "The charge for the histogram of units stands; asking again is charged for the question alone."
+
+ALL_LISTED_NOTICE = (
+    "this was paid for while all groups were listed, and empty ones are in it; a statement that asks for COUNT(*) as"
+    " well leaves them out, and is charged"
+)
 
 MAX_COMPILING = 2
 """Statements of one account that are compiled at a time; further ones wait."""
@@ -315,9 +320,25 @@ class QueryExecutor:
         if aims is not None:
             followed = self.compile_statement(sql, parameters, now, aims, settings, norms.known)
             answer = combine_with_pilot(answer, self._charge_and_build(followed, pilot=(compiled, answer)))
+        if settings.empty_groups is not self.context.settings.statement.empty_groups:
+            answer = replace(answer, notices=(*answer.notices, *self._groups_notices))
         return norms.combine(answer) if norms.known else answer
 
     def _find_question(self, sql: str, parameters: Sequence[Parameter]) -> _Question:
+        """The statement as `_find_question_as_set`, or with what was paid for while empty groups were set otherwise."""
+        question = self._find_question_as_set(sql, parameters)
+        if question.paid or question.failure is not None or not self._may_have_others(question.compiled):
+            return question.or_failure()
+        if question.stored is None:
+            stored = self.purchase.find_stored(question.compiled, self._may_derive(question.compiled))
+            question = replace(question, stored=stored, paid=stored.served is not None)
+        if self._may_be_paid_otherwise(question.compiled, self._find_unpaid(question)):
+            other = self._with_other_groups()._find_question_as_set(sql, parameters)
+            if self._can_serve(other.compiled) and not self._find_unpaid(other):
+                return replace(other, compiled=self._with_asked_groups(other.compiled))
+        return question
+
+    def _find_question_as_set(self, sql: str, parameters: Sequence[Parameter]) -> _Question:
         """The statement with the norms that the account has paid for; with the kind of noise that is chosen for it,
         where that is left open. Nothing is charged."""
         now, settings = self.context.clock(), self.context.settings.statement
@@ -329,7 +350,7 @@ class QueryExecutor:
         if not compiled.settings.has_open_noise or not compiled.steps:
             if not compiled.undecided:
                 return _Question(settings, now, compiled, compiled)
-            return self._look_up(sql, parameters, now, settings, compiled).or_failure()
+            return self._look_up(sql, parameters, now, settings, compiled)
 
         def look_up(kind: NoiseKind) -> _Question:
             return self._look_up(sql, parameters, now, replace(settings, auto_noise=kind), compile_kind(kind))
@@ -337,11 +358,11 @@ class QueryExecutor:
         gaussian = look_up(NoiseKind.GAUSSIAN)
         same_cost = all_add_epsilons(self.context.payers)
         if gaussian.paid or not (same_cost or gaussian.may_own_laplace or not self._covers(gaussian)):
-            return gaussian.or_failure()
+            return gaussian
         try:
             compile_kind(NoiseKind.LAPLACE)
         except Error:  # it cannot be had
-            return gaussian.or_failure()
+            return gaussian
         laplace = look_up(NoiseKind.LAPLACE)
         questions = {NoiseKind.GAUSSIAN: gaussian, NoiseKind.LAPLACE: laplace}
         options = {
@@ -349,7 +370,58 @@ class QueryExecutor:
             for kind, question in questions.items()
         }
         error = compare_errors(laplace.without_norms, gaussian.without_norms)
-        return questions[choose_noise(options, error, same_cost=same_cost).kind].or_failure()
+        return questions[choose_noise(options, error, same_cost=same_cost).kind]
+
+    # --- what was paid for with other settings of empty groups --------------------------------------------------------
+    # A question stays free whichever way it is asked again: one that was paid for without counts lists all groups, and
+    # of one with counts all may be listed.
+
+    @property
+    def _hides(self) -> bool:
+        return self.context.settings.statement.empty_groups is EmptyGroups.HIDE
+
+    @property
+    def _groups_notices(self) -> tuple[str, ...]:
+        return (ALL_LISTED_NOTICE,) if self._hides else ()
+
+    def _with_other_groups(self) -> QueryExecutor:
+        other = EmptyGroups.SHOW if self._hides else EmptyGroups.HIDE
+        return self.with_settings(replace(self.context.settings.statement, empty_groups=other))
+
+    def _may_have_others(self, compiled: Compiled) -> bool:
+        """Whether it has other releases with the other setting. What follows a pilot has an epsilon by the groups that
+        the pilot shows, and so is another statement."""
+        if compiled.settings.max_relative_error is not None:
+            return False
+        return bool(compiled.steps_of_judged_groups) if self._hides else any(step.keys for step in compiled.steps)
+
+    def _may_be_paid_otherwise(self, compiled: Compiled, unpaid: Collection[int]) -> bool:
+        """Whether it is worth looking for the others. Without counts nothing is asked less exactly than with them, so
+        what both have must be there already."""
+        if not self._hides:
+            return bool(unpaid)
+        return bool(unpaid) and not compiled.undecided and compiled.steps_of_judged_groups.issuperset(unpaid)
+
+    def _can_serve(self, other: Compiled) -> bool:
+        """Whether the answer may be read from the releases of the statement with the other setting."""
+        return self._hides or not other.fills_holes  # what fills them are the groups that are left
+
+    def _with_asked_groups(self, other: Compiled) -> Compiled:
+        return other if self._hides else other.with_all_groups()
+
+    def _find_unpaid(self, question: _Question) -> Collection[int]:
+        """The places of steps that would be charged: those that are paid for need not be stored."""
+        compiled, stored = question.compiled, question.stored
+        if question.paid:
+            return ()
+        if compiled.undecided or question.failure is not None:
+            return range(len(compiled.steps))
+        stored = stored or self.purchase.find_stored(compiled, self._may_derive(compiled))
+        if stored.served is not None:
+            return ()
+        return self.purchase.find_unpaid(compiled, plan_reuse(compiled, stored.candidates))
+
+    # --- looking up ---------------------------------------------------------------------------------------------------
 
     def settings_of(self, sql: str, parameters: Sequence[Parameter]) -> Settings:
         """The settings with the kind of noise that a statement would have now, where kinds cost the same. Free."""
@@ -580,6 +652,24 @@ class QueryExecutor:
 
     def explain(self, sql: str, parameters: Sequence[Parameter]) -> Explanation:
         pricing = PricingContext(self.context.dataset.ledger, self.context.payers, self.context.clock())
+        quotes, choice = self._quote_query(sql, parameters, pricing)
+        notices: tuple[str, ...] = ()
+        unpaid = [index for index, quote in enumerate(quotes[0].quotes) if not quote.is_paid]
+        if self._may_have_others(compiled := quotes[0].compiled) and self._may_be_paid_otherwise(compiled, unpaid):
+            others = self._with_other_groups()._quote_query(sql, parameters, pricing)
+            if others[0][0].is_paid and self._can_serve(others[0][0].compiled):
+                (quotes, choice), notices = others, self._groups_notices
+        compiled = self._with_asked_groups(quotes[0].compiled)
+        with locate_error(sql):
+            outputs = [(column.name, format_column_type(column)) for column in self._output_columns(compiled)]
+        explained = explain(compiled, self.context.dataset.engine.name, outputs)
+        explained = replace(explained, notices=(*explained.notices, *notices))
+        return with_declared_sources(add_prices(explained, quotes, pricing, choice), self.context.dataset.resolved)
+
+    def _quote_query(
+        self, sql: str, parameters: Sequence[Parameter], pricing: PricingContext
+    ) -> tuple[list[StatementQuote], NoiseChoice | None]:
+        """The prices of a query with each kind of noise, the chosen one first."""
 
         def compile_with(settings: Settings) -> PilotedStatement:
             norms = NormPurchase()
@@ -616,12 +706,7 @@ class QueryExecutor:
                 for kind in (NoiseKind.LAPLACE, NoiseKind.GAUSSIAN)
             )
             error = compare_errors(laplace, gaussian)
-        quotes, choice = put_chosen_first(quotes, error, pricing)
-        compiled = quotes[0].compiled
-        with locate_error(sql):
-            outputs = [(column.name, format_column_type(column)) for column in self._output_columns(compiled)]
-        explained = explain(compiled, self.context.dataset.engine.name, outputs)
-        return with_declared_sources(add_prices(explained, quotes, pricing, choice), self.context.dataset.resolved)
+        return put_chosen_first(quotes, error, pricing)
 
     def buy_norms(self, compile_with: Callable[[KnownNorms], Compiled]) -> NormPurchase:
         """The histograms that a statement of another kind needs first, charged where the account does not have them."""

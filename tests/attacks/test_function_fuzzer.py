@@ -120,7 +120,7 @@ def worst(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         load(connection)
         connection.execute("ALTER TABLE worst ADD COLUMN uid BIGINT")
         connection.execute("UPDATE worst SET uid = rowid // 3")
-    session = Session(open_dataset(folder / "worst.yaml"))
+    session = Session(open_dataset(folder / "worst.yaml"), opened_with={"empty_groups": "show"})
     yield session
     session.dataset.close()
 

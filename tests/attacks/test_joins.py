@@ -68,7 +68,7 @@ def session(folder: Path, name: str, victim: bool) -> Session:
                    f"DATE '2020-01-01' AS d, TIMESTAMP '2020-01-01' AS t FROM range(500) r(i) {keep}")  # fmt: skip
         db.execute("CREATE TABLE one AS SELECT i::BIGINT AS uid, ('z' || i % 3) AS z FROM range(30000) r(i)")
         db.execute("CREATE TABLE puba AS SELECT 3::INTEGER AS k; CREATE TABLE pubb AS SELECT 6::INTEGER AS k")
-    return Session(open_dataset(folder / f"{name}.yaml"))
+    return Session(open_dataset(folder / f"{name}.yaml"), opened_with={"empty_groups": "show"})
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,7 @@ def session(folder: Path, name: str, victim: bool) -> Session:
             db.execute("INSERT INTO people VALUES (7, 7)")
             db.execute("INSERT INTO visits VALUES (7, '20000-01-01', 'x', 50, 9223372036854775807, "
                        "170141183460469231731687303715884105727::HUGEINT, -0.3, '24:00:00')")  # fmt: skip
-    return Session(open_dataset(folder / f"{name}.yaml"))
+    return Session(open_dataset(folder / f"{name}.yaml"), opened_with={"empty_groups": "show"})
 
 
 @pytest.fixture(scope="module")

@@ -73,7 +73,7 @@ def opened(folder: Path, schema: str = SCHEMA, sampler: Sampler | None = None) -
         connection.execute(DATA)
     dataset = open_dataset(folder / "people.yaml")
     try:
-        yield Session(dataset, sampler=sampler or Silence())
+        yield Session(dataset, sampler=sampler or Silence(), opened_with={"empty_groups": "show"})
     finally:
         dataset.close()
 

@@ -21,6 +21,7 @@ Shop = tuple[Session, duckdb.DuckDBPyConnection]
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     session, reference = open_shop(Path(tmp_path_factory.mktemp("shop")))
+    session.execute("SET empty_groups = show")  # a question is one release
     yield session, reference
     session.dataset.close()
     reference.close()

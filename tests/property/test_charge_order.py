@@ -85,7 +85,9 @@ def watched(tmp_path: Path) -> Iterator[WatchedSession]:
     ledger, engine = WatchedLedger(session.dataset.ledger, events), WatchedEngine(session.dataset.engine, events)
     watched: tuple[Ledger, Engine] = (ledger, engine)  # type: ignore[assignment]
     dataset = replace(session.dataset, ledger=watched[0], engine=watched[1])
-    yield WatchedSession(Session(dataset, sampler=ExactSampler()), ledger, engine, events)
+    yield WatchedSession(
+        Session(dataset, sampler=ExactSampler(), opened_with={"empty_groups": "show"}), ledger, engine, events
+    )
     session.dataset.close()
 
 

@@ -1,6 +1,6 @@
 """With bounds and norms that do not bite, and no noise, the answer is DuckDB's answer to the original statement.
 
-Public groups that are empty are there with zeros, and a SUM over nothing is 0, not NULL: such rows and cells aside, the
+Points of time without rows are there with zeros, and a SUM over nothing is 0, not NULL: such rows and cells aside, the
 answers are equal, cell by cell.
 """
 
@@ -19,6 +19,8 @@ import pytest
 from dpsql.session.session import Session
 from tests.support.shop import open_shop
 from tests.support.shop_statements import OTHERWISE, SAME
+
+pytestmark = pytest.mark.usefixtures("silent_groups")
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +80,7 @@ def compare(sql: str, theirs: str, session: Session, reference: duckdb.DuckDBPyC
     if "ORDER BY" not in sql.upper().rpartition(")")[2]:
         ours, expected = sorted(ours, key=repr), sorted(expected, key=repr)
     if len(ours) > len(expected):
-        ours = [row for row in ours if any(row[keys_of(sql) :])]  # without public groups that are empty
+        ours = [row for row in ours if any(row[keys_of(sql) :])]  # without points of time that are empty
     assert len(ours) == len(expected), (sql, ours, expected)
     for our_row, row in zip(ours, expected, strict=True):
         assert len(our_row) == len(row)

@@ -168,8 +168,8 @@ def max_part_reached(
         other = random_unit(draws, 1) if neighbors is Neighbors.CHANGE_ONE else []
         fill(engines[0], [*crowd, *random_unit(draws, 1)])
         fill(engines[1], [*other, *crowd[::-1]])
-        (step,) = compile_query(sql, resolved, settings_of(noise, rows, draws.choice(groups))).steps
-        nearest = max(nearest, check_step(step, resolved, engines))
+        for step in compile_query(sql, resolved, settings_of(noise, rows, draws.choice(groups))).steps:
+            nearest = max(nearest, check_step(step, resolved, engines))
     return nearest
 
 

@@ -98,8 +98,9 @@ def build(folder: Path, name: str, schema: str, data: str, user: str | None = No
 
 
 def reopen(path: Path, user: str | None = None, sampler: Sampler | None = None) -> Session:
-    dataset = open_dataset(path)
-    return Session(dataset, user) if sampler is None else Session(dataset, user, sampler=sampler)
+    """All groups are listed: what is left out would show an attacker less, and now and then another shape."""
+    session = Session(open_dataset(path), user, opened_with={"empty_groups": "show"})
+    return session if sampler is None else replace(session, sampler=sampler)
 
 
 @dataclass(frozen=True)

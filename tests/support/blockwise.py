@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpsql.compiler.calibrate.calibrate import NoiseKind
 from dpsql.compiler.compile import Compiled, compile_query
-from dpsql.compiler.settings import Settings
+from dpsql.compiler.settings import EmptyGroups, Settings
 from dpsql.engines.in_memory import InMemoryEngine
 from dpsql.schema.model import (
     Column,
@@ -64,7 +64,8 @@ def fill(engine: InMemoryEngine, made: GeneratedSchema, rows: Sequence[Row]) -> 
 
 def compiled(sql: str, made: GeneratedSchema, epsilon: int = 1, noise: NoiseKind = NoiseKind.LAPLACE) -> Compiled:
     delta = Fraction(0) if noise is NoiseKind.LAPLACE else Fraction(1, 10**6)
-    return compile_query(sql, made.resolved_schema, Settings(Fraction(epsilon), delta, 2, 2, noise))
+    settings = Settings(Fraction(epsilon), delta, 2, 2, noise, empty_groups=EmptyGroups.SHOW)  # no count beside blocks
+    return compile_query(sql, made.resolved_schema, settings)
 
 
 def cells(engine: InMemoryEngine, sql: str, keys: int) -> dict[tuple[object, ...], int]:

@@ -75,6 +75,6 @@ def _write(real: Callable[[Any], Any], when: str, stop: Callable[[], None], skip
 def ask_and_be_killed(path: Path, step: str, sql: str, skip: int) -> None:
     """In a process of its own."""
     runs.LEASE_SECONDS = 0.2  # nobody else runs what it runs; who asks after it was killed need not wait for long
-    session = Session(open_dataset(path))
+    session = Session(open_dataset(path), opened_with={"empty_groups": "show"})
     around(step, stop, setattr, skip)
     session.execute(sql)

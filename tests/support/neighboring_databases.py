@@ -149,12 +149,14 @@ class Neighbors:
 
 
 def open_side(folder: Path, rows: str, quiet: bool = False) -> Session:
-    """`quiet` is without noise: for what an attacker would see if there were none."""
+    """`quiet` is without noise: for what an attacker would see if there were none. All groups are listed: which of them
+    noise leaves out says nothing."""
     folder.mkdir(parents=True)
     (folder / "data.yaml").write_text(SCHEMA, encoding="utf-8")
     with duckdb.connect(str(folder / "data.duckdb")) as db:
         db.execute(TABLES + rows)
-    return Session(open_dataset(folder / "data.yaml"), sampler=Silence() if quiet else ExactSampler())
+    sampler = Silence() if quiet else ExactSampler()
+    return Session(open_dataset(folder / "data.yaml"), sampler=sampler, opened_with={"empty_groups": "show"})
 
 
 @contextmanager

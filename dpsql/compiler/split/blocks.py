@@ -79,6 +79,7 @@ class BoundRelease:
     notices: tuple[str, ...] = ()
     lookup: bool = False  # whether each group answers for one row of the block around it
     epsilon: Fraction | None = None  # of randomized answers of all units: with which each is told
+    asks_keys: bool = False  # its groups alone are asked for, and counted to tell which have rows
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ tables:
     columns:
       patient_id: {type: integer}
       birth_year: {type: integer, bounds: [1930, 2025]}
-      sex: {type: text, values: [f, m, x]}               # known values: all groups are listed
+      sex: {type: text, values: [f, m, x]}               # known values: groups cost nothing
       insured: {type: boolean}
 
   visits:

@@ -75,6 +75,7 @@ def open_dry_run(schema: Schema, contributions: Contributions) -> Iterator[Sessi
         try:
             session = Session(dataset, sampler=NoiselessSampler())
             session.set("derive", "off")  # each statement with the noise of its own
+            session.set("empty_groups", "show")  # the errors of small groups count as well
             yield session
         finally:
             dataset.close()

@@ -31,7 +31,7 @@ def engines(clinic: Path) -> Iterator[Callable[..., Engine]]:
     """`engines("?user=ana", pool_size=1)`; all are disposed of at the end."""
     made: list[Engine] = []
 
-    def make(query: str = "?user=ana&epsilon=0.1", **options: Any) -> Engine:
+    def make(query: str = "?user=ana&epsilon=0.1&empty_groups=show", **options: Any) -> Engine:
         made.append(create_engine(f"dpsql:///{clinic}{query}", **options))
         return made[-1]
 

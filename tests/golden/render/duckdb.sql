@@ -44,6 +44,7 @@ LEFT JOIN part2 ON part2."k1" IS NOT DISTINCT FROM part1."k1"
 ORDER BY part1."k1" NULLS LAST
 
 -- case: mixed keys and a join
+-- set: empty_groups = show
 SELECT ward, sex, SUM(paid) FROM visits JOIN patients USING (patient_id) GROUP BY ward, sex
 ---- duckdb
 WITH rows1 AS MATERIALIZED (SELECT _uid, "sex" AS "k1", "ward" AS "k2", "paid" AS "x1" FROM (SELECT l._uid, l."patient_id", l."sex", r."patient_id_2", r."ward", r."paid" FROM (SELECT t."patient_id" AS _uid, t."patient_id" AS "patient_id", CASE WHEN t."sex" IN ('f', 'm', 'x') THEN t."sex" END AS "sex" FROM "patients" AS t WHERE t."patient_id" IS NOT NULL) AS l INNER JOIN (SELECT t."patient_id" AS _uid, t."patient_id" AS "patient_id_2", CASE WHEN length(t."ward") <= 40 THEN t."ward" END AS "ward", t."paid" AS "paid" FROM "visits" AS t WHERE t."patient_id" IS NOT NULL) AS r ON l._uid = r._uid AND ("patient_id" = "patient_id_2"))),

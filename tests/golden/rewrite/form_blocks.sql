@@ -15,6 +15,7 @@ loss: rho 0.0201871, delta 0
 -- case: keys that a unit may have several of are counted
 SELECT kind, BLOCKWISE(skewness(cost), -1, 1, blocks => 10) FROM visits GROUP BY kind
 ---- rewritten
+_r1:
 Gather by k1 text
   - listed k1, 2 groups: 'urgent', 'planned'
   SumBlocks b1 by k1: 10 blocks, -1 to 1 in 1048576 steps: a1 of a1 = skewness(x1 in steps of 1/2, 0 to 10000)
@@ -23,9 +24,23 @@ Gather by k1 text
         Scan visits (unit patient_id)
           - kind, text of 'urgent', 'planned'
           - cost, double [0, 5000], grid 1/2
+_r1_groups:
+Gather by k1 text
+  - listed k1, 2 groups: 'urgent', 'planned'
+  Sum by k1
+    - rows: rows
+    Weigh each unit as at most 1 rows, l2 norm by k1
+      Project k1 = kind
+        Filter not (kind is null)
+          Scan visits (unit patient_id)
+            - kind, text of 'urgent', 'planned'
 ---- privacy
-b1: l1 2097152, l2² 2199023255552, linf 1048576; grid 1/524288; gaussian 7.38011e+06; rho 0.0201871, delta 0
-loss: rho 0.0201871, delta 0
+_r1:
+b1: l1 2097152, l2² 2199023255552, linf 1048576; grid 1/524288; gaussian 7.77931e+06; rho 0.0181684, delta 0
+loss: rho 0.0181684, delta 0
+_r1_groups:
+rows: l1 131072, l2² 4294967296, linf 65536; grid 1/65536; gaussian 1.0314e+06; rho 0.00201871, delta 0
+loss: rho 0.00201871, delta 0
 
 -- case: the median of the blocks
 SELECT BLOCKWISE(mad(cost), 0, 5000, blocks => 10, combine => 'median') FROM visits

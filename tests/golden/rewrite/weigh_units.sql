@@ -158,6 +158,7 @@ loss: rho 0.0201871, delta 0
 
 -- case: change_one, two units at once: signed values
 -- schema: survey
+-- set: empty_groups = show
 SELECT region, SUM(balance) FROM people GROUP BY region
 ---- rewritten
 Gather by k1 text
@@ -176,6 +177,7 @@ loss: rho 0.0201871, delta 0
 -- case: change_one, two units at once: weighted
 -- schema: survey
 -- set: noise = laplace
+-- set: empty_groups = show
 SELECT answered, AVG(minutes) FROM calls GROUP BY answered
 ---- rewritten
 Gather by k1 boolean

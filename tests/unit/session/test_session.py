@@ -214,7 +214,8 @@ def world(clinic: Resolved, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(Dataset, "check_current", lambda self: calls.append("current"))
     run = sandbox.run_query
     monkeypatch.setattr(query.sandbox, "run_query", lambda *args: (calls.append("post"), run(*args))[1])
-    session = Session(dataset, None, FakeSampler(calls), lambda: NOW)  # type: ignore[arg-type]
+    opened_with = {"empty_groups": "show"}  # made-up groups have few rows beside the noise
+    session = Session(dataset, None, FakeSampler(calls), lambda: NOW, opened_with=opened_with)  # type: ignore[arg-type]
     return World(session, calls, engine, ledger, dataset.check_unchanged)
 
 

@@ -8,12 +8,17 @@ from fractions import Fraction
 import pytest
 
 from dpsql.compiler.compile import Compiled, compile_query
-from dpsql.compiler.settings import Settings, default_settings
+from dpsql.compiler.settings import EmptyGroups, Settings, default_settings
 from dpsql.privacy.exponential import Exponential, ExtremeTarget
 from tests.unit.compiler.split.test_row_queries_suggestions import CORPUS, resolved
 
 DATA = resolved(CORPUS / "hospital.yaml")
-SETTINGS = replace(default_settings(DATA.schema.privacy).statement, epsilon=Fraction(1), delta=Fraction(1, 10**9))
+SETTINGS = replace(
+    default_settings(DATA.schema.privacy).statement,
+    epsilon=Fraction(1),
+    delta=Fraction(1, 10**9),
+    empty_groups=EmptyGroups.SHOW,  # the choice has all of the loss
+)
 
 
 def compiled(sql: str, settings: Settings = SETTINGS) -> Compiled:

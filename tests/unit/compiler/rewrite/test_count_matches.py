@@ -101,6 +101,7 @@ def reference() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
+@pytest.mark.usefixtures("silent_groups")
 @pytest.mark.parametrize("sql", ANSWERED)
 def test_what_meets_few_rows_is_answered_as_by_duckdb(
     sql: str, sessions: tuple[Session, Session], reference: duckdb.DuckDBPyConnection
