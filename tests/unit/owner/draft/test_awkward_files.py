@@ -82,7 +82,7 @@ def test_odd_types_of_parquet(tables: dict[str, Any], connection: dpsql.Connecti
         ("select", ["id"]),
         ("raw_plain", ["id"]),
         ("odd schema_odd table", ["id"]),
-        ("numbers", ["id"]),
+        ("numbers", ["id", "vast"]),
     ],
 )
 def test_odd_tables_of_duckdb(
