@@ -88,7 +88,7 @@ _TYPE_NAMES = {
     "smallint": SMALLINT, "int2": SMALLINT, "short": SMALLINT, "tinyint": SMALLINT, "utinyint": SMALLINT,
     "integer": INTEGER, "int": INTEGER, "int4": INTEGER, "usmallint": INTEGER,
     "bigint": BIGINT, "int8": BIGINT, "long": BIGINT, "uinteger": BIGINT,
-    "hugeint": HUGEINT, "ubigint": HUGEINT,
+    "hugeint": HUGEINT, "ubigint": HUGEINT, "uhugeint": HUGEINT,
     "real": REAL, "float4": REAL, "float": REAL,
     "double": DOUBLE, "float8": DOUBLE, "double precision": DOUBLE,
     "text": TEXT, "varchar": TEXT, "char": TEXT, "bpchar": TEXT, "string": TEXT, "character varying": TEXT,

@@ -57,7 +57,9 @@ def session(folder: Path, name: str, victim: bool) -> Session:
         if victim:
             db.execute("INSERT INTO people VALUES (7, 7)")
             db.execute("INSERT INTO visits VALUES (7, '20000-01-01', 'x', 50, 9223372036854775807, "
-                       "170141183460469231731687303715884105727::HUGEINT, -0.3, '24:00:00')")  # fmt: skip
+                       "170141183460469231731687303715884105727::HUGEINT, -0.3, '24:00:00'), (7, '', '', 1, "
+                       "-9223372036854775808, '-170141183460469231731687303715884105728'::HUGEINT, 0, NULL), "
+                       "(7, '', '', 1, 0, 18446744073709551615::HUGEINT, 0, NULL)")  # fmt: skip
     return Session(open_dataset(folder / f"{name}.yaml"), opened_with={"empty_groups": "show"})
 
 
@@ -83,6 +85,31 @@ STATEMENTS = [
     "SELECT SUM(CLIP(CLIP(n, 1e38, 2e38) * 2, 0, 1)) FROM visits",
     "SELECT SUM(CLIP(huge * huge, 0, 1)) FROM visits",
     "SELECT SUM(CLIP(ABS(huge), 0, 1)) FROM visits",
+    # 2^127 - 1 and -2^127, compared, counted, as keys and clipped
+    "SELECT COUNT(*) FROM visits WHERE huge > 170141183460469231731687303715884105726",
+    "SELECT COUNT(*) FROM visits WHERE huge = 170141183460469231731687303715884105728 OR huge < -1e300",
+    "SELECT COUNT(*) FROM visits WHERE -huge - 1 < 0 OR huge + 1 > 0 OR huge // -1 = 1 OR huge % -1 = 0",
+    "SELECT huge, COUNT(*) FROM visits GROUP BY huge",
+    "SELECT huge + 1, COUNT(*) FROM visits GROUP BY 1",
+    "SELECT COUNT(DISTINCT huge) FROM visits",
+    "SELECT SUM(CLIP(huge, 0, 1)) FROM visits",
+    "SELECT AVG(CLIP(-huge, 0, 1)) FROM visits",
+    "SELECT MEDIAN(CLIP(huge, -9, 9)) FROM visits",
+    "SELECT MIN(CLIP(huge, -170141183460469231731687303715884105728, 5)) FROM visits",
+    "SELECT SUM(CLIP(huge, -170141183460469231731687303715884105728, 170141183460469231731687303715884105727)) "
+    "FROM visits",
+    "SELECT AVG(m) FROM (SELECT pid, CLIP(MIN(huge), 0, 9) AS m FROM visits GROUP BY pid)",
+    "SELECT SUM(CLIP(s, 0, 1)) FROM (SELECT pid, SUM(huge) AS s FROM visits GROUP BY pid)",
+    "SELECT COUNT(*) FROM visits WHERE huge IN (SELECT huge FROM visits GROUP BY huge)",
+    "SELECT COUNT(*) FROM visits WHERE CAST(huge AS decimal(38,0)) = huge OR CAST(huge AS double) > 1e38 OR n < huge",
+    "SELECT COUNT(*) FROM (SELECT huge, LAG(huge) OVER (PARTITION BY pid ORDER BY huge) AS b, "
+    "SUM(huge) OVER (PARTITION BY pid) AS s, MEDIAN(huge) OVER (PARTITION BY pid) AS m FROM visits) v "
+    "WHERE huge > b OR s > 0 OR m > 0",
+    "SELECT COUNT(*) FROM (SELECT pid, huge AS v FROM visits UNION SELECT pid, x FROM visits) s WHERE v > 0",
+    "SELECT COUNT(*) FROM (SELECT pid, huge AS v FROM visits UNION SELECT pid, n FROM visits) s WHERE v > 0",
+    "SELECT GREATEST(huge, n), COALESCE(huge, n), COUNT(*) FROM visits GROUP BY 1, 2",
+    "SELECT MODE(huge) FROM visits",
+    "SELECT STDDEV(CLIP(huge, 0, 9)) FROM visits",
     "SELECT COUNT(*) FROM visits WHERE big < 0.000000000000000000000000000001",
     "SELECT COUNT(*) FROM visits WHERE n IN (0.5, 9223372036854775808)",
     "SELECT COUNT(*) FROM people JOIN visits USING (pid, code)",

@@ -18,10 +18,18 @@ from tests.mutants.selections import (
     PROPERTY_RELATIONS,
     PROPERTY_SANITISING,
     PROPERTY_SENSITIVITY,
+    PROPERTY_WIDE_INTEGERS,
     select,
 )
 
 MUTANTS = (
+    mutant(
+        "a wide id is read by way of a double",
+        "dpsql.compiler.render.expressions:_render_id",
+        "raw = render_cast(raw, HUGEINT)",
+        "raw = render_cast(render_cast(raw, DOUBLE), HUGEINT)",
+        select(PROPERTY_WIDE_INTEGERS, "become_one"),
+    ),
     mutant(
         "a unit is in as many bins of means as it has values",
         "dpsql.compiler.render.clipped_sums:render_count_means",

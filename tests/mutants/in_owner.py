@@ -121,15 +121,32 @@ MUTANTS = (
     mutant(
         "a first row with an odd null becomes names",
         "dpsql.owner.introspect.csv_files:_has_certain_header",
-        "len(above) + known_headers >= min(2, len(typed))",
-        "len(above) + known_headers >= 1",
+        "len(above) + known_headers + quantities >= min(2, len(typed))",
+        "len(above) + known_headers + quantities >= 1",
         select(ATTACKS_INTERFACES, "odd_null"),
     ),
     mutant(
         "a first row whose values come again becomes names",
         "dpsql.owner.introspect.csv_files:introspect_csv",
-        "_has_certain_header(dialect) and not _is_header_repeated(owner, path, dialect)",
-        "_has_certain_header(dialect)",
+        """
+        _has_certain_header(dialect, _find_codes(owner, path, dialect), _count_rows(owner, path, dialect))
+        and not _is_header_repeated(owner, path, dialect)
+        """,
+        "_has_certain_header(dialect, _find_codes(owner, path, dialect), _count_rows(owner, path, dialect))",
+        select(ATTACKS_INTERFACES, "odd_null"),
+    ),
+    mutant(
+        "a column of any texts is one of codes",
+        "dpsql.owner.introspect.csv_files:_find_codes",
+        "present >= _MIN_CODES and present in matched",
+        "present >= _MIN_CODES",
+        select(ATTACKS_INTERFACES, "odd_null"),
+    ),
+    mutant(
+        "the one row of a file becomes the names of its columns",
+        "dpsql.owner.introspect.csv_files:_has_certain_header",
+        "known_headers > 0 and len(set(fields)) == len(fields) and all(map(_PLAIN_NAME.fullmatch, fields))",
+        "len(set(fields)) == len(fields) and all(map(_PLAIN_NAME.fullmatch, fields))",
         select(ATTACKS_INTERFACES, "odd_null"),
     ),
     mutant(

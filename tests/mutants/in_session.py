@@ -26,6 +26,7 @@ from tests.mutants.selections import (
     POSTPROCESS_RUNTIME_PARAMETERS,
     POSTPROCESS_WORKER_POOL,
     PROPERTY_CHARGE_ORDER,
+    PROPERTY_WIDE_INTEGERS,
     SESSION,
     SESSION_LOGINS,
     SESSION_NORMS,
@@ -39,6 +40,13 @@ from tests.mutants.selections import (
 )
 
 MUTANTS = (
+    mutant(
+        "an id with digits behind its point is read as a whole number",
+        "dpsql.session.dataset.versions:_is_whole_decimal",
+        "type_ is not None and type_.kind is Kind.DECIMAL and not type_.scale",
+        "type_ is not None and type_.kind is Kind.DECIMAL",
+        select(PROPERTY_WIDE_INTEGERS, "could_merge"),
+    ),
     mutant(
         "a remembered statement is used with other histograms than those that chose its norms",
         "dpsql.session.norm_purchase:DecidedStatement.match",

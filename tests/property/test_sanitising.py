@@ -33,6 +33,7 @@ from dpsql.types import (
 VALUES = {
     BIGINT: ["0", "-1", "7", "9223372036854775807", "-9223372036854775808", "NULL"],
     INTEGER: ["0", "5", "9", "10", "11", "-5", "2147483647", "NULL"],
+    HUGEINT: ["0", "5", str(2**63 - 1), str(2**63), str(2**64 - 1), str(2**127 - 1), str(-(2**127)), "NULL"],
     SMALLINT: ["0", "5", "32767", "-32768", "NULL"],
     decimal_type(9, 2): ["0", "1.25", "9.99", "10", "10.01", "-5", "9999999.99", "NULL"],
     TEXT: ["''", "'a'", "'A'", "'a '", "'é'", "repeat('x', 8)", "repeat('x', 9)", "repeat('x', 10)", "'x\ny'", "NULL"],
@@ -43,7 +44,7 @@ VALUES = {
     BOOLEAN: ["TRUE", "FALSE", "NULL"],
     UUID: ["uuid()", "'00000000-0000-0000-0000-000000000000'::UUID", "NULL"],
 }  # fmt: skip
-BOUNDS = {INTEGER: (0, 10), SMALLINT: (0, 10), decimal_type(9, 2): (0, 10)}
+BOUNDS = {INTEGER: (0, 10), HUGEINT: (0, 10), SMALLINT: (0, 10), decimal_type(9, 2): (0, 10)}
 
 
 @pytest.mark.parametrize("is_id", [True, False], ids=["id", "value"])

@@ -6,6 +6,7 @@ Each has the table that it should become, with its rows and columns, or the reas
 from __future__ import annotations
 
 import gzip
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +71,24 @@ CSV_FILES = (
     AwkwardFile("dotted.name (1).csv", lines("id,v", row=lambda i: f"{i},{i}"), NUMBERS, table="dotted_name (1)"),
     AwkwardFile("no_header.csv", lines(row=lambda i: f"{i},{i % 3},{i}.5"),
                 {"column1": "bigint", "column2": "bigint", "column3": "double"}),
+    # one column of numbers
+    AwkwardFile("planes.csv", lines("tailnum,year,maker",
+                                    row=lambda i: f"N{10000 + i}{'UW'[i % 2]},{1990 + i % 30},{'AB'[i % 2]}us"),
+                {"tailnum": "text", "year": "bigint", "maker": "text"}),
+    AwkwardFile("letters.csv", lines("s,v,g", row=lambda i: f"s{i},{i},{'xyz'[i % 3]}"),
+                {"s": "text", "v": "bigint", "g": "text"}),
+    AwkwardFile("mails.csv", lines("mail,amount", row=lambda i: f"p{i}@example.org,{i}"),
+                {"mail": "text", "amount": "bigint"}),
+    AwkwardFile("hashes.csv", lines("h,n", row=lambda i: f"{hashlib.sha256(b'%d' % i).hexdigest()},{i}"),
+                {"h": "text", "n": "bigint"}),
+    AwkwardFile("costs.csv", lines("ward,cost", row=lambda i: f"w{i % 3},{i}"), {"ward": "text", "cost": "bigint"}),
+    AwkwardFile("places.csv", lines("person_id,zip", row=lambda i: f"{i:05},0{i:04}"),
+                {"person_id": "text", "zip": "text"}),
+    AwkwardFile("codes_alone.csv", lines("plate,stop", row=lambda i: f"{i:05},0{i:04}"),
+                {"plate": "text", "stop": "text"}),
+    AwkwardFile("odd_numbers.csv", lines('"Größe (cm)","Anteil (%)"', row=lambda i: f"{i},{i * 2}"),
+                {"Größe (cm)": "bigint", "Anteil (%)": "bigint"}),
+    AwkwardFile("header_only.csv", "id,v\n", {"id": "text", "v": "text"}, rows=0),
     # lines, quotes, delimiters
     AwkwardFile("bom.csv", b"\xef\xbb\xbf" + lines("id,v", row=lambda i: f"{i},{i}").encode(), NUMBERS),
     AwkwardFile("mixed_line_ends.csv", "id,v\r\n" + in_turn("\n", "\r\n"), NUMBERS),
@@ -122,7 +141,7 @@ CSV_FILES = (
     # nothing to serve
     AwkwardFile("empty.csv", "", why='"empty.csv" is empty'),
     AwkwardFile("bom_only.csv", b"\xef\xbb\xbf", why='"bom_only.csv" is empty'),
-    AwkwardFile("header_only.csv", "id,v\n", why='whether the first line of "header_only.csv" names its columns'),
+    AwkwardFile("one_row.csv", "Smith,flu\n", why='whether the first line of "one_row.csv" names its columns'),
     AwkwardFile("words.csv", lines("ward,word", row=lambda i: f"w{i % 3},x{i}"),
                 why='whether the first line of "words.csv" names its columns'),
     AwkwardFile("cut.csv.gz", gzip.compress(lines("id,v", row=lambda i: f"{i},{i}").encode())[:-20],

@@ -10,7 +10,7 @@ from typing import assert_never
 from sqlglot import exp
 
 from dpsql.compiler.bind import blockwise
-from dpsql.compiler.bind.coercion import coerce_number_literal
+from dpsql.compiler.bind.coercion import coerce_number_literal, narrow_integer
 from dpsql.compiler.bind.datetime import interval_to_seconds
 from dpsql.compiler.bind.expressions import bind_condition, bind_expr
 from dpsql.compiler.bind.posteriors import POSTERIOR_FUNCTIONS, bind_posterior
@@ -306,7 +306,7 @@ def _bind_number(node: exp.Expr | None, scope: Scope, what: str, spans: bool = F
     if not arg.type.is_number:
         raise TypeMismatch(f"{what} needs numbers, not {arg.type}", hint=_number_hint(arg.type, node, what),
                            span=span_of(node))  # fmt: skip
-    return arg
+    return narrow_integer(arg)
 
 
 def _number_hint(type_: Type, node: exp.Expr, what: str) -> str | None:

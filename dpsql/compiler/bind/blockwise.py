@@ -15,7 +15,7 @@ from typing import get_args
 from sqlglot import exp
 
 from dpsql.compiler.bind.calls import read_arguments, read_number_literal, require_integer_between
-from dpsql.compiler.bind.coercion import coerce_number_literal, null_unless
+from dpsql.compiler.bind.coercion import coerce_number_literal, narrow_integer, null_unless
 from dpsql.compiler.bind.expressions import bind_condition, bind_expr
 from dpsql.compiler.bind.scope import BoundColumn, Scope, SourceScope
 from dpsql.compiler.parse.dialect import refuse_other_args, span_of, sql_name_of
@@ -259,7 +259,7 @@ class _StatisticAggregates:
                               hint="Leave it out.", span=span_of(node) or span_of(whole))  # fmt: skip
         if not self.known and self.text == "…":
             self.text = str(node.sql(dialect="postgres"))
-        return coerce_number_literal(bind_expr(node, self.scope), node)
+        return narrow_integer(coerce_number_literal(bind_expr(node, self.scope), node))
 
 
 def _bind_statistic(aggregates: _StatisticAggregates, result: exp.Expr, written: exp.Expr) -> Expr:

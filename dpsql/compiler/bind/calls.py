@@ -14,7 +14,7 @@ from itertools import product
 from sqlglot import exp
 
 from dpsql.compiler.analysis.key_values import fold_constant_expr
-from dpsql.compiler.bind.coercion import coerce, coerce_number_literal, convert_literal, unify_types
+from dpsql.compiler.bind.coercion import coerce, coerce_number_literal, convert_literal, narrow_integer, unify_types
 from dpsql.compiler.functions.function import ScalarFunction, Signature
 from dpsql.compiler.functions.table import FUNCTIONS
 from dpsql.compiler.parse.dialect import refuse_other_args, span_of, sql_name_of
@@ -60,6 +60,8 @@ def build_call(name: str, args: list[Expr], node: exp.Expr, nodes: list[exp.Expr
     if function.meets:
         args, common = unify_types(args, nodes, name.upper())
         args = [coerce(arg, common, n) for arg, n in zip(args, nodes, strict=True)]
+    else:
+        args = [narrow_integer(arg) for arg in args]
     fit = _find_signature(function, args, node)
     call = Call(name, tuple(coerce(a, t, n) for a, t, n in zip(args, fit.args, nodes, strict=True)), fit.result)
     problem = function.check(call)
@@ -100,7 +102,10 @@ def bind_clip(args: list[Expr], node: exp.Expr) -> Expr:
         lower, upper = Fraction(max(lower.__ceil__(), type_min)), Fraction(min(upper.__floor__(), type_max))
         if lower > upper:
             raise TypeMismatch(f"no {args[0].type} lies between these bounds", span=span_of(node))
-    return Clip(args[0], lower, upper)
+    clipped = Clip(args[0], lower, upper)
+    bigint_min, bigint_max = integer_range(BIGINT)
+    # Clipped first: a value past 64 bits is moved to a bound, as any other.
+    return narrow_integer(clipped) if bigint_min <= lower and upper <= bigint_max else clipped
 
 
 # --- arguments by name -----------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from dpsql.errors import InvalidSyntax, TypeMismatch, Unsupported
 from dpsql.types import (
     BIGINT,
     DOUBLE,
+    HUGEINT,
     INTEGER,
     TEXT,
     TIMESTAMP,
@@ -46,15 +47,21 @@ def bind_literal(node: exp.Expr) -> Literal:
     if "e" in text.lower():
         return Literal(_require_finite(float(number), node), DOUBLE)
     if number == number.to_integral_value() and "." not in text:
-        bigint_min, bigint_max = integer_range(BIGINT)
-        if not bigint_min <= int(number) <= bigint_max:
-            return Literal(_require_finite(float(number), node), DOUBLE)
-        return Literal(int(number), BIGINT)
+        return whole_number_literal(int(number)) or Literal(_require_finite(float(number), node), DOUBLE)
     digits = len(number.as_tuple().digits)
     scale = -int(number.as_tuple().exponent)
     if max(digits, scale) > 38:
         return Literal(_require_finite(float(number), node), DOUBLE)
     return Literal(number, decimal_type(max(digits, scale, 1), scale))
+
+
+def whole_number_literal(number: int) -> Literal | None:
+    """Of 64 bits, or of 128 where it needs them; None where they are not enough."""
+    for type_ in (BIGINT, HUGEINT):
+        lowest, highest = integer_range(type_)
+        if lowest <= number <= highest:
+            return Literal(number, type_)
+    return None
 
 
 def _require_finite(number: float, node: exp.Expr) -> float:
@@ -170,9 +177,12 @@ def _convert_text(text: str, type_: Type) -> Literal | None:
                 return Literal(_BOOLEAN_WORDS[text.lower()], type_)
             case Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT:
                 return convert_literal(Literal(int(text), BIGINT), type_)
+            case Kind.HUGEINT:
+                number = whole_number_literal(int(text))
+                return None if number is None else convert_literal(number, type_)
             case Kind.REAL | Kind.DOUBLE:
-                number = float(text)
-                return Literal(number, DOUBLE) if abs(number) < float("inf") else None
+                double = float(text)
+                return Literal(double, DOUBLE) if abs(double) < float("inf") else None
             case Kind.DECIMAL:
                 return Literal(float(Decimal(text)), DOUBLE)
             case Kind.DATE:
@@ -231,7 +241,7 @@ def unify_types(args: list[Expr], nodes: list[exp.Expr], what: str) -> tuple[lis
             span=spans.union(span_of(nodes[-1])) if spans else None,
         )
     if common.is_number:
-        args = [coerce_number_literal(arg, node) for arg, node in zip(args, nodes, strict=True)]
+        args = [_read_number_literal(arg, node) for arg, node in zip(args, nodes, strict=True)]
         common = _common_number_type(args)
     elif common.is_time:
         common = _common_time_type(args, common)
@@ -241,7 +251,8 @@ def unify_types(args: list[Expr], nodes: list[exp.Expr], what: str) -> tuple[lis
 def _common_number_type(args: list[Expr]) -> Type:
     """The type in which numbers are compared without an engine's implicit cast, which may overflow.
 
-    Whole numbers as they are; decimals of one type with literals that it holds exactly; else doubles.
+    Whole numbers as they are, in 128 bits where a column has them; decimals of one type with literals that it holds
+    exactly; else doubles.
     """
     columns = {arg.type for arg in args if not isinstance(arg, Literal)}
     literals = [arg for arg in args if isinstance(arg, Literal)]
@@ -251,7 +262,13 @@ def _common_number_type(args: list[Expr]) -> Type:
             fitting = [convert_literal(literal, only_type) for literal in literals]
             if None not in fitting:
                 return only_type
-    return BIGINT if all(arg.type.is_integer for arg in args) else DOUBLE
+    if HUGEINT in columns and all(_is_whole_type(arg.type) for arg in args):
+        return HUGEINT
+    return BIGINT if all(arg.type.is_integer and arg.type != HUGEINT for arg in args) else DOUBLE
+
+
+def _is_whole_type(type_: Type) -> bool:
+    return type_.is_integer or (type_.kind is Kind.DECIMAL and not type_.scale)
 
 
 def _common_time_type(args: list[Expr], common: Type) -> Type:
@@ -272,14 +289,34 @@ def _common_time_type(args: list[Expr], common: Type) -> Type:
 
 
 def coerce_number_literal(arg: Expr, node: exp.Expr) -> Expr:
+    """A number to compute with: a literal past 64 bits is a double."""
+    if isinstance(arg, Literal):
+        return narrow_integer(_read_number_literal(arg, node))
+    return arg
+
+
+def narrow_integer(arg: Expr) -> Expr:
+    """A whole number of 128 bits as arithmetic and functions take it: in 64 bits, NULL where it does not fit.
+
+    Privacy: 128-bit arithmetic could overflow, for some rows only, and then raise.
+    """
+    if arg.type != HUGEINT:
+        return arg
+    if not isinstance(arg, Literal):
+        return Cast(arg, BIGINT)
+    narrow = convert_literal(arg, BIGINT)
+    return narrow if narrow is not None else Literal(float(arg.value), DOUBLE)  # type: ignore[arg-type]
+
+
+def _read_number_literal(arg: Expr, node: exp.Expr) -> Expr:
     if isinstance(arg, Literal) and arg.value is None:
         return Literal(None, BIGINT)
     if not isinstance(arg, Literal) or arg.type != TEXT:
         return arg
-    for type_ in (BIGINT, DOUBLE):
+    for type_ in (HUGEINT, DOUBLE):
         converted = convert_literal(arg, type_)
         if converted is not None:
-            return converted
+            return convert_literal(converted, BIGINT) or converted if type_ == HUGEINT else converted
     raise TypeMismatch("this text is not a number", span=span_of(node))
 
 

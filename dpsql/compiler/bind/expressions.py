@@ -19,7 +19,9 @@ from dpsql.compiler.bind.coercion import (
     coerce,
     coerce_number_literal,
     convert_literal,
+    narrow_integer,
     unify_types,
+    whole_number_literal,
 )
 from dpsql.compiler.bind.composed_calls import (
     TEMPLATES,
@@ -49,6 +51,7 @@ from dpsql.types import (
     BOOLEAN,
     DATE,
     DOUBLE,
+    HUGEINT,
     INTEGER,
     INTERVAL,
     TEXT,
@@ -154,8 +157,7 @@ def _bind_column(node: exp.Column, scope: Scope) -> Expr:
     column = scope.resolve_column(node).column
     if column.type == INTERVAL:
         raise Unsupported("columns of type interval are not supported yet", span=span_of(node))
-    # 128-bit arithmetic could overflow: such columns are read as 64-bit ones, NULL where they do not fit.
-    return Cast(column, BIGINT) if column.type.kind is Kind.HUGEINT else column
+    return column
 
 
 # --- operators -------------------------------------------------------------------------------------------------------
@@ -170,7 +172,7 @@ def _bind_arithmetic(node: exp.Expr, bind: BindChild) -> Expr:
     args = [bind(n) for n in nodes]
     if any(arg.type.is_time for arg in args):
         return datetime.build_date_arithmetic(op, *datetime.coerce_time_operands(args, nodes), node)
-    args = [coerce_number_literal(arg, n) for arg, n in zip(args, nodes, strict=True)]
+    args = [narrow_integer(coerce_number_literal(arg, n)) for arg, n in zip(args, nodes, strict=True)]
     for arg, part in zip(args, nodes, strict=True):
         if not arg.type.is_number:
             raise TypeMismatch(f"arithmetic needs numbers, not {arg.type}", span=span_of(part))
@@ -198,7 +200,10 @@ def fold_arithmetic(expr: Arithmetic) -> Expr:
 
 def _bind_negation(node: exp.Expr, bind: BindChild) -> Expr:
     refuse_other_args(node, "this")
-    arg = coerce_number_literal(bind(node.this), node.this)
+    arg = bind(node.this)
+    if isinstance(arg, Literal) and arg.type == HUGEINT and isinstance(arg.value, int):
+        return whole_number_literal(-arg.value) or Literal(-float(arg.value), DOUBLE)
+    arg = narrow_integer(coerce_number_literal(arg, node.this))
     if isinstance(arg, Literal) and isinstance(arg.value, int | float | Decimal) and arg.type.is_number:
         return Literal(-arg.value, arg.type)
     if not arg.type.is_number:

@@ -15,7 +15,7 @@ from typing import Literal, NoReturn
 from sqlglot import exp
 
 from dpsql.compiler.bind.calls import read_arguments, require_number_between
-from dpsql.compiler.bind.coercion import coerce_number_literal
+from dpsql.compiler.bind.coercion import coerce_number_literal, narrow_integer
 from dpsql.compiler.bind.expressions import bind_condition, bind_expr
 from dpsql.compiler.bind.outputs import fold_identifier
 from dpsql.compiler.bind.scope import Scope
@@ -112,7 +112,7 @@ def bind_flag(arg: exp.Expr, scope: Scope, node: exp.Expr, called: str) -> Expr:
     """Truth values as 0 and 1; of whole numbers the bounds are looked at where they are known (`form_bundles.py`)."""
     bound = bind_expr(arg, scope)
     if bound.type.is_integer:
-        return bound
+        return narrow_integer(bound)
     if bound.type != BOOLEAN:
         raise TypeMismatch(f"{called} needs truth values, not {bound.type}", hint=f"For example: {called}(cost > 100).",
                            span=span_of(arg) or span_of(node))  # fmt: skip
@@ -120,7 +120,7 @@ def bind_flag(arg: exp.Expr, scope: Scope, node: exp.Expr, called: str) -> Expr:
 
 
 def _bind_number(arg: exp.Expr, scope: Scope, node: exp.Expr) -> Expr:
-    bound = coerce_number_literal(bind_expr(arg, scope), arg)
+    bound = narrow_integer(coerce_number_literal(bind_expr(arg, scope), arg))
     if not bound.type.is_number:
         raise TypeMismatch(f"NORMAL_POSTERIOR needs numbers, not {bound.type}",
                            hint="BETA_POSTERIOR is for truth values, DIRICHLET_POSTERIOR for texts.",

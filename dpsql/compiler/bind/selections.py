@@ -8,7 +8,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.compiler.bind.calls import is_named_argument, read_arguments, require_integer_between, require_number_between
-from dpsql.compiler.bind.coercion import coerce_number_literal
+from dpsql.compiler.bind.coercion import coerce_number_literal, narrow_integer
 from dpsql.compiler.bind.datetime import interval_to_seconds
 from dpsql.compiler.bind.expressions import bind_expr
 from dpsql.compiler.bind.posteriors import bind_flag
@@ -158,7 +158,7 @@ def _bind_frequent(node: exp.Expr, arg: exp.Expr | None, max_values: int | None,
 
 def _bind_ordered_argument(arg: exp.Expr, scope: Scope, node: exp.Expr) -> Expr:
     """An argument that has an order on which values between two of them make sense."""
-    bound = coerce_number_literal(_bind_selection_argument(arg, scope, node), arg)
+    bound = narrow_integer(coerce_number_literal(_bind_selection_argument(arg, scope, node), arg))
     if bound.type.is_microsecond_interval:
         return interval_to_seconds(bound, arg)
     if bound.type.is_number or bound.type.is_time:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dpsql.compiler.bind.coercion import coerce_number_literal, null_unless
+from dpsql.compiler.bind.coercion import coerce_number_literal, narrow_integer, null_unless
 from dpsql.compiler.bind.expressions import bind_condition, bind_expr
 from dpsql.compiler.bind.relation import BoundRelation, nesting_level_error
 from dpsql.compiler.bind.scope import ColumnNamer, Scope
@@ -128,7 +128,7 @@ def _bind_number(node: exp.Expr, scope: Scope) -> Expr:
             hint=seconds if arg.type.is_microsecond_interval else None,
             span=span_of(node.this),
         )
-    return arg
+    return narrow_integer(arg)
 
 
 def _cast_to_double(arg: Expr) -> Expr:

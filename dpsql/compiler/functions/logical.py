@@ -7,7 +7,7 @@ from dataclasses import replace
 from dpsql.compiler.functions.function import Domains, ScalarFunction, Signature, Types, Value, hull_of_domains
 from dpsql.compiler.plan.expressions import Call
 from dpsql.schema.model import Domain
-from dpsql.types import BIGINT, DOUBLE, TIMESTAMP, TIMESTAMPTZ, Type
+from dpsql.types import BIGINT, DOUBLE, HUGEINT, TIMESTAMP, TIMESTAMPTZ, Type
 
 
 def find_common_type(types: Types) -> Type | None:
@@ -16,7 +16,7 @@ def find_common_type(types: Types) -> Type | None:
     if len(kinds) == 1:
         return types[0]
     if all(t.is_integer for t in types):
-        return BIGINT
+        return HUGEINT if HUGEINT in types else BIGINT
     if all(t.is_number for t in types):
         return DOUBLE
     if all(t.is_time for t in types):

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpsql.errors import DataError
 from dpsql.schema.model import Domain, Scalar
-from dpsql.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, Kind, Type, integer_range
+from dpsql.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTEGER, Kind, Type, integer_range
 
 UID = "_uid"
 """The column that carries the privacy unit's id through every owned relation."""
@@ -135,6 +135,10 @@ class Arithmetic:
     right: Expr
     type: Type
     fits: bool = False
+
+    def __post_init__(self) -> None:
+        if HUGEINT in (self.left.type, self.right.type):
+            raise TypeError("128 bits do not hold arithmetic of what has 128 bits")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from functools import partial
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from dpsql.compiler.analysis.narrowed_integers import find_narrowing_notices
 from dpsql.compiler.bind.aggregates import has_aggregate
 from dpsql.compiler.bind.binder import Binder
 from dpsql.compiler.bind.blockwise import BLOCKWISE_NAME
@@ -313,14 +314,15 @@ class Splitter:
         block = ReleaseBlock(
             select, binder, name, lambda node, outer: self._split_subquery(node, env, outer), top, ends
         )
+        scanned = partial(scan_declared_tables, schema=self.state.schema)
         if self.division is IntegerDivision.REFUSE:
-            scanned = partial(scan_declared_tables, schema=self.state.schema)
             block.refuse_truncated_ratios(scanned, self.state.statement)
         self.state.warnings += block.warnings
         assert isinstance(binder.outside, SubqueryParameters)
         holes = tuple(binder.outside.found)
         lookup = bool(select.meta.get(LOOKUP_KEY))
-        self.state.releases[name] = BoundRelease(name, block.aggregate, block.columns, holes, block.notices, lookup)
+        notices = (*block.notices, *find_narrowing_notices(block.aggregate, scanned))
+        self.state.releases[name] = BoundRelease(name, block.aggregate, block.columns, holes, notices, lookup)
         return Block(Ownership.RELEASED, block.post, block.errors, block.outputs)
 
     def _split_subquery(self, node: exp.Expr, env: Environment, outer: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:

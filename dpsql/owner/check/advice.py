@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpsql.amounts import format_rounded_up
 from dpsql.owner.check.report import SchemaFinding, Severity, TableReport
-from dpsql.owner.draft.relationships import is_id_column
+from dpsql.owner.draft.relationships import is_id_column, names_people
 from dpsql.owner.draft.suggestions import (
     MAX_VALUES,
     MIN_UNITS,
@@ -277,13 +277,37 @@ def advise_row_unit(schema: Schema, table: Table, facts: Mapping[str, ColumnFact
         elif repeated is not None:
             unclear.append(repeated)
     if unclear:
-        ranked = [_describe_repeats(each.column, each.distinct, each.rows) for each in rank_repeated_columns(unclear)]
-        more = f", and {len(unclear) - _MAX_UNCLEAR} columns more" if len(unclear) > _MAX_UNCLEAR else ""
         what = (
-            f"is row, and values repeat: {'; '.join(ranked[:_MAX_UNCLEAR])}{more}. If a column names people, it "
-            "should be the unit: else each of them is protected for one row only"
+            f"is row, and values repeat: {_list_repeats(unclear)}. If a column names people, it should be the unit: "
+            "else each of them is protected for one row only. If none does, declare their values or bounds, or leave "
+            "them out"
         )
-        yield SchemaFinding(Severity.BETTER, where, what, is_promise=True)
+        yield SchemaFinding(Severity.MEND, where, what, is_promise=True)
+
+
+def advise_single_rows(
+    schema: Schema, table: Table, facts: Mapping[str, ColumnFacts], report: TableReport
+) -> Iterator[SchemaFinding]:
+    """Units of one row each, which nothing says to be people: what repeats beside them may name whom to protect."""
+    if not isinstance(table.unit, OwnUnit) or report.most_rows != 1 or names_people(table.name, table.unit.column):
+        return
+    if any(isinstance(other.unit, ForeignUnit) for other in schema.tables):
+        return
+    measured = ((column, facts[column.name]) for column in table.columns if _can_be_id(column))
+    repeated = [RepeatedColumn.of(table.name, column.name, column.type, found) for column, found in measured]
+    unclear = [each for each in repeated if each is not None]
+    if unclear:
+        what = (
+            f"is {table.unit.column}, which each row has its own of, and values repeat: {_list_repeats(unclear)}. If a "
+            "column names people, it should be the unit: else each of them is protected for one row only"
+        )
+        yield SchemaFinding(Severity.BETTER, f"tables.{table.name}.unit", what, is_promise=True)
+
+
+def _list_repeats(columns: Sequence[RepeatedColumn]) -> str:
+    ranked = [_describe_repeats(each.column, each.distinct, each.rows) for each in rank_repeated_columns(columns)]
+    more = f", and {len(ranked) - _MAX_UNCLEAR} columns more" if len(ranked) > _MAX_UNCLEAR else ""
+    return f"{'; '.join(ranked[:_MAX_UNCLEAR])}{more}"
 
 
 def _describe_repeats(column: str, distinct: int, rows: int) -> str:

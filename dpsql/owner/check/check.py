@@ -194,6 +194,7 @@ class _TableInspector:
             unit_key=self._find_unit_key(table) if max(histogram, default=0) > 1 else None,
             keys_left=len(keys[MAX_UNDECLARED:]),
         )
+        advised += advice.advise_single_rows(self.schema, table, facts, report)
         return report, [*advised, *advice.advise_units(self.schema, table, report)]
 
     def _find_unit_key(self, table: Table) -> str | None:

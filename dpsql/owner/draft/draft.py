@@ -58,6 +58,7 @@ class DataProposals:
     )  # by table: a column of few values, once in a unit's rows
     public_keys: Mapping[str, str] = field(default_factory=dict)
     repeated: tuple[RepeatedColumn, ...] = ()  # that may be the unit where names tell of none, the likeliest first
+    unit_repeats: bool = False  # several rows of the unit's own table have one id
 
 
 @dataclass(frozen=True)
@@ -302,9 +303,9 @@ class _DraftWriter:
         unique_columns = self._referenced_columns(table)
         if self.unit is not None and table.name == self.unit.table:
             unique_columns.discard(self.unit.column)  # a reference to the unit itself needs no unique key
-            unique_columns |= {self.unit.column} & (
-                {key[0]} if key else set()
-            )  # in the table of its own, it saves noise
+            refuted = self.looked is not None and self.looked.unit_repeats
+            if not refuted and key is not None and key[0] == self.unit.column:
+                unique_columns.add(self.unit.column)  # in the table of its own, it saves noise
         guessed = sorted(unique_columns - declared)
         items = [_write_key(key) for key in keys]
         items += [format_scalar(name) for name in guessed]

@@ -62,10 +62,13 @@ def propose_from_data(sources: DataSources, unit: UnitCandidate | None) -> DataP
     keys: dict[str, str] = {}
     public_keys: dict[str, str] = {}
     repeated: list[RepeatedColumn] = []
+    unit_repeats = False
     with open_sources(sources) as (owner, sources_by_table):
         for table in sources.tables:
             open_columns = [column_info for column_info in table.columns if _needs_proposal(column_info)]
             declared = [_to_column(column_info) for column_info in open_columns]
+            if unit is not None and table.name == unit.table:
+                unit_repeats = _has_duplicates(owner, sources_by_table[table.name], table, unit.column)
             if not declared:
                 continue
             id_ = _unit_id_column(unit, table)
@@ -82,7 +85,12 @@ def propose_from_data(sources: DataSources, unit: UnitCandidate | None) -> DataP
                 repeated += _find_repeated_columns(table, facts, columns)
             elif id_ is None and (public_key := _find_public_key(owner, sources_by_table[table.name], table)):
                 public_keys[table.name] = public_key
-    return DataProposals(columns, keys, public_keys, rank_repeated_columns(repeated))
+    return DataProposals(columns, keys, public_keys, rank_repeated_columns(repeated), unit_repeats)
+
+
+def _has_duplicates(owner: DuckDBAdmin, source: Source, table: IntrospectedTable, name: str) -> bool:
+    column = table.find_column(name)
+    return column is not None and column.type is not None and owner.has_duplicates(source, [_to_column(column)], {name})
 
 
 def _find_repeated_columns(

@@ -323,6 +323,15 @@ def _similar_unit_columns(
             yield column.name
 
 
+def names_people(table: str, column: str) -> bool:
+    """Whether an id is one of people, by its name or by that of the table whose rows it names.
+
+    >>> names_people("visits", "patient_id"), names_people("users", "id"), names_people("pid", "id")
+    (True, True, False)
+    """
+    return _name_rank((*split_words(column), *split_words(table))) == 0
+
+
 def _name_rank(names: Sequence[str]) -> int:
     singulars = {to_singular(name) for name in names}
     return (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import glob
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -57,8 +57,11 @@ def introspect_csv(owner: DuckDBAdmin, name: str, files: Files, first: str, head
     (path,) = sample.patterns
     dialect = _sniff_dialect(owner, path, header)
     try:
+        if header is None and _is_one_line(owner, path, dialect):
+            dialect = _sniff_dialect(owner, path, True)
         is_certain = header is not None or (
-            _has_certain_header(dialect) and not _is_header_repeated(owner, path, dialect)
+            _has_certain_header(dialect, _find_codes(owner, path, dialect), _count_rows(owner, path, dialect))
+            and not _is_header_repeated(owner, path, dialect)
         )
         readings = _find_readings(owner, path, dialect)
     except OperationalError:  # the driver's text may quote lines
@@ -264,7 +267,6 @@ class _NumberCounts:
 
 
 def _number_figures_sql(field: str) -> tuple[str, ...]:
-    text = f"trim({field})"
     patterns = (
         "[+-]?[0-9][0-9. ]*,[0-9]+",
         DECIMAL_COMMA_PATTERN,
@@ -272,7 +274,7 @@ def _number_figures_sql(field: str) -> tuple[str, ...]:
         "(?i)[+-]?(inf|infinity|nan)",
         _TIME_LIKE_PATTERN,
     )
-    matches = (f"coalesce(count_if(regexp_full_match({text}, {quote_literal(item)})), 0)" for item in patterns)
+    matches = (_count_matches_sql(field, item) for item in patterns)
     return (f"count({field})", f"count(TRY_CAST({field} AS DOUBLE))", *matches)
 
 
@@ -340,25 +342,74 @@ _HEADER_WORDS = {
 """Words of names that hardly ever stand in a row."""
 
 
-def _has_certain_header(dialect: _CsvDialect) -> bool:
+_QUANTITY_WORDS = {
+    "amount", "price", "cost", "quantity", "score", "value", "salary", "income", "weight", "height", "length",
+    "width", "size", "year", "month", "rate", "temperature", "distance", "duration", "count", "latitude", "longitude",
+    "percent", "balance", "revenue", "beds", "floor", "population", "area", "speed", "volume", "budget", "rating",
+}  # fmt: skip
+"""Words of names that never stand for a missing number; a text may hold them."""
+_CODE_PATTERNS = (
+    "[^@ ]+@[^@ ]+",
+    "[0-9]+",
+    "[0-9a-f]{16,}",
+    "[0-9A-F]{16,}",
+    "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
+    "[A-Z0-9]*[0-9][A-Z0-9]*([-._/][A-Z0-9]+)*",
+)
+"""Texts that are codes: no word, and nobody's name, stands among them."""
+_MIN_CODES = 20
+"""Rows below the first line that must hold a code, and no other text, for a column of codes."""
+
+
+def _has_certain_header(dialect: _CsvDialect, codes: Collection[int] = (), rows: int | None = None) -> bool:
     """Whether the first line can hardly be a row: no field of it looks like a value, and two things speak for it.
 
-    A word above numbers, dates or booleans speaks for it, and so does a word that only names have. One alone does not:
-    a row may have a word for a missing number, also in several columns. Where there is one column, it is enough. A
-    field may be empty, as above the row names of R and pandas.
+    A word above numbers, dates, booleans or `codes` speaks for it; so does a word that only names have, or one of a
+    quantity above numbers. One alone does not: a row may have a word for a missing number, also in several columns.
+    Where there is one column, it is enough, and so it is where all fields are single letters: as a row, these would
+    tell of nobody. A field may be empty, as above the row names of R and pandas. In a file of no `rows`, which has no
+    types, a word that only names have must be there.
     """
     typed = [spelling != "VARCHAR" for spelling in dialect.types]
     if not dialect.has_header:
         return any(typed)
     fields = [field.strip() for field in dialect.fields]
     named = all(_NAME.fullmatch(field) and field.lower() not in _MISSING_VALUE_WORDS for field in fields if field)
-    above = {
-        field.casefold()
-        for field, is_typed in zip(fields, typed, strict=True)
-        if is_typed and _PLAIN_NAME.fullmatch(field)
-    }
     known_headers = sum(1 for field in fields if _HEADER_WORDS & set(_split_words(field)))
-    return named and any(typed) and len(above) + known_headers >= min(2, len(typed))
+    if rows == 0:
+        return known_headers > 0 and len(set(fields)) == len(fields) and all(map(_PLAIN_NAME.fullmatch, fields))
+    typed_fields = [field for field, is_typed in zip(fields, typed, strict=True) if is_typed]
+    above = {field.casefold() for field in typed_fields if _PLAIN_NAME.fullmatch(field)}
+    above |= {fields[index].casefold() for index in codes if _PLAIN_NAME.fullmatch(fields[index])}
+    quantities = sum(1 for field in typed_fields if _QUANTITY_WORDS & set(_split_words(field)))
+    enough = len(above) + known_headers + quantities >= min(2, len(typed))
+    letters = bool(above) and all(re.fullmatch(r"[^\W\d_]", field) for field in fields)
+    # Of numbers alone, odd words stand in no row: what they were next to would have to be a number, too.
+    all_named = all(typed) and len({field.casefold() for field in typed_fields}) == len(typed) > 1 and all(fields)
+    return named and (any(typed) or len(codes) > 1) and (enough or letters or all_named)
+
+
+def _find_codes(owner: DuckDBAdmin, path: str, dialect: _CsvDialect) -> frozenset[int]:
+    """Text columns that hold codes in all rows, such as hashes, addresses of mail or 01234, by their places."""
+    texts = [index for index, spelling in enumerate(dialect.types) if spelling == "VARCHAR"]
+    if not texts or not dialect.has_header:
+        return frozenset()
+    figures = [
+        f"[count(c{index}), {', '.join(_count_matches_sql(f'c{index}', item) for item in _CODE_PATTERNS)}]"
+        for index in texts
+    ]
+    (row,) = owner.query_rows(f"SELECT {', '.join(figures)} FROM {_csv_rows_sql(path, dialect)}")
+    found: set[int] = set()
+    for index, counted in zip(texts, row, strict=True):
+        assert isinstance(counted, list)
+        present, *matched = counted
+        if present >= _MIN_CODES and present in matched:
+            found.add(index)
+    return frozenset(found)
+
+
+def _count_matches_sql(field: str, pattern: str) -> str:
+    return f"coalesce(count_if(regexp_full_match(trim({field}), {quote_literal(pattern)})), 0)"
 
 
 def _split_words(name: str) -> list[str]:
@@ -367,6 +418,18 @@ def _split_words(name: str) -> list[str]:
     (['patient', 'id'], ['birth', 'date'], ['order', 'date'])
     """
     return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
+
+
+def _count_rows(owner: DuckDBAdmin, path: str, dialect: _CsvDialect) -> int:
+    """Below the header."""
+    ((count,),) = owner.query_rows(f"SELECT count(*) FROM (SELECT 1 FROM {_csv_rows_sql(path, dialect)} LIMIT 2)")
+    assert isinstance(count, int)
+    return count
+
+
+def _is_one_line(owner: DuckDBAdmin, path: str, dialect: _CsvDialect) -> bool:
+    """A file of one line, which the sniffer takes for a row."""
+    return not dialect.has_header and _count_rows(owner, path, dialect) == 1
 
 
 def _is_header_repeated(owner: DuckDBAdmin, path: str, dialect: _CsvDialect) -> bool:

@@ -43,7 +43,7 @@ from dpsql.session.dataset.file_identity import (
     stale_data_error,
 )
 from dpsql.session.dataset.public_facts import find_facts, read_facts, write_facts
-from dpsql.types import Kind, Type, outer_type_name, parse_type
+from dpsql.types import HUGEINT, Kind, Type, outer_type_name, parse_type
 
 # Snapshots of text files: typed, so that a value which is no number is found when it is registered, not when asked.
 #
@@ -284,12 +284,18 @@ def _check_id_type(table: Table, name: str, spelling: str) -> None:
     column = table.column(name)
     if column is None:
         raise InternalError("a unit path names a column that is not declared")
-    if parse_type(spelling) != column.type:
+    if parse_type(spelling) != column.type and not (column.type == HUGEINT and _is_whole_decimal(spelling)):
         stored_type = spelling if parse_type(spelling) else outer_type_name(spelling)
         raise OperationalError(
             f'the id "{name}" of "{table.name}" is {stored_type} in the data and {column.type} in the schema',
             hint="Declare the type that the data has: an id is never cast, since a cast can make one unit of two.",
         )
+
+
+def _is_whole_decimal(spelling: str) -> bool:
+    """Privacy: digits behind the point would be rounded away, and make one unit of two."""
+    type_ = parse_type(spelling)
+    return type_ is not None and type_.kind is Kind.DECIMAL and not type_.scale
 
 
 def _resolve_schema(schema: Schema, relations: Mapping[str, Source], version: RegisteredVersion) -> Resolved:

@@ -285,13 +285,42 @@ def planes(tmp_path):
 
 def test_an_id_that_another_table_has_too_is_a_fault_beside_rows_as_units(run, planes):
     path = planes(unit="row", of_planes="row", of_flights="row")
-    shared, unclear = told(check_schema(path), "tables.flights.unit")
+    unclear, shared = told(check_schema(path), "tables.flights.unit")
     assert shared[0] is Severity.MEND and "values of tailnum stand in 5,000 rows" in shared[1]
     assert 'the table "planes" has the column, too' in shared[1]
-    assert unclear[0] is Severity.BETTER and "values of s stand in 5,000 rows" in unclear[1]
+    assert unclear[0] is Severity.MEND and "values of s stand in 5,000 rows" in unclear[1]
     assert "delay" not in unclear[1]  # what has bounds is a quantity
     ran = run("check", str(path))
     assert ran.code == 3 and "All is well" not in ran.out
+
+
+@pytest.mark.parametrize("column", ["s", "account", "tailnum"])
+def test_a_column_that_repeats_beside_rows_as_units_is_to_mend(run, tmp_path, column):
+    """Only the owner knows whether it names people: the question is loud."""
+    (tmp_path / "t.csv").write_text(f"{column},x\n" + "".join(f"N{i % 200},{i}.5\n" for i in range(2000)))
+    assert run("init", str(tmp_path / "t.csv"), "--header", "--unit", "row", "-o", str(tmp_path / "t.yaml")).code == 0
+    ran = run("check", str(tmp_path / "t.yaml"))
+    assert ran.code == 3
+    mend = ran.out[ran.out.index("To mend") :]
+    assert f"values of {column} stand in 2,000 rows" in mend and "declare their values or bounds" in mend
+
+
+def test_units_of_one_row_beside_a_column_that_repeats_are_a_question(run, tmp_path):
+    """pid.id is unique: what repeats, pid, may be whom to protect."""
+    (tmp_path / "pid.csv").write_text("id,pid,x\n" + "".join(f"{i},{i // 3},{i}.5\n" for i in range(900)))
+    ran = run("init", str(tmp_path / "pid.csv"), "-o", str(tmp_path / "p.yaml"))
+    assert ran.code == 0 and "unit pid.id" in ran.out
+    ran = run("check", str(tmp_path / "p.yaml"))
+    assert "values of pid stand in 900 rows" in ran.out
+    assert "Nothing has to be mended." not in ran.out
+
+
+def test_people_of_one_row_each_are_no_question(run, tmp_path):
+    (tmp_path / "people.csv").write_text(
+        "person_id,town,age\n" + "".join(f"{i},t{i % 300},{i % 80}\n" for i in range(900))
+    )
+    run("init", str(tmp_path / "people.csv"), "-o", str(tmp_path / "p.yaml"))
+    assert not [found for found in check_schema(tmp_path / "p.yaml").findings if found.is_promise]
 
 
 def test_rows_that_name_a_missing_unit_say_what_follows_for_answers(planes):

@@ -290,6 +290,21 @@ def test_columns_that_may_be_the_unit_are_asked_about(tmp_path: Path) -> None:
     assert finding.where == "tables.rows.unit" and "values of tail stand in 3,000 rows" in finding.what
 
 
+@pytest.mark.parametrize("repeats", [False, True])
+def test_a_key_that_the_rows_refute_is_not_drafted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repeats: bool
+) -> None:
+    """A name says that a person has one row. Where two have one id, the draft could not be served."""
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text(
+        "person_id,age\n" + "".join(f"{i // 2 if repeats else i},{i % 80}\n" for i in range(90))
+    )
+    assert main(["init", "people.csv", "--look-at-data", "-o", "p.yaml"]) == 0
+    assert ("unique: [person_id]" in Path("p.yaml").read_text()) is not repeats
+    with dpsql.connect("p.yaml") as connection:
+        assert connection.cursor().execute("SELECT COUNT(DISTINCT person_id) FROM people").fetchall()
+
+
 def test_a_public_table_is_drafted_with_its_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("airports.csv").write_text("faa,city,lat\n" + "".join(f"A{i},New York,{i}.5\n" for i in range(30)))
