@@ -209,7 +209,7 @@ def _plan_statement(
     refuse_counts_of_selected_keys(parts, resolved, contribution_policy(settings, resolved))
     parts = count_private_groups(parts, resolved, contribution_policy(settings, resolved))
     reads = {read.name: read for read in parts.reads}
-    draft = StatementDraft(resolved, settings, identity, pilot, reads)
+    draft = StatementDraft(resolved, settings, identity, pilot, reads, parts.post)
     tables = draft.tables
     tables += dummy_tables(parts, resolved.schema)
     static_steps = releases_needed(parts, resolved, contribution_policy(settings, resolved))
@@ -292,7 +292,9 @@ class _Compiler:
                 decision.draft.aggregate.measures, decision.draft.rewritten.recipes, step.calibrated
             )
         ]
-        notices += [n for s in shown for n in second_unit_notices(s.draft.aggregate.measures, self.resolved.schema)]
+        counted = [s.draft.aggregate.measures for s in shown]
+        counted = [measures for measures in counted if any(isinstance(m, DistinctValues) for m in measures)]
+        notices += [n for measures in counted for n in second_unit_notices(measures, self.resolved.schema)]
         unknown = (n for s in shown for n in unknown_clipping_notices(s, settings, self.resolved.schema))
         notices += more_notices
         notices += planned.release_notices

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import assert_never
 
+from sqlglot import exp
+
 from dpsql.compiler.analysis.canonical import canonicalize, canonicalize_condition, inline_projects
 from dpsql.compiler.analysis.domains import derive_domains
 from dpsql.compiler.analysis.key_values import evaluate_for_values, list_few_values
@@ -172,6 +174,7 @@ class StatementDraft:
     identity: Identity
     pilot: bool
     reads: Mapping[str, PublicRead]  # what the names of public tables stand for
+    post: exp.Query  # what is made of the releases
     steps: list[StepDraft] = field(default_factory=list)
     tables: list[TableStep] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
@@ -328,7 +331,7 @@ def plan_linear(
     linear = tuple(m for m in aggregate.measures if not needs_own_step(m))
     main = replace(aggregate, measures=linear)
     rewritten = rewrite_plan(main, statement.context)
-    times = find_times(aggregate, rewritten.gather) if hides else None
+    times = find_times(aggregate, rewritten.gather, statement.post, name) if hides else None
     counted = None
     if times is not None and find_asked_count(main) is None:
         counted = count_beside(main, rewritten, statement.context, neighboring_of(statement.resolved))

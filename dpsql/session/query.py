@@ -48,7 +48,7 @@ from dpsql.session.pilot import (
     resolve_pilot,
 )
 from dpsql.session.postprocess import catalog_sandbox, sandbox
-from dpsql.session.postprocess.empty_groups import count_hidden_groups
+from dpsql.session.postprocess.empty_groups import count_hidden_groups, unseen_selection_notices
 from dpsql.session.postprocess.release_tables import build_empty_tables, build_public_table, build_released_tables
 from dpsql.session.postprocess.sandbox import ArrayTable, OutputColumn, SandboxTable
 from dpsql.session.pricing import (
@@ -555,7 +555,7 @@ class QueryExecutor:
         if not compiled.copies_values:
             result = sandbox.without_overflow(result)
         hidden = count_hidden_groups(reuse.compiled, bought.releases)
-        notices = (*reuse.notices, *hidden.notices)
+        notices = (*reuse.notices, *hidden.notices, *unseen_selection_notices(reuse.compiled, bought.releases))
         answer = build_query_result(compiled, notices, result, bought.loss, bought.receipts)
         if bought.numbers and not compiled.reads and not reuse.sources and _is_cacheable(answer):
             self.cache.results.put(self._result_key(compiled, bought.numbers), answer.copy_uncharged())

@@ -16,21 +16,22 @@ from dpsql.compiler.analysis.narrowing import Environment
 from dpsql.compiler.plan.aggregate import Aggregate
 from dpsql.compiler.plan.expressions import Cast, Expr
 from dpsql.compiler.plan.relations import Rows
-from dpsql.compiler.plan.walk import aggregate_exprs, node_exprs, origin_of, row_inputs, walk_exprs, walk_rows
-from dpsql.types import BIGINT, HUGEINT, integer_range
+from dpsql.compiler.plan.walk import (
+    aggregate_exprs,
+    is_narrowing_cast,
+    node_exprs,
+    origin_of,
+    row_inputs,
+    walk_exprs,
+    walk_rows,
+)
+from dpsql.types import BIGINT, integer_range
 
 
 def find_narrowing_notices(aggregate: Aggregate, scanned: Callable[[Rows], Rows]) -> tuple[str, ...]:
     """What leaves out values beyond 64 bits, by column; `scanned` gives rows their declared bounds."""
-    exprs = [*aggregate_exprs(aggregate), *(expr for node in walk_rows(aggregate.input) for expr in node_exprs(node))]
-    if not any(map(_is_narrowing, (part for expr in exprs for part in walk_exprs(expr)))):
-        return ()
     rows = scanned(aggregate.input)
     return tuple(dict.fromkeys(_describe_narrowing(arg) for arg in _find_narrowed(aggregate, rows)))
-
-
-def _is_narrowing(expr: Expr) -> bool:
-    return isinstance(expr, Cast) and expr.type == BIGINT and expr.arg.type == HUGEINT
 
 
 def _find_narrowed(aggregate: Aggregate, rows: Rows) -> Iterator[Expr]:
@@ -45,7 +46,7 @@ def _find_narrowed(aggregate: Aggregate, rows: Rows) -> Iterator[Expr]:
 def _find_narrowed_among(exprs: list[Expr] | tuple[Expr, ...], env: Environment) -> Iterator[Expr]:
     least, largest = integer_range(BIGINT)
     for part in (part for expr in exprs for part in walk_exprs(expr)):
-        if isinstance(part, Cast) and _is_narrowing(part):
+        if isinstance(part, Cast) and is_narrowing_cast(part):
             domain = domain_of(part.arg, env)
             if not domain.is_bounded or domain.bounds[0] < least or largest < domain.bounds[1]:
                 yield part.arg

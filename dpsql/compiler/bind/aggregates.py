@@ -47,7 +47,7 @@ from dpsql.compiler.plan.measures import (
     VarianceValues,
 )
 from dpsql.errors import TypeMismatch, Unsupported
-from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, Type, sum_type
+from dpsql.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTEGER, TEXT, TIMESTAMP, Type, sum_type
 
 SUPPORTED_AGGREGATES = (
     "COUNT, SUM, AVG, also with DISTINCT, COUNT_IF, MIN, MAX, MEDIAN, PERCENTILE_CONT, MODE, HISTOGRAM, VAR_POP, "
@@ -306,7 +306,7 @@ def _bind_number(node: exp.Expr | None, scope: Scope, what: str, spans: bool = F
     if not arg.type.is_number:
         raise TypeMismatch(f"{what} needs numbers, not {arg.type}", hint=_number_hint(arg.type, node, what),
                            span=span_of(node))  # fmt: skip
-    return narrow_integer(arg)
+    return narrow_integer(arg) if arg.type == HUGEINT else arg
 
 
 def _number_hint(type_: Type, node: exp.Expr, what: str) -> str | None:

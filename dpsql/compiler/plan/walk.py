@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import assert_never
 
 from dpsql.base.cancellation import checkpoint
@@ -74,6 +75,7 @@ from dpsql.compiler.plan.relations import (
     Table,
     UnitWindow,
 )
+from dpsql.types import BIGINT, HUGEINT
 
 
 def child_exprs(expr: Expr) -> tuple[Expr, ...]:
@@ -153,6 +155,17 @@ def aggregate_exprs(aggregate: Aggregate) -> list[Expr]:
     """The keys and the arguments of all measures; not what is below them."""
     args = (arg for measure in aggregate.measures for arg in measure_args(measure))
     return [*(key.expr for key in aggregate.keys), *args]
+
+
+def narrows_integers(aggregate: Aggregate) -> bool:
+    """Whether anything takes a whole number of 128 bits as one of 64."""
+    nodes = walk_rows(aggregate.input)
+    exprs = chain(aggregate_exprs(aggregate), (expr for node in nodes for expr in node_exprs(node)))
+    return any(is_narrowing_cast(part) for expr in exprs for part in walk_exprs(expr))
+
+
+def is_narrowing_cast(expr: Expr) -> bool:
+    return isinstance(expr, Cast) and expr.type == BIGINT and expr.arg.type == HUGEINT
 
 
 def map_measure(measure: Measure, change: Callable[[Expr], Expr]) -> Measure:

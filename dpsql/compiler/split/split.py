@@ -30,6 +30,7 @@ from dpsql.compiler.catalog.variables import Identity
 from dpsql.compiler.parse.dialect import find_calls, refuse_other_args, span_of
 from dpsql.compiler.parse.parser import is_join_tree, join_leaves, parse_query
 from dpsql.compiler.plan.relations import Field
+from dpsql.compiler.plan.walk import narrows_integers
 from dpsql.compiler.postprocess.allowed_functions import check_allowed_function, check_allowed_source, lateral_values
 from dpsql.compiler.split.blocks import (
     Block,
@@ -321,7 +322,9 @@ class Splitter:
         assert isinstance(binder.outside, SubqueryParameters)
         holes = tuple(binder.outside.found)
         lookup = bool(select.meta.get(LOOKUP_KEY))
-        notices = (*block.notices, *find_narrowing_notices(block.aggregate, scanned))
+        notices = block.notices
+        if narrows_integers(block.aggregate):
+            notices = (*notices, *find_narrowing_notices(block.aggregate, scanned))
         self.state.releases[name] = BoundRelease(name, block.aggregate, block.columns, holes, notices, lookup)
         return Block(Ownership.RELEASED, block.post, block.errors, block.outputs)
 

@@ -78,6 +78,12 @@ def _keep_totals(count: GroupCount, names: Sequence[str], groups: Sequence[Row],
 # --- what is told of it ----------------------------------------------------------------------------------------------
 
 
+NOTHING_SELECTED = (
+    "no group is shown: a key without listed values is shown where enough units have it, and none was seen to; declare"
+    " values for it, ask for coarser groups, or use a larger epsilon"
+)
+
+
 @dataclass(frozen=True)
 class HiddenGroups:
     hidden: int
@@ -92,6 +98,16 @@ class HiddenGroups:
             f"{self.hidden:,} of {self.listed:,} groups {be} left out: nothing but noise is seen in their counts, as in"
             " those of empty groups; SET empty_groups = show lists them",
         )
+
+
+def unseen_selection_notices(compiled: Compiled, releases: Mapping[int, Release]) -> tuple[str, ...]:
+    """That no group of a release was selected: an answer without rows, or a count of none, does not say why."""
+    empty = [
+        index
+        for index in sorted({table.step for table in compiled.tables if table.step is not None} & releases.keys())
+        if compiled.steps[index].calibrated.gather.selection is not None and not releases[index].keys
+    ]
+    return (NOTHING_SELECTED,) if empty else ()
 
 
 def count_hidden_groups(compiled: Compiled, releases: Mapping[int, Release]) -> HiddenGroups:

@@ -11,9 +11,10 @@ import pytest
 
 import dpsql
 from dpsql.privacy.sampling import Integers
+from dpsql.session.postprocess.empty_groups import NOTHING_SELECTED
 from dpsql.session.query import ALL_LISTED_NOTICE
 from dpsql.session.session import Session
-from tests.support.shop import Silence
+from tests.support.shop import Silence, open_shop
 from tests.unit.session.postprocess.test_empty_groups import SHOPS, STATEMENTS, groups_of, open_sales
 
 COUNTED = STATEMENTS[0]
@@ -145,3 +146,22 @@ def test_what_was_paid_for_and_never_ran_costs_what_explain_says(
     assert bool(session.execute(SUMMED).loss.rho) == (not free)
     session.execute(f"SET empty_groups = {first}")  # what was paid for is redeemed
     assert is_free(session, SUMMED) and not session.execute(SUMMED).loss.rho
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT note, COUNT(*) FROM orders WHERE qty < -4 AND qty > 19 GROUP BY note", []),
+        (
+            "SELECT COUNT(*) FROM (SELECT note, COUNT(*) FROM orders WHERE qty < -4 AND qty > 19 GROUP BY note) t",
+            [(0,)],
+        ),
+    ],
+)
+def test_an_answer_says_that_no_group_was_selected(tmp_path: Path, sql: str, rows: list[tuple[object, ...]]) -> None:
+    opened = open_shop(tmp_path)[0]
+    for _ in range(2):  # again, from the store
+        answer = opened.execute(sql)
+        assert answer.rows == rows and NOTHING_SELECTED in answer.notices
+    assert NOTHING_SELECTED not in opened.execute("SELECT city, COUNT(*) FROM orders GROUP BY city").notices
+    opened.close()

@@ -150,6 +150,48 @@ def test_public_rows_that_a_join_keeps_keep_their_groups(session: Session) -> No
     assert session.execute(looked_up).rows == [("a", 8000), ("b", 12000), ("c", 0)]
 
 
+MONTHS = "SELECT DATE_TRUNC('month', day) AS m, COUNT(*) AS n, SUM(gain) AS gain FROM sales GROUP BY 1"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        MONTHS,
+        f"SELECT * FROM ({MONTHS}) t ORDER BY m LIMIT 1000",
+        f"WITH t AS ({MONTHS}) SELECT m, n * 2 FROM t WHERE m > DATE '2000-01-01' ORDER BY 2",
+        f"{MONTHS} LIMIT 12",
+    ],
+)
+def test_a_chart_keeps_the_points_of_its_axis(session: Session, sql: str) -> None:
+    answer = session.execute(sql)
+    assert len(answer.rows) == 12 and not any("left out" in notice for notice in answer.notices)
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        (f"SELECT COUNT(*), MIN(n), MEDIAN(n) FROM ({MONTHS}) t", [(2, 4000, 4000.0)]),
+        (f"WITH t AS ({MONTHS}) SELECT AVG(n) FROM t", [(4000.0,)]),
+        (f"{MONTHS} ORDER BY n LIMIT 1 OFFSET 2", []),
+        ("SELECT EXTRACT(month FROM day), COUNT(*) FROM sales GROUP BY 1 ORDER BY 2, 1 LIMIT 2",
+         [(3, 4000), (5, 4000)]),
+        (f"SELECT EXTRACT(month FROM m), LAG(n) OVER (ORDER BY m) FROM ({MONTHS}) t ORDER BY m",
+         [(3, None), (5, 4000)]),
+        ("SELECT EXTRACT(month FROM day), RANK() OVER (ORDER BY SUM(gain)) FROM sales GROUP BY 1 ORDER BY 2",
+         [(5, 1), (3, 2)]),
+        (f"SELECT COUNT(*) FROM ({MONTHS}) a JOIN ({MONTHS.replace('gain', 'price')}) b USING (m)", [(2,)]),
+        (f"WITH t AS ({MONTHS}) SELECT COUNT(*) FROM (SELECT * FROM t UNION ALL SELECT * FROM t) u", [(4,)]),
+        (f"SELECT DISTINCT n FROM ({MONTHS}) t", [(4000,)]),
+    ],
+)  # fmt: skip
+def test_what_is_made_of_a_series_is_made_of_the_groups_that_are_there(
+    session: Session, sql: str, rows: list[Any]
+) -> None:
+    answer = session.execute(sql)
+    assert answer.rows == rows
+    assert any("groups are left out" in notice for notice in answer.notices)
+
+
 def test_a_series_keeps_its_points_or_goes_as_a_whole(session: Session) -> None:
     months = session.execute("SELECT DATE_TRUNC('month', day) AS m, SUM(price) FROM sales GROUP BY 1 ORDER BY 1")
     assert len(months.rows) == 12 and not any("left out" in notice for notice in months.notices)
