@@ -2,7 +2,7 @@
 
 Privacy: all of it follows from the plan, from norms that were chosen and from the noisy histograms that they were
 chosen from. Whether any unit really was scaled is an exact fact, which nothing here depends on: the same plan and the
-same released histograms give the same words (CONTRIBUTIONS 5, rule 14).
+same released histograms give the same words (docs/soundness.md 4).
 """
 
 from __future__ import annotations

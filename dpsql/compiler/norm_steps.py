@@ -5,8 +5,8 @@ then the question, compiled with the norms as numbers. Loss and shares are fixed
 share is the same whether or not its histograms are stored already. Pure (law 6).
 
 Privacy: a norm is a function of released histograms, of noise scales, of the statement and of the schema. So it is
-post-processing, and so is all that follows from it: the plan, its grids, its price and its key (CONTRIBUTIONS 5,
-rules 9 to 13).
+post-processing, and so is all that follows from it: the plan, its grids, its price and its key (docs/soundness.md
+4).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ and stored before what it is for. It counts the rows before they are coded, so t
 every COUNT of the same rows; units only have fewer rows in what is made of them.
 
 Privacy: the cap is a function of a released histogram, of the share of the loss and of the schema. The rows are weighed
-to it whatever it is (`bound_contributions`), so any cap is sound (CONTRIBUTIONS 5, rules 9 to 13).
+to it whatever it is (`bound_contributions`), so any cap is sound (docs/soundness.md 4).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ and never whether it is private. A large C means much noise, a small one takes a
 
 Privacy: everything here is a function of noisy counts that were released and paid for, of the noise's scales, of the
 statement and of the schema. Nothing reads exact counts, so the choice and the estimate of what was clipped are
-post-processing (CONTRIBUTIONS 5, rules 9 and 14).
+post-processing (docs/soundness.md 4).
 """
 
 from __future__ import annotations

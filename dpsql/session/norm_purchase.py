@@ -3,7 +3,7 @@
 They are a statement of their own, charged, run and stored before the question is priced. What they answered are
 released values, so whatever is worked out from them costs nothing (SOUNDNESS 11).
 
-Privacy: only histograms that this account has paid for are read, in EXPLAIN too (CONTRIBUTIONS 5, rule 10).
+Privacy: only histograms that this account has paid for are read, in EXPLAIN too (docs/soundness.md 4).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class DecidedStatement:
     remembered under the account's name, and is used where one snapshot of the ledger shows that the account still has
     all of it: for the registered version of the data, the question and these very releases of its histograms. It is
     kept under all else that norms depend on: what is asked, with the kind of noise and all other settings, the schema
-    with its relation of neighbors, time zone and names of who asks (CONTRIBUTIONS 5, rules 9 to 11).
+    with its relation of neighbors, time zone and names of who asks (docs/soundness.md 4).
     """
 
     compiled: Compiled

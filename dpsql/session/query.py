@@ -81,8 +81,8 @@ NO_NORMS: KnownNorms = MappingProxyType({})
 NORMS_CANCELED_HINT = "The charge for the histogram of units stands; asking again is charged for the question alone."
 
 ALL_LISTED_NOTICE = (
-    "this was paid for while all groups were listed, and empty ones are in it; a statement that asks for COUNT(*) as"
-    " well leaves them out, and is charged"
+    "this answer was paid for with all groups, so empty ones are in it; ask for COUNT(*) as well to leave them out,"
+    " which is charged as a new question"
 )
 
 MAX_COMPILING = 2

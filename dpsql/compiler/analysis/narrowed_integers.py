@@ -55,4 +55,4 @@ def _find_narrowed_among(exprs: list[Expr] | tuple[Expr, ...], env: Environment)
 def _describe_narrowing(arg: Expr) -> str:
     origin = origin_of(arg)
     name = "a hugeint" if origin is None else f'"{origin.rpartition(".")[2]}"'
-    return f"where {name} is beyond 64 bits, it is NULL in arithmetic and sums: counts and comparisons are exact"
+    return f"values of {name} beyond 64 bits are NULL in sums and arithmetic; counts and comparisons are exact"

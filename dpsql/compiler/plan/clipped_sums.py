@@ -168,7 +168,7 @@ class ClippedSum:
     Stability: a unit's weight is a function of the bag of its own rows, in integers. In each bundle the norm of what it
     adds is at most `NORM_STEPS`, the L1 norm over its cells and all groups or the L2 norm; parts are rounded toward
     zero after a unit's sum, which makes no norm larger. Norms count every row that the cell does, NULL groups included,
-    and groups that are not released (CONTRIBUTIONS 5, rules 1 to 6).
+    and groups that are not released (docs/soundness.md 4).
     """
 
     input: Rows

@@ -114,7 +114,7 @@ class NormRequest:
 
 
 def _gather_bins(part: CountNorms | CountMeans, first: int, last: int) -> Gather:
-    """All bins are listed, so that empty ones have noise, too (CONTRIBUTIONS 5, rule 7)."""
+    """All bins are listed, so that empty ones have noise, too (docs/soundness.md 4)."""
     key = Field(NORM_BIN, BIGINT)
     return Gather((key,), Listed((ListedRange(key, first, last),)), None, (part,))
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from dpsql.base.cancellation import checkpoint
 from dpsql.compiler.bind.aggregates import has_aggregate
 from dpsql.compiler.bind.outputs import (
     NUMERIC_KEY,
@@ -308,26 +309,32 @@ def sources_of(select: exp.Select) -> list[exp.Expr]:
 def find_counted_keys(
     sources: Iterable[tuple[exp.Expr, Span | None]], env: Environment, releases: Collection[str]
 ) -> Iterator[CountedKeys]:
-    """The set operations of keys among sources of a block, or of the CTEs that they name."""
+    """The set operations of keys that a block reads, in sub-selects and CTEs at any depth."""
     for source, span in sources:
-        query: exp.Expr | None = source
-        if isinstance(source, exp.Table) and not source.db and source.name.lower() in env:
-            query = env[source.name.lower()].post
-        while isinstance(query, exp.Subquery):
-            query = query.this
-        if isinstance(query, exp.Intersect | exp.Except):
-            names = frozenset(table.name for side in _sides_of(query) for table in sources_of(side))
-            yield CountedKeys(query.key.upper(), span, names & set(releases))
+        for query in _read_queries(source, env, set()):
+            if isinstance(query, exp.Intersect | exp.Except):
+                parts = list(_read_queries(query, env, set()))
+                names = frozenset(part.name for part in parts if isinstance(part, exp.Table))
+                yield CountedKeys(query.key.upper(), span, names & set(releases))
 
 
-def _sides_of(query: exp.Expr) -> Iterator[exp.Select]:
+def _read_queries(query: exp.Expr, env: Environment, seen: set[str]) -> Iterator[exp.Expr]:
+    """A query or table and all that it reads in FROM, those of each CTE that it names once; `seen` has their names."""
+    checkpoint()
     while isinstance(query, exp.Subquery):
         query = query.this
+    yield query
     if isinstance(query, exp.SetOperation):
-        yield from _sides_of(query.left)
-        yield from _sides_of(query.right)
+        below = [query.left, query.right]
     elif isinstance(query, exp.Select):
-        yield query
+        below = sources_of(query)
+    elif isinstance(query, exp.Table) and not query.db and query.name.lower() in env.keys() - seen:
+        seen.add(query.name.lower())
+        below = [env[query.name.lower()].post]
+    else:
+        below = []
+    for part in below:
+        yield from _read_queries(part, env, seen)
 
 
 def combine_ownership(kinds: list[Ownership]) -> Ownership:

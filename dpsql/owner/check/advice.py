@@ -298,8 +298,8 @@ def advise_single_rows(
     unclear = [each for each in repeated if each is not None]
     if unclear:
         what = (
-            f"is {table.unit.column}, which each row has its own of, and values repeat: {_list_repeats(unclear)}. If a "
-            "column names people, it should be the unit: else each of them is protected for one row only"
+            f"is {table.unit.column}, which differs in every row, while other values repeat: {_list_repeats(unclear)}."
+            " If a column names people, it should be the unit: else each of them is protected for one row only"
         )
         yield SchemaFinding(Severity.BETTER, f"tables.{table.name}.unit", what, is_promise=True)
 

@@ -17,7 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from dpsql.base.client_encodings import UTF8, ClientEncoding
-from dpsql.base.interval_text import read_interval_text
+from dpsql.base.interval_text import IntervalTextError, read_interval_text
 from dpsql.base.intervals import MICROSECONDS_PER_DAY, IntervalParts, make_interval
 from dpsql.base.time_zones import UTC, TimeZone
 from dpsql.errors import DataError, Error, Unsupported
@@ -264,8 +264,8 @@ def _parse_time(text: str, wire: WireType) -> dt.time:
 def _parse_interval(text: str, wire: WireType) -> IntervalParts:
     try:
         return read_interval_text(text)
-    except ValueError:
-        raise _invalid_input_error(text, wire, "22007") from None
+    except IntervalTextError as error:
+        raise _invalid_input_error(text, wire, error.sqlstate) from None
 
 
 _UUID = re.compile(r"\{?[0-9a-f]{4}(?:-?[0-9a-f]{4}){7}\}?", re.ASCII | re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Common tables that nothing reads are taken out of post-processing, and only these."""
+"""Blocks: common tables that nothing reads are left out; numbers of keys that must be selected are refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from sqlglot import exp, parse_one
 
 from dpsql.compiler.split.blocks import drop_unread_ctes
-from dpsql.errors import UnknownFunction
+from dpsql.errors import UnknownFunction, Unsupported
 from tests.support.shop import open_shop
 
 
@@ -56,4 +56,35 @@ def test_what_is_wrong_in_a_common_table_that_nothing_reads_is_refused(tmp_path:
     session = open_shop(tmp_path)[0]
     with pytest.raises(UnknownFunction, match="NO_SUCH_FUNCTION"):
         session.compile_statement("WITH spare AS (SELECT SUM(no_such_function(amount)) FROM orders) SELECT 1")
+    session.close()
+
+
+LATE, EARLY = "SELECT DISTINCT note FROM orders WHERE qty > 3", "SELECT DISTINCT note FROM orders WHERE qty < 9"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT COUNT(*) FROM ({LATE} EXCEPT {EARLY}) t",
+        f"SELECT COUNT(*) FROM (SELECT * FROM ({LATE} EXCEPT {EARLY}) y) t",
+        f"WITH a AS ({LATE}), b AS ({EARLY}) SELECT COUNT(*) FROM (SELECT * FROM a INTERSECT SELECT * FROM b) t",
+        f"WITH a AS ({LATE}), b AS (SELECT note FROM a), c AS (SELECT note FROM b EXCEPT {EARLY}) "
+        "SELECT COUNT(*) + 1 FROM c x JOIN c y USING (note)",
+        f"SELECT MAX(note) FROM ({LATE} UNION ALL SELECT note FROM ({EARLY} INTERSECT {LATE}) i) t",
+    ],
+)
+def test_numbers_of_keys_that_must_be_selected_are_refused(sql: str, tmp_path: Path) -> None:
+    session = open_shop(tmp_path)[0]
+    with pytest.raises(Unsupported, match="of keys that must be selected cannot be counted"):
+        session.compile_statement(sql)
+    listed = sql.replace("note", "kind")
+    assert session.compile_statement(listed)
+    session.close()
+
+
+def test_ctes_that_read_each_other_twice_are_searched_once(tmp_path: Path) -> None:
+    session = open_shop(tmp_path)[0]
+    ctes = [f"c0 AS ({LATE.replace('note', 'kind')})"]
+    ctes += [f"c{n} AS (SELECT x.kind FROM c{n - 1} x JOIN c{n - 1} y USING (kind))" for n in range(1, 40)]
+    assert session.compile_statement(f"WITH {', '.join(ctes)} SELECT COUNT(*) FROM c39")
     session.close()
