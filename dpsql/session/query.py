@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, TypeVar
 
 from dpsql.base import cancellation
 from dpsql.base.datetime_text import CURRENT_TIME_WORDS
@@ -77,6 +77,8 @@ MAX_CACHED_TEXTS, MAX_CACHED_CHARACTERS = 64, 4_000
 """Texts whose tokens are remembered, and of each."""
 
 NO_NORMS: KnownNorms = MappingProxyType({})
+
+T = TypeVar("T")
 
 NORMS_CANCELED_HINT = "The charge for the histogram of units stands; asking again is charged for the question alone."
 
@@ -219,7 +221,7 @@ class QueryExecutor:
         planned = self.cache.plans.get(key)
         if planned is not None:
             return planned
-        planned = self._plan_with_counts(
+        planned = self.plan_with_counts(
             lambda resolved: plan_query(
                 sql,
                 resolved,
@@ -233,7 +235,7 @@ class QueryExecutor:
         )
         return self.cache.plans.put(key, planned)
 
-    def _plan_with_counts(self, plan_on: Callable[[Resolved], PlannedQuery]) -> PlannedQuery:
+    def plan_with_counts(self, plan_on: Callable[[Resolved], T]) -> T:
         """Counts public rows where that decides whether a statement is answered: as any statement over them, free.
 
         Privacy: the noise of a unit with one row rests on them, so they are those of the registered version.

@@ -423,8 +423,8 @@ MUTANTS = (
                 "False",
             ),
             Edit(
-                "dpsql.compiler.parse.literals:_multiply_interval",
-                "not is_interval_in_range(product)",
+                "dpsql.compiler.parse.literals:read_interval",
+                "not is_interval_in_range(interval)",
                 "False",
             ),
         ),

@@ -668,7 +668,7 @@ MUTANTS = (
     ),
     mutant(
         "the price of a pilot is told as that of the statement",
-        "dpsql.session.query:QueryExecutor.explain.compile_with",
+        "dpsql.session.query:QueryExecutor._quote_query.compile_with",
         "None if stored is None else self._build_result(compiled_statement, StoredReleases(stored))",
         "None",
         SESSION_PILOT,

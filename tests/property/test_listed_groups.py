@@ -106,7 +106,8 @@ def chain(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     folder, draws = tmp_path_factory.mktemp("chain"), random.Random(request.param)
     (folder / "chain.yaml").write_text(SCHEMA, encoding="utf-8")
     fill(folder / "chain.duckdb", draws, shops=draws.randint(3, 12))
-    session = Session(open_dataset(folder / "chain.yaml"), sampler=Silence())
+    dataset = open_dataset(folder / "chain.yaml")
+    session = Session(dataset, sampler=Silence(), opened_with={"empty_groups": "show"})
     yield session
     session.dataset.close()
 

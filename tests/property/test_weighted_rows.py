@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from dpsql.compiler.compiled import NormStep
+from dpsql.compiler.rewrite.count_matches import CountsNeeded
 from dpsql.compiler.rewrite.weighted_rows import ColumnCoding
 from dpsql.compiler.settings import default_settings
 from dpsql.compiler.weighted_rows import CompiledStudy, compile_study, compile_weighted_rows
@@ -113,7 +114,7 @@ def test_one_unit_moves_weighted_rows_by_at_most_its_mass(shape: str, bench: Tri
             sql = asked(world, draws)
             try:
                 found = studied(sql, world, bench, draws)
-            except Error:
+            except (Error, CountsNeeded):  # or public rows would have to be counted, which a session does
                 seen["refused"] += 1
                 continue
             mass = found.study.mass

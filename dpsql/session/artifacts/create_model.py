@@ -24,7 +24,7 @@ from dpsql.compiler.parse.googlesql import Option
 from dpsql.compiler.plan.steps import Axis
 from dpsql.compiler.rewrite.weighted_rows import ColumnCoding
 from dpsql.compiler.settings import Settings
-from dpsql.compiler.weighted_rows import CompiledStudy, compile_study, compile_weighted_rows
+from dpsql.compiler.weighted_rows import CompiledStudy, StudyRows, compile_study, compile_weighted_rows
 from dpsql.errors import Error, InvalidParameter, Span, TypeMismatch, Unsupported
 from dpsql.ledger.base import CreatedObject
 from dpsql.privacy.regression.noisy_moments import calibrate_moments_by_epsilon, calibrate_moments_by_rho
@@ -36,7 +36,7 @@ from dpsql.privacy.regression.objective_perturbation import (
 from dpsql.privacy.regression.output_perturbation import calibrate_output_by_epsilon, calibrate_output_by_rho
 from dpsql.privacy.release import release_to_bytes
 from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRowsMechanism
-from dpsql.schema.model import LINEAR
+from dpsql.schema.model import LINEAR, Resolved
 from dpsql.session.artifacts import base
 from dpsql.session.artifacts.base import CreatedArtifact, CreateRequest
 from dpsql.session.artifacts.model import ModelRecord, design_of, is_scale, load_model, model_to_record
@@ -200,17 +200,13 @@ def _compile_model(
     request: CreateRequest, model_options: ModelOptions, settings: Settings, norms: KnownNorms = NO_NORMS
 ) -> CompiledStudy:
     namespace, context, command = request.queries.namespace, request.queries.context, request.command
-    rows = namespace.with_refresh(
-        lambda: compile_weighted_rows(
-            request.sql,
-            command.query,
-            namespace.schema,
-            settings,
-            request.parameters,
-            context.clock(),
-            context.identity,
+
+    def compile_rows(resolved: Resolved) -> StudyRows:
+        return compile_weighted_rows(
+            request.sql, command.query, resolved, settings, request.parameters, context.clock(), context.identity
         )
-    )
+
+    rows = namespace.with_refresh(lambda: request.queries.plan_with_counts(compile_rows))
     try:
         designing = _ModelStudyFactory(
             model_options, command.family == LINEAR, dict(zip(rows.names, rows.spans, strict=True))

@@ -46,7 +46,7 @@ from dpsql.privacy.synthetic.synthesis import (
     default_method,
 )
 from dpsql.privacy.weighted_rows import Axes, UnitMass, WeightedRowsMechanism
-from dpsql.schema.model import Scalar
+from dpsql.schema.model import Resolved, Scalar
 from dpsql.session.artifacts import base
 from dpsql.session.artifacts.base import CreatedArtifact, CreateRequest
 from dpsql.session.artifacts.synthetic_table import BinSampler, axes_to_json, build_bin_sampler, definition_axes
@@ -230,18 +230,18 @@ def _compile_whole(
 def _compile_rows(request: CreateRequest, settings: Settings) -> StudyRows:
     queries = request.queries
 
-    def compile_rows() -> StudyRows:
+    def compile_rows(resolved: Resolved) -> StudyRows:
         return compile_weighted_rows(
             request.sql,
             request.command.query,
-            queries.namespace.schema,
+            resolved,
             settings,
             request.parameters,
             queries.context.clock(),
             queries.context.identity,
         )
 
-    rows = queries.namespace.with_refresh(compile_rows)
+    rows = queries.namespace.with_refresh(lambda: queries.plan_with_counts(compile_rows))
     for name, span in zip(rows.names, rows.spans, strict=True):
         if name == UNNAMED_COLUMN:
             raise InvalidSyntax("a column of a synthetic table needs a name",

@@ -55,6 +55,7 @@ _POSTGRES_TYPES = {
     "FLOAT": "real", "TIMESTAMP": "timestamp without time zone", "HUGEINT": "numeric", '"NULL"': "unknown",
     "BOOLEAN": "boolean", "INTEGER": "integer", "BIGINT": "bigint", "SMALLINT": "smallint", "BLOB": "bytea",
     "TIMESTAMP WITH TIME ZONE": "timestamp with time zone", "TIME": "time without time zone",
+    "uint32": "oid", "UINT32": "oid",
 }  # fmt: skip
 
 

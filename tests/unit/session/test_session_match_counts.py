@@ -55,3 +55,25 @@ def test_a_count_of_other_rows_is_not_remembered(tmp_path: Path) -> None:
     (step,) = session.compile_statement(SQL).steps
     assert len(session.cache.match_counts) == 1 and step.calibrated.bundles[0].claim.sensitivity.l1 >= 30
     dataset.close()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE SYNTHETIC TABLE copy AS SELECT p.place, s.price FROM people p JOIN stock s ON s.place = p.place",
+        "CREATE MODEL m AS LINEAR REGRESSION ON price USING spot FROM (SELECT s.price, p.place AS spot FROM people p"
+        " JOIN stock s ON s.place = p.place) t",
+    ],
+)
+def test_rows_of_a_study_are_counted_as_those_of_a_question(tmp_path: Path, sql: str) -> None:
+    schema = SCHEMA.replace(
+        "uid: {type: bigint}, place: {type: bigint}", "uid: {type: bigint}, place: {type: bigint, bounds: [0, 9]}"
+    )
+    (tmp_path / "shop.yaml").write_text(schema)
+    people = "SELECT n AS uid, n % 9 AS place FROM range(100) t(n)"
+    duckdb.sql(f"COPY ({people}) TO '{tmp_path / 'people.parquet'}'")
+    write_stock(tmp_path, 30)
+    session = Session(open_dataset(tmp_path / "shop.yaml"))
+    assert session.explain(sql).epsilon
+    session.execute(sql)
+    session.dataset.close()
