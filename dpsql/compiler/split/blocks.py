@@ -324,6 +324,7 @@ def _read_queries(query: exp.Expr, env: Environment, seen: set[str]) -> Iterator
     while isinstance(query, exp.Subquery):
         query = query.this
     yield query
+    below: list[exp.Expr] = []
     if isinstance(query, exp.SetOperation):
         below = [query.left, query.right]
     elif isinstance(query, exp.Select):
@@ -331,8 +332,6 @@ def _read_queries(query: exp.Expr, env: Environment, seen: set[str]) -> Iterator
     elif isinstance(query, exp.Table) and not query.db and query.name.lower() in env.keys() - seen:
         seen.add(query.name.lower())
         below = [env[query.name.lower()].post]
-    else:
-        below = []
     for part in below:
         yield from _read_queries(part, env, seen)
 
