@@ -62,6 +62,7 @@ from dpsql.compiler.plan.relations import (
     Table,
     UnitMeasure,
     UnitWindow,
+    is_public,
     row_fields,
 )
 from dpsql.schema.model import Domain, Scalar, boolean_domain, to_number
@@ -421,7 +422,12 @@ def _join_domains(join: Join, left: Domains, right: Domains) -> Domains:
     match join.kind:
         case JoinKind.INNER:
             both = left | right
-            return _filter_domains(EnforcedDomains(both) if isinstance(left, EnforcedDomains) else both, join.condition)
+            narrowed = _filter_domains(
+                EnforcedDomains(both) if isinstance(left, EnforcedDomains) else both, join.condition
+            )
+            if join.unmatched is not None:  # public rows without a private one keep their groups
+                narrowed |= right if is_public(join.right) else left
+            return narrowed
         case JoinKind.LEFT:
             return left | optional(right)
         case JoinKind.FULL:

@@ -406,7 +406,7 @@ def _advise_queries(report: TableReport, where: str) -> Iterator[SchemaFinding]:
     ]
     if losing:
         worst, query = max(losing, key=lambda pair: pair[0])
-        others = f", and {len(losing) - 1} other typical questions over 10 %" if len(losing) > 1 else ""
+        others = f", as do {len(losing) - 1} more of the typical questions over 10 %" if len(losing) > 1 else ""
         what = f"{query.sql} loses {_format_percent(worst)} to bounds and norm, whatever the noise{others}"
         yield SchemaFinding(Severity.MEND, where, what)
     if noisy:

@@ -93,10 +93,10 @@ class HiddenGroups:
     def notices(self) -> tuple[str, ...]:
         if not self.hidden:
             return ()
-        be = "is" if self.hidden == 1 else "are"
+        be, counts, them = ("is", "its count", "it") if self.hidden == 1 else ("are", "their counts", "them")
         return (
-            f"{self.hidden:,} of {self.listed:,} groups {be} left out: nothing but noise is seen in their counts, as in"
-            " those of empty groups; SET empty_groups = show lists them",
+            f"{self.hidden:,} of {self.listed:,} groups {be} left out: nothing but noise is seen in {counts}, as in"
+            f" those of empty groups; SET empty_groups = show lists {them}",
         )
 
 

@@ -134,6 +134,17 @@ def test_what_lists_no_groups_is_as_it_was(session: Session) -> None:
         assert len(answer.rows) == 1 and not any("left out" in notice for notice in answer.notices)
 
 
+@pytest.mark.parametrize("join", ["LEFT JOIN sales v ON v.shop = p.name", "LEFT JOIN sales v ON p.name = v.shop"])
+def test_public_rows_that_no_declared_value_equals_keep_their_groups(session: Session, join: str) -> None:
+    """The declared values of sales.shop do not hold z."""
+    places = "(VALUES ('a'), ('z')) p(name)"
+    for count in ("COUNT(v.shop)", "COUNT(v.price)"):
+        rows = session.execute(f"SELECT p.name, {count} FROM {places} {join} GROUP BY 1 ORDER BY 1").rows
+        assert rows == [("a", 4000), ("z", 0)]
+    inner = session.execute(f"SELECT p.name, COUNT(*) FROM {places} {join[5:]} GROUP BY 1 ORDER BY 1")
+    assert inner.rows == [("a", 4000)]
+
+
 def test_public_rows_that_a_join_keeps_keep_their_groups(session: Session) -> None:
     inner = "SELECT s.name, COUNT(v.price) FROM shops s JOIN sales v ON v.shop = s.name GROUP BY 1 ORDER BY 1"
     assert session.execute(inner).rows == [("a", 4000), ("b", 4000)]
