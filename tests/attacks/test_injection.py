@@ -179,7 +179,7 @@ def test_what_is_no_literal_is_refused_at_once_and_for_free(pair: Pair, value: A
     started = time.process_time()
     with for_free(pair.with_):
         for sql in ("SELECT COUNT(*) FROM visits WHERE n > ?", "SELECT COUNT(*) + ? FROM visits"):
-            assert outcome(pair.with_, sql, [value]).startswith("ProgrammingError")
+            assert outcome(pair.with_, sql, [value]).startswith(("ProgrammingError", "Unsupported", "UnknownFunction"))
     assert time.process_time() - started < 2
 
 

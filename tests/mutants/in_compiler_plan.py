@@ -478,8 +478,22 @@ MUTANTS = (
     mutant(
         "rows that a sub-select tries are taken for looked up",
         "dpsql.compiler.analysis.public_rows:has_only_equalities",
-        "return all(columns_equated_to_left(part, mark.left, mark.right) for part in both)",
-        "return True",
+        "all(columns_equated_to_left(part, mark.left, mark.right) for part in reading)",
+        "True",
+        ("tests/unit/compiler/rewrite/test_limit_joins.py",),
+    ),
+    mutant(
+        "IN is taken for looked up, whatever is NULL",
+        "dpsql.compiler.analysis.public_rows:has_only_equalities",
+        "mark.test is None and all(columns_equated_to_left(part, mark.left, mark.right) for part in reading)",
+        "all(columns_equated_to_left(part, mark.left, mark.right) for part in reading)",
+        ("tests/unit/compiler/rewrite/test_limit_joins.py",),
+    ),
+    mutant(
+        "conditions on the left alone are not tried",
+        "dpsql.compiler.analysis.public_rows:has_only_equalities",
+        "if columns_of(part) & ours]",
+        "if columns_of(part) & ours and columns_of(part) - ours]",
         ("tests/unit/compiler/rewrite/test_limit_joins.py",),
     ),
     mutant(

@@ -219,7 +219,7 @@ REFUSED = (
     "extract(year FROM h)", "date_trunc('eon', p)", "time_bucket(INTERVAL '0 days', p)",
     "time_bucket(INTERVAL '1 month 1 day', p)", "p + x * INTERVAL '1 day'", "p + n * INTERVAL '1 hour'",
     "date_bin('1 month', p, TIMESTAMP '2001-01-01')", "date_bin('1 hour', p, q)", "date_bin('1 hour', p)",
-    "p + INTERVAL '20000 years'", "p + INTERVAL '1.5 months'", "log(0.5, x)", "log(y, x)", "width_bucket(x, 1, 1, 5)",
+    "p + INTERVAL '20000 years'", "log(0.5, x)", "log(y, x)", "width_bucket(x, 1, 1, 5)",
     "width_bucket(x, 0, 1, 100000)", "round(x, 99)", "round(x, n)", "p AT TIME ZONE 'Europe/Pariss'",
     "p AT TIME ZONE t", "h AT TIME ZONE 'Europe/Paris'", "CAST(p AS int)",
     "CAST(x AS boolean)",

@@ -173,9 +173,11 @@ def _max_rows_probed(mark: Mark) -> int:
 
 
 def has_only_equalities(mark: Mark) -> bool:
-    """Whether equalities are all that compares a row of the left with one of the right: so engines look it up."""
-    ours, theirs = ({f.name for f in row_fields(side)} for side in (mark.left, mark.right))
-    if mark.test is not None and (columns_of(mark.test[0]) & theirs or columns_of(mark.test[1]) & ours):
-        return False
-    both = [part for part in split_conjuncts(mark.condition) if columns_of(part) & ours and columns_of(part) & theirs]
-    return all(columns_equated_to_left(part, mark.left, mark.right) for part in both)
+    """Whether equalities are all that a row of the left meets those of the right by: so engines look it up.
+
+    Not of IN, whose third answer is NULL: with NULLs on both sides DuckDB tries all pairs. Nor where a condition reads
+    the left alone, which it may try on all that the equalities find. [Both took n^4 and n^5 of a unit's n rows.]
+    """
+    ours = {f.name for f in row_fields(mark.left)}
+    reading = [part for part in split_conjuncts(mark.condition) if columns_of(part) & ours]
+    return mark.test is None and all(columns_equated_to_left(part, mark.left, mark.right) for part in reading)

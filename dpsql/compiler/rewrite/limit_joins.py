@@ -5,7 +5,7 @@ Joins of private rows with each other may multiply a unit's rows up to a power:
     visits a JOIN visits b ON the unit                  →  n * n rows of a unit with n visits
     prescriptions p JOIN visits v ON the visit's key    →  n: a prescription meets one visit
     visits grouped by unit and year, of year 2024       →  one row, whatever meets it
-    visits v WHERE v.stay IN (SELECT … of n * n rows)   →  n * n: equalities are looked up, not tried
+    WHERE EXISTS (SELECT … of n * n rows, of v.stay)    →  n * n: equalities are looked up, not tried
     four tables of visits, joined on the unit alone     →  refused
 
 Privacy: how long an engine works, and whether it runs out of memory, depends on the rows of single units. The bound

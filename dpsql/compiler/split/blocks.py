@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
+from types import UnionType
 
 from sqlglot import exp
 
@@ -309,31 +310,32 @@ def sources_of(select: exp.Select) -> list[exp.Expr]:
 def find_counted_keys(
     sources: Iterable[tuple[exp.Expr, Span | None]], env: Environment, releases: Collection[str]
 ) -> Iterator[CountedKeys]:
-    """The set operations of keys that a block reads, in sub-selects and CTEs at any depth."""
+    """The outermost set operations of keys that a block reads, in sub-selects and CTEs at any depth."""
     for source, span in sources:
-        for query in _read_queries(source, env, set()):
+        for query in _read_queries(source, env, exp.Intersect | exp.Except):
             if isinstance(query, exp.Intersect | exp.Except):
-                parts = list(_read_queries(query, env, set()))
-                names = frozenset(part.name for part in parts if isinstance(part, exp.Table))
-                yield CountedKeys(query.key.upper(), span, names & set(releases))
+                names = {part.name for part in _read_queries(query, env) if isinstance(part, exp.Table)}
+                yield CountedKeys(query.key.upper(), span, frozenset(names & set(releases)))
 
 
-def _read_queries(query: exp.Expr, env: Environment, seen: set[str]) -> Iterator[exp.Expr]:
-    """A query or table and all that it reads in FROM, those of each CTE that it names once; `seen` has their names."""
-    checkpoint()
-    while isinstance(query, exp.Subquery):
-        query = query.this
-    yield query
-    below: list[exp.Expr] = []
-    if isinstance(query, exp.SetOperation):
-        below = [query.left, query.right]
-    elif isinstance(query, exp.Select):
-        below = sources_of(query)
-    elif isinstance(query, exp.Table) and not query.db and query.name.lower() in env.keys() - seen:
-        seen.add(query.name.lower())
-        below = [env[query.name.lower()].post]
-    for part in below:
-        yield from _read_queries(part, env, seen)
+def _read_queries(query: exp.Expr, env: Environment, ends: UnionType | None = None) -> Iterator[exp.Expr]:
+    """A query or table and all that it reads in FROM, those of each CTE once, and nothing below what `ends` it."""
+    waiting, seen = [query], set[str]()
+    while waiting:
+        checkpoint()
+        query = waiting.pop()
+        while isinstance(query, exp.Subquery):
+            query = query.this
+        yield query
+        if ends is not None and isinstance(query, ends):
+            continue
+        if isinstance(query, exp.SetOperation):
+            waiting += [query.left, query.right]
+        elif isinstance(query, exp.Select):
+            waiting += sources_of(query)
+        elif isinstance(query, exp.Table) and not query.db and query.name.lower() in env.keys() - seen:
+            seen.add(query.name.lower())
+            waiting.append(env[query.name.lower()].post)
 
 
 def combine_ownership(kinds: list[Ownership]) -> Ownership:

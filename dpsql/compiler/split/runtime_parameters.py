@@ -134,14 +134,22 @@ class SubqueryParameters:
         return None if self.is_owned(correlated.select) else (source, correlated.outer)
 
     def group_by_correlation(self, select: exp.Select, scope: Scope) -> DecorrelatedSelect | None:
-        around = select.parent_select
+        around, is_inner = select.parent_select, inner_column_test(scope)
 
         def find_key(inner: exp.Expr, outer: exp.Expr) -> PublicKey | None:
             if has_own_list(inner, scope, self.state.schema) or not isinstance(outer, exp.Column):
                 return None
-            return None if around is None else self._find_public_key(outer, around)
+            key = None if around is None else self._find_public_key(outer, around)
+            return None if key is None or self._would_capture(select, is_inner, key[0]) else key
 
-        return decorrelate(select, inner_column_test(scope), find_key)
+        return decorrelate(select, is_inner, find_key)
+
+    def _would_capture(self, select: exp.Select, is_inner: Callable[[exp.Column], bool], table: str) -> bool:
+        """Whether names of a sub-select would mean something else beside that table, which is joined as `_l1`."""
+        declared = self.state.schema.table(table)
+        theirs = {column.name.lower() for column in declared.columns} if declared is not None else set()
+        bare = {column.name.lower() for column in select.find_all(exp.Column) if not column.table and is_inner(column)}
+        return bool(bare & theirs) or any(source.alias_or_name.startswith("_l") for source in iter_sources(select))
 
     def _find_public_key(self, column: exp.Column, block: exp.Select) -> PublicKey | None:
         """The public table that a column of a block is of, where it is unique; None unless names alone tell."""

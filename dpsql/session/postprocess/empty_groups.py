@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsql.compiler.compiled import Compiled, GroupCount, ReleaseStep, TableStep
+from dpsql.compiler.plan.aggregate import Gather
 from dpsql.compiler.plan.relations import SET_COLUMN
 from dpsql.privacy.exact import Row
 from dpsql.privacy.release import Release
@@ -105,7 +106,8 @@ def unseen_selection_notices(compiled: Compiled, releases: Mapping[int, Release]
     empty = [
         index
         for index in sorted({table.step for table in compiled.tables if table.step is not None} & releases.keys())
-        if compiled.steps[index].calibrated.gather.selection is not None and not releases[index].keys
+        if isinstance(plan := compiled.steps[index].calibrated.plan, Gather)
+        if plan.selection is not None and not releases[index].keys
     ]
     return (NOTHING_SELECTED,) if empty else ()
 

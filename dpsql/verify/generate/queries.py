@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from dpsql.schema.literals import show_number
 from dpsql.schema.model import Neighbors, OwnUnit, RowUnit
 from dpsql.verify.generate.choices import ChoiceStream
@@ -69,7 +67,7 @@ BLOCK_STATISTICS = (
 def random_fixed_query(generated: GeneratedSchema, choices: ChoiceStream) -> str:
     if generated.schema.views and choices.draw_bool(0.2):
         return f"SELECT COUNT(*) FROM {quote_name(choices.choice(generated.schema.views).name)}"
-    makers: list[Callable[[GeneratedSchema, ChoiceStream], str | None]] = [
+    makers = (
         random_aggregate_query,
         random_aggregate_query,
         random_bounded_query,
@@ -80,8 +78,13 @@ def random_fixed_query(generated: GeneratedSchema, choices: ChoiceStream) -> str
         random_selection_query,
         random_posterior_query,
         random_median_query,
-    ]
-    makers += [random_public_query] * 3 + [random_key_query] * (5 if has_composite_keys(generated) else 2)
+    )
+    return choices.choice(makers)(generated, choices)
+
+
+def random_join_query(generated: GeneratedSchema, choices: ChoiceStream) -> str:
+    """A short statement over public rows, or along keys."""
+    makers = [random_public_query] * 3 + [random_key_query] * (5 if has_composite_keys(generated) else 2)
     return choices.choice(makers)(generated, choices) or random_aggregate_query(generated, choices)
 
 
@@ -262,11 +265,11 @@ def random_query(generated: GeneratedSchema, choices: ChoiceStream) -> str:
     alone = generated.schema.privacy.neighbors is Neighbors.CHANGE_ONE and len(generated.private_tables) == 1
     if alone and choices.draw_bool(0.5 if _can_randomize(generated.private_tables[0]) else 0.02):
         return _randomized_response_query(generated, choices)
-    return (
-        _QueryGenerator(generated, choices).generate_query()
-        if choices.draw_bool(0.5)
-        else random_fixed_query(generated, choices)
-    )
+    if choices.draw_bool(0.5):
+        return random_fixed_query(generated, choices)
+    if choices.draw_bool(0.3):
+        return random_join_query(generated, choices)
+    return _QueryGenerator(generated, choices).generate_query()
 
 
 def _can_randomize(stored: StoredTable) -> bool:

@@ -789,6 +789,7 @@ WHERE d_date BETWEEN DATE '2019-02-01' AND DATE '2020-12-01' AND ws1.ws_ship_dat
   AND NOT EXISTS (SELECT * FROM web_returns wr1 WHERE ws1.ws_order_number = wr1.wr_order_number)
 
 -- case: 95, web orders from two warehouses of which something came back
+-- xfail: an engine may try all pairs of IN, where there are NULLs, so it counts as two more joins and is refused
 WITH two AS (SELECT ws1.ws_order_number, ws1.ws_warehouse_sk AS wh1, ws2.ws_warehouse_sk AS wh2 FROM web_sales ws1, web_sales ws2 WHERE ws1.ws_order_number = ws2.ws_order_number AND ws1.ws_warehouse_sk <> ws2.ws_warehouse_sk)
 SELECT COUNT(DISTINCT ws_order_number) AS orders, SUM(ws_net_paid) AS paid FROM web_sales ws1, date_dim, customer_address
 WHERE d_date BETWEEN DATE '2019-02-01' AND DATE '2021-12-01' AND ws1.ws_ship_date_sk = d_date_sk AND ws1.ws_ship_addr_sk = ca_address_sk AND ca_state IN ('ME', 'VT')

@@ -90,7 +90,7 @@ def batches_of(shape: str, count: int) -> TrialCounts:
     ],
 )
 def test_each_feature_is_answered_and_compared(shape: str, features: tuple[str, ...]) -> None:
-    trials = batches_of(shape, 14)
+    trials = batches_of(shape, 20)
     assert all(trials.features[name] >= 2 for name in features), trials.features
     assert trials.outcomes["answered"] > 2 * trials.outcomes["refused"]
 
