@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
-from types import UnionType
 
 from sqlglot import exp
 
@@ -312,13 +311,13 @@ def find_counted_keys(
 ) -> Iterator[CountedKeys]:
     """The outermost set operations of keys that a block reads, in sub-selects and CTEs at any depth."""
     for source, span in sources:
-        for query in _read_queries(source, env, exp.Intersect | exp.Except):
+        for query in _read_queries(source, env, (exp.Intersect, exp.Except)):
             if isinstance(query, exp.Intersect | exp.Except):
                 names = {part.name for part in _read_queries(query, env) if isinstance(part, exp.Table)}
                 yield CountedKeys(query.key.upper(), span, frozenset(names & set(releases)))
 
 
-def _read_queries(query: exp.Expr, env: Environment, ends: UnionType | None = None) -> Iterator[exp.Expr]:
+def _read_queries(query: exp.Expr, env: Environment, ends: tuple[type[exp.Expr], ...] = ()) -> Iterator[exp.Expr]:
     """A query or table and all that it reads in FROM, those of each CTE once, and nothing below what `ends` it."""
     waiting, seen = [query], set[str]()
     while waiting:
@@ -327,7 +326,7 @@ def _read_queries(query: exp.Expr, env: Environment, ends: UnionType | None = No
         while isinstance(query, exp.Subquery):
             query = query.this
         yield query
-        if ends is not None and isinstance(query, ends):
+        if isinstance(query, ends):
             continue
         if isinstance(query, exp.SetOperation):
             waiting += [query.left, query.right]
