@@ -209,7 +209,7 @@ def _plan_statement(
     refuse_counts_of_selected_keys(parts, resolved, contribution_policy(settings, resolved))
     parts = count_private_groups(parts, resolved, contribution_policy(settings, resolved))
     reads = {read.name: read for read in parts.reads}
-    draft = StatementDraft(resolved, settings, identity, pilot, reads, parts.post)
+    draft = StatementDraft(resolved, settings, identity, pilot, reads, parts)
     tables = draft.tables
     tables += dummy_tables(parts, resolved.schema)
     static_steps = releases_needed(parts, resolved, contribution_policy(settings, resolved))

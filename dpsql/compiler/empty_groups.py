@@ -16,17 +16,13 @@ loss. Of that one each unit is one row at most: with a larger cap a unit would a
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-
-from sqlglot import exp
 
 from dpsql.compiler.analysis.canonical import canonical_measure_text
 from dpsql.compiler.analysis.sensitivity import Neighboring, derive_sensitivity_bounds
 from dpsql.compiler.analysis.unmatched_rows import keeps_unmatched_groups
-from dpsql.compiler.bind.aggregates import has_aggregate
 from dpsql.compiler.calibrate.calibrate import cell_grids
 from dpsql.compiler.plan.aggregate import Aggregate, Gather
 from dpsql.compiler.plan.clipped_sums import Norm
@@ -60,59 +56,21 @@ def may_leave_out(release: BoundRelease, aggregate: Aggregate, settings: Setting
     )
 
 
-def find_times(aggregate: Aggregate, gather: Gather, post: exp.Query, table: str) -> frozenset[str] | None:
+def find_times(aggregate: Aggregate, gather: Gather, shows_rows: Callable[[int | None], bool]) -> frozenset[str] | None:
     """The keys along which a chart keeps its points; None where no group of this release is judged.
 
-    A key is one where it is a moment, or worked out from moments alone, such as a month. Points are kept where `post`
-    gives out the release's `table` as it is; what is counted, joined or ranked above it are the groups that SQL has.
+    A key is one where it is a moment, or worked out from moments alone, such as a month. Points are kept where the
+    statement shows the release's rows, of at most so many groups, as they are (`shows_rows`); what is counted, joined
+    or ranked above them are the groups that SQL has.
     """
     if gather.listed is None:
         return None
     times = frozenset(key.name for key in aggregate.keys if _is_of_times(key.expr, aggregate.input))
-    if times and not _gives_out_rows(post, table, None if gather.selection else gather.listed.count):
+    if times and not shows_rows(None if gather.selection else gather.listed.count):
         times = frozenset()
     listed = {key.name for key in gather.listed.keys if key.name in {named.name for named in aggregate.keys}}
     judged = listed - times if not aggregate.sets else frozenset().union(*aggregate.sets) - times
     return times if judged else None
-
-
-def _gives_out_rows(post: exp.Query, table: str, groups: int | None) -> bool:
-    """Whether the rows of a table are the statement's own, but for their order and for conditions.
-
-    SELECT day, n FROM r ORDER BY day LIMIT 1000              →  yes, of at most 1,000 groups
-    … LIMIT 3, SELECT AVG(n) FROM r, LAG(n) OVER (…), joins   →  no
-    """
-    reads = Counter(read.name.lower() for read in post.find_all(exp.Table))
-    ctes = {cte.alias.lower(): cte.this for cte in post.find_all(exp.CTE) if reads[cte.alias.lower()] == 1}
-    query: exp.Expr = post
-    while reads[table.lower()] == 1:
-        if isinstance(query, exp.Subquery):
-            query = query.this
-        elif isinstance(query, exp.Union) and not query.args.get("distinct") and not query.args.get("limit"):
-            query = query.left if any(part.name == table for part in query.left.find_all(exp.Table)) else query.right
-        elif isinstance(query, exp.Table):
-            if query.name == table:
-                return True
-            if query.name.lower() not in ctes:
-                return False
-            query = ctes.pop(query.name.lower())
-        elif isinstance(query, exp.Select) and not _changes_rows(query, groups):
-            query = query.args["from_"].this
-        else:
-            return False
-    return False
-
-
-def _changes_rows(select: exp.Select, groups: int | None) -> bool:
-    """Whether a block makes other rows of those that it reads, or leaves some out by their place."""
-    limit = select.args.get("limit")
-    count = limit.expression if isinstance(limit, exp.Limit) else None
-    cuts = limit is not None and not (
-        isinstance(count, exp.Literal) and count.is_int and groups is not None and int(count.name) >= groups
-    )
-    clauses = ("joins", "laterals", "group", "having", "distinct", "qualify", "offset")
-    items = any(has_aggregate(item) or item.find(exp.Window) is not None for item in select.expressions)
-    return cuts or items or select.args.get("from_") is None or any(select.args.get(clause) for clause in clauses)
 
 
 def _is_of_times(expr: Expr, rows: Rows) -> bool:

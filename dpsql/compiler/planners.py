@@ -16,9 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import assert_never
-
-from sqlglot import exp
 
 from dpsql.compiler.analysis.canonical import canonicalize, canonicalize_condition, inline_projects
 from dpsql.compiler.analysis.domains import derive_domains
@@ -115,7 +114,7 @@ from dpsql.compiler.rewrite.score_candidates import (
 from dpsql.compiler.rewrite.snap_times import snap_times
 from dpsql.compiler.rewrite.weighted_rows import prepare_randomized_rows
 from dpsql.compiler.settings import Settings
-from dpsql.compiler.split.blocks import BoundRelease, BoundRuntimeParameter, PublicRead
+from dpsql.compiler.split.blocks import BoundRelease, BoundRuntimeParameter, PublicRead, gives_out_rows
 from dpsql.compiler.split.runtime_parameters import parameter_domain, scan_declared_tables
 from dpsql.compiler.split.split import SplitQuery
 from dpsql.errors import Unsupported
@@ -174,7 +173,7 @@ class StatementDraft:
     identity: Identity
     pilot: bool
     reads: Mapping[str, PublicRead]  # what the names of public tables stand for
-    post: exp.Query  # what is made of the releases
+    parts: SplitQuery
     steps: list[StepDraft] = field(default_factory=list)
     tables: list[TableStep] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
@@ -331,7 +330,8 @@ def plan_linear(
     linear = tuple(m for m in aggregate.measures if not needs_own_step(m))
     main = replace(aggregate, measures=linear)
     rewritten = rewrite_plan(main, statement.context)
-    times = find_times(aggregate, rewritten.gather, statement.post, name) if hides else None
+    shows_rows = partial(gives_out_rows, statement.parts.post, name)
+    times = find_times(aggregate, rewritten.gather, shows_rows) if hides else None
     counted = None
     if times is not None and find_asked_count(main) is None:
         counted = count_beside(main, rewritten, statement.context, neighboring_of(statement.resolved))

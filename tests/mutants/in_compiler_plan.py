@@ -492,8 +492,8 @@ MUTANTS = (
     mutant(
         "conditions on the left alone are not tried",
         "dpsql.compiler.analysis.public_rows:has_only_equalities",
-        "if columns_of(part) & ours]",
-        "if columns_of(part) & ours and columns_of(part) - ours]",
+        "[part for part in split_conjuncts(mark.condition) if columns_of(part) & ours]",
+        "[p for p in split_conjuncts(mark.condition) if columns_of(p) & ours and columns_of(p) - ours]",
         ("tests/unit/compiler/rewrite/test_limit_joins.py",),
     ),
     mutant(

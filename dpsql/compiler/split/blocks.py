@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -335,6 +335,45 @@ def _read_queries(query: exp.Expr, env: Environment, ends: tuple[type[exp.Expr],
         elif isinstance(query, exp.Table) and not query.db and query.name.lower() in env.keys() - seen:
             seen.add(query.name.lower())
             waiting.append(env[query.name.lower()].post)
+
+
+def gives_out_rows(post: exp.Query, table: str, groups: int | None) -> bool:
+    """Whether the rows of a table are the statement's own, but for their order and for conditions.
+
+    SELECT day, n FROM r ORDER BY day LIMIT 1000              →  yes, of at most 1,000 groups
+    … LIMIT 3, SELECT AVG(n) FROM r, LAG(n) OVER (…), joins   →  no
+    """
+    reads = Counter(read.name.lower() for read in post.find_all(exp.Table))
+    ctes = {cte.alias.lower(): cte.this for cte in post.find_all(exp.CTE) if reads[cte.alias.lower()] == 1}
+    query: exp.Expr = post
+    while reads[table.lower()] == 1:
+        if isinstance(query, exp.Subquery):
+            query = query.this
+        elif isinstance(query, exp.Union) and not query.args.get("distinct") and not query.args.get("limit"):
+            query = query.left if any(part.name == table for part in query.left.find_all(exp.Table)) else query.right
+        elif isinstance(query, exp.Table):
+            if query.name == table:
+                return True
+            if query.name.lower() not in ctes:
+                return False
+            query = ctes.pop(query.name.lower())
+        elif isinstance(query, exp.Select) and not _changes_rows(query, groups):
+            query = query.args["from_"].this
+        else:
+            return False
+    return False
+
+
+def _changes_rows(select: exp.Select, groups: int | None) -> bool:
+    """Whether a block makes other rows of those that it reads, or leaves some out by their place."""
+    limit = select.args.get("limit")
+    count = limit.expression if isinstance(limit, exp.Limit) else None
+    cuts = limit is not None and not (
+        isinstance(count, exp.Literal) and count.is_int and groups is not None and int(count.name) >= groups
+    )
+    clauses = ("joins", "laterals", "group", "having", "distinct", "qualify", "offset")
+    items = any(has_aggregate(item) or item.find(exp.Window) is not None for item in select.expressions)
+    return cuts or items or select.args.get("from_") is None or any(select.args.get(clause) for clause in clauses)
 
 
 def combine_ownership(kinds: list[Ownership]) -> Ownership:
